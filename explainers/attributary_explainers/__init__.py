@@ -1,1 +1,60 @@
-"""Attributary."""
+"""Incremental feature importance for models that learn on streams.
+
+Knows models and observations; knows nothing of Kafka, files or clocks.
+"""
+
+from .base import IncrementalExplainer
+from .change import ChangeExplainer
+from .change_explanation import ChangeExplanation
+from .copying import dump_model, freeze, load_model
+from .detectors import DETECTOR_NAMES, make_detector
+from .discrepancy import Distance, as_distance, expected_discrepancy
+from .errors import ExplainerError, InvalidParameterError, ModelError, SnapshotError
+from .losses import LOSS_NAMES, Loss, as_loss, most_probable
+from .models import is_classifier, is_usable, model_function, resolve_loss
+from .pfi import BatchImportance, IncrementalPFI, batch_pfi
+from .ranking import ndcg, ranks, shares, shift
+from .reservoirs import RESERVOIR_NAMES, GeometricReservoir, Reservoir, UniformReservoir, make_reservoir
+from .sage import IncrementalSAGE
+from .smoothing import SmoothedImportance, SmoothedMean
+
+__all__ = [
+    "DETECTOR_NAMES",
+    "LOSS_NAMES",
+    "RESERVOIR_NAMES",
+    "BatchImportance",
+    "ChangeExplainer",
+    "ChangeExplanation",
+    "Distance",
+    "ExplainerError",
+    "GeometricReservoir",
+    "IncrementalExplainer",
+    "IncrementalPFI",
+    "IncrementalSAGE",
+    "InvalidParameterError",
+    "Loss",
+    "ModelError",
+    "Reservoir",
+    "SmoothedImportance",
+    "SmoothedMean",
+    "SnapshotError",
+    "UniformReservoir",
+    "as_distance",
+    "as_loss",
+    "batch_pfi",
+    "dump_model",
+    "expected_discrepancy",
+    "freeze",
+    "is_classifier",
+    "is_usable",
+    "load_model",
+    "make_detector",
+    "make_reservoir",
+    "model_function",
+    "most_probable",
+    "ndcg",
+    "ranks",
+    "resolve_loss",
+    "shares",
+    "shift",
+]

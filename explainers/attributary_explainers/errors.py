@@ -1,0 +1,41 @@
+"""The errors of this package.
+
+ExplainerError
+├── InvalidParameterError   a constructor argument is out of its range (also a ValueError)
+├── ModelError              the model cannot be explained this way, or its prediction cannot be used
+└── SnapshotError           a snapshot is of another format version, class or set of parameters
+"""
+
+from __future__ import annotations
+
+
+class ExplainerError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class InvalidParameterError(ExplainerError, ValueError):
+    """A parameter is out of its range.
+
+    Parameters
+    ----------
+    parameter
+        Name of the parameter, as the caller wrote it.
+    expected
+        The valid range, in words.
+    value
+        What was given.
+    """
+
+    def __init__(self, parameter: str, expected: str, value: object) -> None:
+        self.parameter = parameter
+        self.expected = expected
+        self.value = value
+        super().__init__(f"{parameter} must be {expected}, got {value!r}")
+
+
+class ModelError(ExplainerError):
+    """The model does not offer what the explainer needs, or predicted something unusable."""
+
+
+class SnapshotError(ExplainerError):
+    """A snapshot cannot be restored here; the message says what to do."""

@@ -1,0 +1,141 @@
+"""Losses: how wrong one prediction is. Lower is better.
+
+A loss says which output of the model it reads:
+class probabilities, the label, or a number. Classification predictions are always a dict of label to
+probability here; a label is its one-hot case, so that a mean over draws (iSAGE) is defined for it too and
+integer labels are never averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ModelError
+from .typing import Output, Prediction, Probabilities
+from .validation import check_choice, check_number
+
+DEFAULT_EPSILON = 1e-15
+"""Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss with its name and the model output that it reads.
+
+    Parameters
+    ----------
+    name
+        Named in every event and metric that carries an importance, whose unit it is.
+    output
+        `"probabilities"`, `"label"` or `"number"`.
+    function
+        `(y, prediction) -> float`; the prediction is a dict of label to probability for the first two
+        outputs, a float for the last.
+
+    Examples
+    --------
+    >>> loss = as_loss("cross_entropy")
+    >>> round(loss("red", {"red": 0.5, "blue": 0.5}), 6)
+    0.693147
+    """
+
+    name: str
+    output: Output
+    function: Callable[[Any, Any], float]
+
+    def __call__(self, y: Any, prediction: Prediction) -> float:
+        """Loss of `prediction` for the label or target `y`."""
+        return self.function(y, prediction)
+
+
+def as_loss(
+    loss: str | Loss | Callable[[Any, Any], float],
+    *,
+    output: Output = "probabilities",
+    epsilon: float = DEFAULT_EPSILON,
+) -> Loss:
+    """Return the loss of that name, or wrap a callable `(y, prediction) -> float`.
+
+    Parameters
+    ----------
+    loss
+        `zero_one`, `cross_entropy` (nats), `brier` (sum over classes of squared differences), `absolute`,
+        `squared` or `score` (the prediction itself, for models without a target), a `Loss`, or a callable.
+    output
+        What a bare callable reads; ignored for a name or a `Loss`, which say so themselves.
+    epsilon
+        Valid range (0, 0.5). Clipping of probabilities in `cross_entropy`: the largest loss is
+        `-log(epsilon)`, 34.5 for the default. Larger bounds single observations' influence more tightly.
+
+    Raises
+    ------
+    InvalidParameterError
+        The name is unknown, or epsilon is out of range.
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if callable(loss):
+        return Loss(getattr(loss, "__name__", type(loss).__name__), output, loss)
+    name = check_choice("loss", loss, _LOSSES)
+    if name == "cross_entropy":
+        return _cross_entropy(check_number("epsilon", epsilon, above=0.0, below=0.5))
+    return _LOSSES[name]
+
+
+def most_probable(probabilities: Probabilities) -> Any:
+    """The label with the largest probability; of equals the first, as River's `predict_one` chooses."""
+    return max(probabilities, key=probabilities.__getitem__)
+
+
+def _zero_one(y: Any, prediction: Probabilities) -> float:
+    return float(most_probable(prediction) != y)
+
+
+def _cross_entropy(epsilon: float) -> Loss:
+    ceiling = 1.0 - epsilon
+
+    def cross_entropy(y: Any, prediction: Probabilities) -> float:
+        return -math.log(min(max(prediction.get(y, 0.0), epsilon), ceiling))
+
+    return Loss("cross_entropy", "probabilities", cross_entropy)
+
+
+def _brier(y: Any, prediction: Probabilities) -> float:
+    # Sum over the classes: (p_y - 1)^2 plus p^2 of the others. A label not predicted at all counts with p = 0.
+    p_y = prediction.get(y, 0.0)
+    return (1.0 - p_y) ** 2 + sum(p * p for label, p in prediction.items() if label != y)
+
+
+def _absolute(y: Any, prediction: float) -> float:
+    return abs(_target(y) - prediction)
+
+
+def _squared(y: Any, prediction: float) -> float:
+    return (_target(y) - prediction) ** 2
+
+
+def _target(y: Any) -> float:
+    try:
+        return float(y)
+    except (TypeError, ValueError):
+        raise ModelError(f"the target of a regression loss must be a number, got {y!r}") from None
+
+
+def _score(_y: Any, prediction: float) -> float:
+    return prediction
+
+
+_LOSSES: dict[str, Loss] = {
+    "zero_one": Loss("zero_one", "label", _zero_one),
+    "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
+    "brier": Loss("brier", "probabilities", _brier),
+    "absolute": Loss("absolute", "number", _absolute),
+    "squared": Loss("squared", "number", _squared),
+    "score": Loss("score", "number", _score),
+}
+
+LOSS_NAMES = tuple(_LOSSES)
+"""Names that `as_loss` knows."""

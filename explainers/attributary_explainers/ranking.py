@@ -1,0 +1,58 @@
+"""Comparing two importances: shares, ranks, NDCG and shift."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from .typing import Importance
+
+
+def ranks(importance: Mapping[Any, float]) -> dict[Any, int]:
+    """Rank per feature, 1 for the most important; ties by name, so that ranks are reproducible."""
+    order = sorted(importance, key=lambda name: (-importance[name], str(name)))
+    return {name: rank for rank, name in enumerate(order, start=1)}
+
+
+def shares(importance: Mapping[Any, float]) -> Importance:
+    """Each feature's part of the sum of importances, negatives counted as 0; all 0 where nothing is positive."""
+    clipped = {name: max(value, 0.0) for name, value in importance.items()}
+    total = sum(clipped.values())
+    return {name: value / total if total > 0.0 else 0.0 for name, value in clipped.items()}
+
+
+def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
+    """Half the L1 distance between the shares of two importances, in [0, 1].
+
+    The part of the importance that has moved to other features. A feature that one side lacks counts as 0
+    there; where nothing is positive on exactly one side, everything has moved: 1.
+
+    Examples
+    --------
+    >>> shift({"age": 3.0, "salary": 1.0}, {"age": 1.0, "salary": 3.0})
+    0.5
+    """
+    a, b = shares(before), shares(after)
+    if any(a.values()) != any(b.values()):
+        return 1.0
+    return 0.5 * sum(abs(a.get(name, 0.0) - b.get(name, 0.0)) for name in dict.fromkeys((*a, *b)))
+
+
+def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
+    """Normalised discounted cumulative gain of today's ranking, with the earlier shares as relevance, in (0, 1].
+
+    1 when the ranking is unchanged. Blind where equals trade places: read it beside `shift`.
+
+    Examples
+    --------
+    >>> ndcg({"age": 3.0, "salary": 1.0}, {"age": 3.0, "salary": 2.0})
+    1.0
+    """
+    names = dict.fromkeys((*before, *after))
+    relevance = shares({name: before.get(name, 0.0) for name in names})
+    order = ranks({name: after.get(name, 0.0) for name in names})
+    ideal = sum(r / math.log2(i + 1) for i, r in enumerate(sorted(relevance.values(), reverse=True), start=1))
+    if ideal == 0.0:
+        return 1.0
+    return sum(r / math.log2(order[name] + 1) for name, r in relevance.items()) / ideal

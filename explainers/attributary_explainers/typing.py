@@ -1,0 +1,36 @@
+"""Names for the things that the explainers pass around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+FeatureName: TypeAlias = Hashable
+"""Name of one feature; a string almost always, but River allows any hashable."""
+
+Features: TypeAlias = Mapping[Any, Any]
+"""The features `x` of one observation: name to value."""
+
+Label: TypeAlias = Hashable
+"""A class of a classification problem."""
+
+Probabilities: TypeAlias = dict[Any, float]
+"""Label to probability. A predicted label is the one-hot case `{label: 1.0}`."""
+
+Prediction: TypeAlias = Probabilities | float | None
+"""What a loss reads: probabilities for classification, a number otherwise, None for no prediction yet."""
+
+Importance: TypeAlias = dict[Any, float]
+"""Importance per feature or group, in the unit of the loss."""
+
+Output: TypeAlias = Literal["probabilities", "label", "number", "any"]
+"""What a loss needs of the model; `any` is a callable loss of the user's over a callable model."""
+
+ModelFunction: TypeAlias = Callable[[Features], Prediction]
+"""One row of features to one prediction: the only thing an explainer knows of a model."""
+
+Groups: TypeAlias = Mapping[str, Sequence[Any]]
+"""Group name to the features in it."""
+
+Snapshot: TypeAlias = dict[str, Any]
+"""Plain data with a format version: numbers, strings, bytes, lists and dicts."""

@@ -1,0 +1,41 @@
+"""Checks of constructor arguments, so that the message is the same everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+
+from .errors import InvalidParameterError
+
+
+def check_integer(parameter: str, value: object, *, minimum: int) -> int:
+    """Return `value` as an int, or raise InvalidParameterError when it is not an integer >= `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        raise InvalidParameterError(parameter, f"an integer >= {minimum}", value)
+    return int(value)
+
+
+def check_number(
+    parameter: str,
+    value: object,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    maximum: float = math.inf,
+) -> float:
+    """Return `value` as a float, or raise InvalidParameterError unless above < value < below, value <= maximum."""
+    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not (above < number < below and number <= maximum):
+        limits = [f"a number > {above:g}"] if above > -math.inf else ["a number"]
+        limits += [f"< {below:g}"] if below < math.inf else []
+        limits += [f"<= {maximum:g}"] if maximum < math.inf else []
+        raise InvalidParameterError(parameter, " and ".join(limits), value)
+    return number
+
+
+def check_choice(parameter: str, value: object, choices: Collection[str]) -> str:
+    """Return `value`, or raise InvalidParameterError when it is not one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidParameterError(parameter, "one of " + ", ".join(sorted(choices)), value)
+    return value
