@@ -1,0 +1,49 @@
+"""CloudEvents 1.0, binary mode: context attributes are Kafka headers, the value is the plain event.
+
+The headers are few and fixed, and the id must follow from the source record, so no library is asked.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from .events import Source
+
+
+def event_id(model_id: str, source: Source, n: int | None = None) -> str:
+    """Id of the n-th event that follows from one observation: a replay of that observation gives it again.
+
+    Examples
+    --------
+    >>> event_id("credit", Source("attributary.observations.v1", 3, 17), 1)
+    'credit:attributary.observations.v1:3:17:1'
+    """
+    return f"{model_id}:{source.topic}:{source.partition}:{source.offset}" + ("" if n is None else f":{n}")
+
+
+def event_headers(
+    event_type: str, model_id: str, source: Source, timestamp_ms: int, n: int | None = None
+) -> list[tuple[str, bytes]]:
+    """The headers of one event.
+
+    Parameters
+    ----------
+    event_type
+        Short name, `importance` or `change`; becomes `attributary.<type>.v1`.
+    timestamp_ms
+        Kafka's timestamp of the source record, milliseconds since the epoch: not the time of sending, which a
+        replay would not repeat.
+    n
+        Number of the event among those of the same observation.
+    """
+    time = datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    attributes = {
+        "ce_specversion": "1.0",
+        "ce_id": event_id(model_id, source, n),
+        "ce_source": f"/attributary/{source.topic}",
+        "ce_type": f"attributary.{event_type}.v1",
+        "ce_subject": model_id,
+        "ce_time": time.replace("+00:00", "Z"),
+        "content-type": "application/json",
+    }
+    return [(name, value.encode()) for name, value in attributes.items()]

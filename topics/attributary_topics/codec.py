@@ -1,0 +1,76 @@
+"""JSON in and out. NaN and infinity are refused both ways: JSON has no word for them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import orjson
+
+from .errors import InvalidRecordError
+
+
+def decode_json(value: bytes) -> Any:
+    """Decode strict JSON.
+
+    Raises
+    ------
+    InvalidRecordError
+        `not_finite`, naming the field, where the only fault is a NaN or an infinity; `invalid_json` otherwise.
+    """
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        field = _not_finite_field(value)
+        if field is not None:
+            raise InvalidRecordError("not_finite", field[0], "a finite number", field[1]) from None
+        raise InvalidRecordError("invalid_json", "value", f"JSON ({error})", value) from None
+
+
+def _not_finite_field(value: bytes) -> tuple[str, float] | None:
+    # Python writes NaN and Infinity into JSON by default, so this is the commonest fault of producers.
+    # The lenient parser is asked only after the strict one has refused, to say which field it was.
+    try:
+        return find_not_finite(json.loads(value))
+    except (ValueError, RecursionError):
+        return None
+
+
+def find_not_finite(data: Any, path: str = "") -> tuple[str, float] | None:
+    """Path and value of the first number in decoded JSON that is NaN or infinite."""
+    if isinstance(data, float) and not math.isfinite(data):
+        return path or "value", data
+    if isinstance(data, dict):
+        children = [(f"{path}.{key}" if path else str(key), item) for key, item in data.items()]
+    elif isinstance(data, list):
+        children = [(f"{path}[{i}]", item) for i, item in enumerate(data)]
+    else:
+        return None
+    return next((found for name, item in children if (found := find_not_finite(item, name))), None)
+
+
+def encode_json(event: Any) -> bytes:
+    """Encode a dataclass or plain data. Equal data gives equal bytes.
+
+    Raises
+    ------
+    ValueError
+        A number is NaN or infinite: orjson alone would write null in its place.
+    """
+    found = find_not_finite(as_plain(event))
+    if found is not None:
+        raise ValueError(f"{found[0]} must be finite or null, got {found[1]!r}")
+    return orjson.dumps(event)
+
+
+def as_plain(value: Any) -> Any:
+    """Dataclasses as dicts, all the way down; everything else as it is."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: as_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_plain(item) for item in value]
+    return value

@@ -1,0 +1,51 @@
+"""The one error of this package, and the reasons it is raised for."""
+
+from __future__ import annotations
+
+REASONS: dict[str, str] = {
+    "empty_value": "the record has no value",
+    "too_large": "the value is longer than the configured limit",
+    "missing_model_id": "the record has no key",
+    "invalid_model_id": "the key is not UTF-8, too long, or holds control characters",
+    "unknown_model": "no model of that id is configured",
+    "model_on_two_partitions": "the model id's observations arrive on more than one partition",
+    "invalid_json": "the value is not JSON",
+    "wrong_type": "a field has another type than expected",
+    "not_finite": "a number is NaN or infinite",
+    "missing_feature": "a feature that the model needs is missing",
+    "missing_label": "the observation has no label or target",
+    "model_failed": "the model raised an exception on this observation",
+}
+"""Why a record can end in the dead-letter topic: value of the header and of the metric's label `reason`."""
+
+
+class InvalidRecordError(Exception):
+    """A record that cannot be used. Names the field, its value and what was expected.
+
+    Parameters
+    ----------
+    reason
+        One of `REASONS`.
+    field
+        Path of the field: `key`, `value`, `x.age`, `y`.
+    expected
+        What would have been right, in words.
+    value
+        What was there; cut to a readable length in the message.
+    """
+
+    def __init__(self, reason: str, field: str, expected: str, value: object) -> None:
+        self.reason = reason
+        self.field = field
+        self.expected = expected
+        self.value = value
+        super().__init__(f"{field}: expected {expected}, got {shorten(value)}")
+
+
+def shorten(value: object, length: int = 80) -> str:
+    """`repr` of a value, cut in the middle of nowhere but marked as cut."""
+    # The repr of a hostile value can be as large as the value: cut bytes and text before, not after.
+    if isinstance(value, (bytes, str)) and len(value) > length:
+        return f"{value[:length]!r}… ({len(value)} in all)"
+    text = repr(value)
+    return text if len(text) <= length else text[:length] + "…"
