@@ -16,7 +16,7 @@ from .pfi import BatchImportance, IncrementalPFI, batch_pfi
 from .ranking import ndcg, ranks, shares, shift
 from .reservoirs import RESERVOIR_NAMES, GeometricReservoir, Reservoir, UniformReservoir, make_reservoir
 from .sage import IncrementalSAGE
-from .smoothing import SmoothedImportance, SmoothedMean
+from .smoothing import SmoothedImportance, SmoothedMean, SmoothedPrediction
 
 __all__ = [
     "DETECTOR_NAMES",
@@ -37,6 +37,7 @@ __all__ = [
     "Reservoir",
     "SmoothedImportance",
     "SmoothedMean",
+    "SmoothedPrediction",
     "SnapshotError",
     "UniformReservoir",
     "as_distance",

@@ -202,6 +202,7 @@ class ChangeExplainer:
         return ChangeExplanation(
             n_observations=self.n_observations,
             n_detected=self._n_detected,
+            reference_observation=reference.n_observations,
             detector=self.detector_name,
             detector_params=self.detector_params,
             signal=self._signal.name,

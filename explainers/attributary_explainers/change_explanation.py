@@ -24,6 +24,8 @@ class ChangeExplanation:
         Observation at which it was explained, counted from 1 since the explainer began (t).
     n_detected
         Observation at which the detector raised its alarm.
+    reference_observation
+        Observation after which the reference model was taken.
     detector, detector_params, signal
         What raised it, and what it read: `zero_one` or the name of the loss.
     window
@@ -39,6 +41,7 @@ class ChangeExplanation:
 
     n_observations: int
     n_detected: int
+    reference_observation: int
     detector: str
     detector_params: dict[str, Any]
     signal: str

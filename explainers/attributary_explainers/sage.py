@@ -33,7 +33,9 @@ class IncrementalSAGE(IncrementalExplainer):
     Explanation on Data Streams, ECML PKDD 2023, Algorithms 1 and 2, Definition 3.
     Deviations: means are weighted with weights that sum to 1 (both for phi and for y_{}), which starts them at
     the first value as Definition 3 says but does not leave that value a weight of (1 - alpha)^n;
-    the reservoir takes the observation after it is explained.
+    the reservoir takes the observation after it is explained; the m rows are drawn once per observation and serve
+    all its coalitions, which leaves each coalition's expectation as it is and takes most of the noise out of the
+    differences.
 
     Parameters are those of `IncrementalExplainer`.
 
@@ -71,9 +73,9 @@ class IncrementalSAGE(IncrementalExplainer):
         names = list(players)
         order = [names[i] for i in self._rng.permutation(len(names)).tolist()]
         n = self.n_samples
-        draws = self._rng.integers(len(self.reservoir), size=(len(order) - 1, n)).tolist()
-        stored = self.reservoir.rows
-        rows = [keep(x, order[: k + 1], stored[draw], players) for k, at_step in enumerate(draws) for draw in at_step]
+        # The same rows for every coalition: a feature that the model ignores then changes no prediction on the walk.
+        stored = [self.reservoir.rows[i] for i in self._rng.integers(len(self.reservoir), size=n).tolist()]
+        rows = [keep(x, order[: k + 1], draw, players) for k in range(len(order) - 1) for draw in stored]
         predictions = self._evaluate(rows)
         if y_pred is None or not all(map(is_usable, predictions)):
             return None

@@ -1,0 +1,125 @@
+"""The Faust application: topics, the state table, the observations agent, timers and signals, by name."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import faust
+
+from .config import Config
+from .faust_fixes import ExactApp
+from .metrics_view import WorkerView
+from .web import WebServer
+from .worker import Worker
+
+
+@dataclass
+class Application:
+    """The app with the parts that tests and the command line need to reach."""
+
+    app: faust.App
+    worker: Worker
+    view: WorkerView
+    web: WebServer
+
+
+def create_app(config: Config) -> Application:
+    """Build the application. Nothing is started and no broker is asked.
+
+    Parameters
+    ----------
+    config
+        The checked configuration.
+    """
+    kafka = config.kafka
+    app = ExactApp(
+        kafka.group,
+        broker=[f"kafka://{broker}" for broker in kafka.brokers],
+        store="memory://",
+        autodiscover=False,
+        topic_partitions=kafka.partitions,
+        topic_replication_factor=kafka.replication_factor,
+        topic_disable_leader=True,
+        topic_allow_declare=False,  # `attributary topics create` does, with the settings that state needs
+        table_standby_replicas=0,
+        web_enabled=False,  # Faust's own pages would show every table
+        consumer_auto_offset_reset="earliest",
+        consumer_group_instance_id=kafka.instance_id,
+        consumer_max_fetch_size=4_000_000,
+        producer_max_request_size=kafka.max_state_bytes,
+        producer_compression_type=None,  # states are compressed already
+        stream_wait_empty=False,  # observations are held unacknowledged until their checkpoint
+        stream_buffer_maxsize=256,
+        recovery_buffer_size=4,  # states are large: few at a time
+        broker_commit_every=2**31 - 1,  # the checkpoint commits; Faust has nothing to
+        broker_session_timeout=kafka.session_timeout_s,
+        broker_heartbeat_interval=kafka.session_timeout_s / 10,
+        broker_request_timeout=max(90.0, kafka.session_timeout_s + 10),
+        worker_redirect_stdouts=False,
+    )
+    view = WorkerView()
+    table = app.Table(
+        "state",
+        key_type=bytes,
+        value_type=bytes,
+        partitions=kafka.partitions,
+    )
+    topics = kafka.topics
+    outputs = {name: _topic(app, name) for name in (topics.importances, topics.changes, topics.dead_letters)}
+    worker = Worker(app, config, table, outputs, view)
+    web = WebServer(config, view)
+    _register_observations(app, _topic(app, topics.observations), worker)
+    _register_lifecycle(app, worker, web)
+    return Application(app, worker, view, web)
+
+
+def _topic(app: faust.App, name: str) -> Any:
+    # Raw bytes: what Faust cannot decode it acknowledges at once and forgets. We decode, and dead-letter.
+    return app.topic(
+        name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", allow_empty=True
+    )
+
+
+def _register_observations(app: faust.App, topic: Any, worker: Worker) -> None:
+    async def observations(stream: Any) -> None:
+        async for event in stream.noack().events():
+            try:
+                await worker.handle(event)
+            except Exception as error:
+                # Whatever is in a record ends in the dead letters, so this is delivery or storage: stop, so that the
+                # restart resumes from the last checkpoint. Faust would restart the agent alone, past the record.
+                await app.crash(error)
+                raise
+            await asyncio.sleep(0)  # a full buffer must not starve timers and signals
+
+    app.agent(topic, name="attributary.observations", concurrency=1)(observations)
+
+
+def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
+    view = worker.view
+
+    async def tick() -> None:
+        try:
+            await worker.tick()
+        except Exception as error:
+            await app.crash(error)
+            raise
+        view.ready = not app.rebalancing and not app.tables.recovery.in_recovery
+
+    app.timer(1.0, name="attributary.tick")(tick)
+
+    async def revoked(_app: faust.App, revoked: Any, **_: Any) -> None:
+        view.ready = False
+        observations = worker.config.kafka.topics.observations
+        await worker.release(tp.partition for tp in revoked if tp.topic == observations)
+
+    async def stopping(_app: faust.App, **_: Any) -> None:
+        view.ready = False
+        await worker.release()
+
+    # Faust keeps signal handlers weakly: without a reference of ours they would be gone before the first signal.
+    worker.handlers = (revoked, stopping)
+    app.on_partitions_revoked.connect(revoked)
+    app.on_before_shutdown.connect(stopping)

@@ -1,0 +1,36 @@
+"""Errors that a user can cause; the command line prints them in one line and exits with 2.
+
+AttributaryError
+├── ConfigError      the configuration is wrong
+├── PreflightError   the brokers or topics are not as the configuration says
+├── SourceError      a file of observations cannot be read
+└── BrokerError      a broker for demo or tests cannot be started
+DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
+StateError           a stored state cannot be read back
+"""
+
+from __future__ import annotations
+
+
+class AttributaryError(Exception):
+    """The user can put it right; the message says how."""
+
+
+class ConfigError(AttributaryError):
+    """The configuration is wrong."""
+
+
+class PreflightError(AttributaryError):
+    """The brokers or topics are not as the configuration says."""
+
+
+class SourceError(AttributaryError):
+    """A file of observations cannot be read."""
+
+
+class DeliveryError(Exception):
+    """Delivery went wrong in a way that going on would make worse; a restarted worker resumes exactly."""
+
+
+class StateError(Exception):
+    """A stored state cannot be read back; the message says what to do."""

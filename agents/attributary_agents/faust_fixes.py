@@ -1,0 +1,89 @@
+"""What exact state needs of faust-streaming 0.15.3 and aiokafka 0.14.0, by subclassing.
+
+Both versions are pinned, and a test fails when they move: then prove these again before moving the pin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import faust
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery
+from faust.transport.drivers.aiokafka import Consumer
+from faust.types import TP
+
+PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
+
+
+class ExactConsumer(Consumer):  # type: ignore[misc]  # Faust is untyped
+    """Polls a copy of the active partitions.
+
+    Upstream hands aiokafka its live set. When a rebalance empties it during the long poll, aiokafka reads the
+    empty set as "all partitions", moves past their records, and Faust drops them.
+    """
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
+        if active_partitions is None:
+            return await self._thread.getmany(None, timeout)
+        polled = frozenset(active_partitions)
+        if not polled:
+            await asyncio.sleep(min(timeout, 0.1))
+            return {}
+        return await self._thread.getmany(polled, timeout)
+
+
+class ExactRecovery(Recovery):  # type: ignore[misc]
+    """Seeks the source partitions before it resumes them.
+
+    Upstream resumes first and then seeks to the committed offsets, with the fetcher already running: records
+    fetched in between are delivered, and everything before them is then dropped as already read.
+    """
+
+    async def on_recovery_completed(self, generation_id: int = 0) -> None:
+        """Hold every resume back until upstream has sought."""
+        consumer = self.app.consumer
+        resume = consumer.resume_partitions
+        held: list[Any] = []
+        consumer.resume_partitions = held.append  # on the instance, and removed below
+        try:
+            await super().on_recovery_completed(generation_id)
+        finally:
+            del consumer.resume_partitions
+        for partitions in held:
+            resume(partitions)
+
+
+class ExactTableManager(TableManager):  # type: ignore[misc]
+    """Uses `ExactRecovery`."""
+
+    @property
+    def recovery(self) -> Recovery:
+        """The recovery service, made on first use as upstream does."""
+        recovery: Recovery = self._recovery  # type: ignore[has-type]  # set to None by the base class
+        if recovery is None:
+            recovery = self._recovery = ExactRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+        return recovery
+
+
+class ExactApp(faust.App):  # type: ignore[misc]
+    """A Faust app with the fixes above."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("TableManager", ExactTableManager)
+        super().__init__(*args, **kwargs)
+
+    def _new_transport(self) -> Any:
+        transport = super()._new_transport()
+        transport.Consumer = ExactConsumer
+        return transport
+
+
+async def commit_exactly(app: faust.App, partition: TP, offset: int) -> None:
+    """Commit `offset`, the next one to read, for one partition, past Faust's own bookkeeping of acks.
+
+    Faust commits over gaps when acks come out of order. A partition that is no longer ours is left alone:
+    its new owner commits.
+    """
+    await app.consumer._commit_offsets({partition: offset})

@@ -1,0 +1,170 @@
+"""The metric catalogue, and the Collector that reads it off the live state at each scrape.
+
+No metric is kept in a registry: a model that has moved to another worker has no series here from that moment on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from attributary_explainers import shares
+from attributary_topics import REASONS
+
+from .config import Config
+from .metrics_view import Durations, WorkerView
+from .prequential import ModelState
+from .publication import finite
+
+OTHER = "__other__"
+
+_Add = Callable[[str, tuple[str, ...], float | None], None]
+
+_FEATURE = ("model_id", "explainer", "feature")
+_EXPLAINER = ("model_id", "explainer")
+_MODEL = ("model_id",)
+_PARTITION = ("topic", "partition")
+
+CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "feature_importance": ("Importance of the feature in the unit of the loss", _FEATURE),
+    "feature_importance_share_ratio": ("Part of the sum of importances, negatives counted as 0", _FEATURE),
+    "feature_importance_std_error": ("Standard error of the importance", _FEATURE),
+    "importance_ndcg_ratio": ("NDCG of the ranking against the reference; 1 is unchanged", _EXPLAINER),
+    "importance_shift_ratio": ("Share of importance that has moved since the reference", _EXPLAINER),
+    "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
+    "model_loss": ("Smoothed loss of the model before it learns each observation", _MODEL),
+    "model_baseline_loss": ("Smoothed loss of the smoothed mean prediction, which knows no feature", _MODEL),
+    "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
+    "model_discrepancy_threshold": ("Expected discrepancy above which a change is explained", _MODEL),
+    "model_discrepancy_observations": ("Observations in the discrepancy since the reference", _MODEL),
+    "model_info": ("The model's version, loss and drift detector; always 1", (*_MODEL, "version", "loss", "detector")),
+    "model_state_bytes": ("Size of the stored state", _MODEL),
+    "model_observations_total": ("Observations predicted, explained and learnt", _MODEL),
+    "model_changes_total": ("Model changes explained", (*_MODEL, "detector")),
+    "model_changes_rejected_total": ("Alarms whose discrepancy stayed within the threshold", (*_MODEL, "detector")),
+    "model_last_change_timestamp_seconds": ("Time of the observation of the last change", (*_MODEL, "detector")),
+    "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
+    "records_consumed_total": ("Records read from the topic", _PARTITION),
+    "records_unavailable_total": ("Offsets with no record: retention, compaction, transaction markers", _PARTITION),
+    "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
+    "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
+    "stage_duration_seconds": ("Duration of a stage", ("stage",)),
+    "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
+    "series_dropped_models": ("Models without series of their own because of metrics.max_models", ()),
+}
+"""Metric name without the prefix `attributary_` to help text and labels."""
+
+
+class AttributaryCollector(Collector):
+    """Reads every metric off the worker's view."""
+
+    def __init__(self, config: Config, view: WorkerView) -> None:
+        self._config = config
+        self._view = view
+        self._last: list[Metric] = []
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: registering must not scrape a worker that is not there yet."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """One consistent reading; the previous one while a single observation takes longer than a second."""
+        if self._view.lock.acquire(timeout=1.0):
+            try:
+                self._last = list(self._read())
+            finally:
+                self._view.lock.release()
+        return self._last
+
+    def _read(self) -> Iterator[Metric]:
+        families = {name: _family(name) for name in CATALOGUE}
+
+        def add(name: str, labels: tuple[str, ...], value: float | None) -> None:
+            if value is not None:
+                families[name].add_metric(labels, value)  # type: ignore[attr-defined]
+
+        view = self._view
+        models = [state for partition in view.partitions.values() for state in partition.models.values()]
+        models.sort(key=lambda state: state.model_id)
+        shown = models[: self._config.metrics.max_models]
+        for state in shown:
+            self._model(state, add)
+        add("series_dropped_models", (), float(len(models) - len(shown)))
+        topic = self._config.kafka.topics.observations
+        dead_letters = dict.fromkeys(REASONS, 0)
+        for number, partition in view.partitions.items():
+            add("records_consumed_total", (topic, str(number)), float(partition.counters.consumed))
+            add("records_unavailable_total", (topic, str(number)), float(partition.counters.unavailable))
+            add("consumer_lag_records", (topic, str(number)), _maybe(view.lag.get(number)))
+            for reason, count in partition.counters.dead_letters.items():
+                dead_letters[reason] = dead_letters.get(reason, 0) + count
+        for reason, count in dead_letters.items():
+            add("dead_letters_total", (topic, reason), float(count))
+        add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
+        for stage, durations in (("observation", view.steps), ("checkpoint", view.checkpoints)):
+            families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
+        yield from families.values()
+
+    def _model(self, state: ModelState, add: _Add) -> None:
+        model = (state.model_id,)
+        for name, explainer in state.explainers.items():
+            labels = (state.model_id, name)
+            importance, std_error = explainer.importance, explainer.std_error
+            share = shares(importance)
+            limit = self._config.metrics.max_features
+            # Ranked by share: with more features than the limit the least important are summed as one.
+            order = sorted(importance, key=lambda feature: (-importance[feature], str(feature)))
+            for feature in order[:limit]:
+                add("feature_importance", (*labels, str(feature)), importance[feature])
+                add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
+                add("feature_importance_std_error", (*labels, str(feature)), finite(std_error[feature]))
+            if rest := order[limit:]:
+                add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
+                add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))
+            moved, gain = state.publications[name].movement(importance)
+            add("importance_shift_ratio", labels, moved)
+            add("importance_ndcg_ratio", labels, gain)
+            add("explainer_observations", labels, float(explainer.n_observations))
+        add("model_loss", model, finite(state.model_loss.value))
+        add("model_baseline_loss", model, finite(state.baseline_loss.value))
+        add("model_observations_total", model, float(state.n_observations))
+        add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
+        add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
+        change = state.change
+        detector = change.detector_name if change else "none"
+        add("model_info", (*model, state.config.version, state.loss.name, detector), 1.0)
+        if change is not None:
+            add("model_discrepancy", model, finite(change.discrepancy))
+            add("model_discrepancy_threshold", model, change.threshold)
+            add("model_discrepancy_observations", model, float(change.n_discrepancy))
+            add("model_changes_total", (*model, detector), float(state.n_changes))
+            add("model_changes_rejected_total", (*model, detector), float(change.n_rejected))
+            add("model_last_change_timestamp_seconds", (*model, detector), _seconds(state.last_change_ms))
+
+
+def _family(name: str) -> Metric:
+    text, labels = CATALOGUE[name]
+    full = f"attributary_{name}"
+    if name.endswith("_total"):
+        return CounterMetricFamily(full.removesuffix("_total"), text, labels=labels)
+    if name == "stage_duration_seconds":
+        return HistogramMetricFamily(full, text, labels=labels)
+    return GaugeMetricFamily(full, text, labels=labels)
+
+
+def _histogram(durations: Durations) -> tuple[list[tuple[str, float]], float]:
+    buckets, total = [], 0
+    for bound, count in zip((*map(str, durations.bounds), "+Inf"), durations.counts, strict=True):
+        total += count
+        buckets.append((bound, float(total)))
+    return buckets, durations.sum
+
+
+def _maybe(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000

@@ -1,0 +1,65 @@
+"""What a scrape sees of the worker. Shared between the event loop and the web thread, under one lock."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from .partitions import Partition
+
+STEP_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+CHECKPOINT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
+
+
+class Durations:
+    """Counts per bucket and sum of durations in seconds: a Prometheus histogram without a registry."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Count one duration."""
+        self.sum += seconds
+        self.counts[next((i for i, bound in enumerate(self.bounds) if seconds <= bound), len(self.bounds))] += 1
+
+
+class WorkerView:
+    """Live state for the Collector and the health checks; dropped with the partition it belongs to."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.partitions: dict[int, Partition] = {}
+        self.lag: dict[int, int] = {}
+        self.state_bytes: dict[str, int] = {}
+        self.steps = Durations(STEP_BUCKETS_S)
+        self.checkpoints = Durations(CHECKPOINT_BUCKETS_S)
+        self.last_checkpoint_s: float | None = None
+        self.ready = False
+        self._beat = time.monotonic()
+
+    def step(self, seconds: float) -> None:
+        """An observation took so long."""
+        self.steps.observe(seconds)
+
+    def checkpoint(self, seconds: float) -> None:
+        """A checkpoint took so long, just now."""
+        self.checkpoints.observe(seconds)
+        self.last_checkpoint_s = time.time()
+
+    def beat(self) -> None:
+        """The event loop is alive."""
+        self._beat = time.monotonic()
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the event loop last said that it is alive."""
+        return time.monotonic() - self._beat
+
+    def forget(self, partition: int) -> None:
+        """The partition is no longer ours: its series go at once."""
+        lost = self.partitions.pop(partition, None)
+        self.lag.pop(partition, None)
+        for model_id in lost.models if lost else ():
+            self.state_bytes.pop(model_id, None)

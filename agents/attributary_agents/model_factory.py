@@ -1,0 +1,56 @@
+"""From a model's configuration to the model."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from river import compose
+
+from .config import ModelConfig, StepConfig
+from .errors import ConfigError
+
+
+def make_model(config: ModelConfig) -> Any:
+    """Build the model that the configuration describes.
+
+    Raises
+    ------
+    ConfigError
+        The class or function cannot be imported, or does not take these arguments.
+    """
+    if config.factory is not None:
+        module, separator, name = config.factory.partition(":")
+        if not separator:
+            raise ConfigError(f"factory: expected module:function, got {config.factory!r}")
+        return _call(_lookup(module, name, config.factory), {}, config.factory)
+    if isinstance(config.model, StepConfig):
+        return _step(config.model)
+    return compose.Pipeline(*(_step(step) for step in config.model or []))
+
+
+def _step(step: StepConfig) -> Any:
+    module, _, name = step.class_.rpartition(".")
+    return _call(_lookup(module, name, step.class_), _nested(step.params), step.class_)
+
+
+def _nested(params: dict[str, Any]) -> dict[str, Any]:
+    # {class: …, params: …} as an argument is a model in a model: the trees of a bagging, for example.
+    return {
+        name: _step(StepConfig.model_validate(value)) if isinstance(value, dict) and "class" in value else value
+        for name, value in params.items()
+    }
+
+
+def _lookup(module: str, name: str, path: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise ConfigError(f"cannot import {path!r}: {error}. Is the package installed and on PYTHONPATH?") from error
+
+
+def _call(target: Any, params: dict[str, Any], path: str) -> Any:
+    try:
+        return target(**params)
+    except Exception as error:
+        raise ConfigError(f"{path}(**{params!r}) raised {type(error).__name__}: {error}") from error

@@ -1,0 +1,54 @@
+"""The worker process: checks, starts, runs until a signal, and ends with an exit code that tells."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+import faust
+
+from .app import create_app
+from .config import Config
+from .topic_admin import check_topics
+
+logger = logging.getLogger(__name__)
+
+
+def configure_logging(level: str) -> None:
+    """Log to stderr: stdout is for data."""
+    logging.basicConfig(
+        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
+    )
+    for chatty in ("faust", "mode", "aiokafka"):
+        logging.getLogger(chatty).setLevel(max(logging.getLevelName(level), logging.WARNING))
+
+
+def run_worker(config: Config) -> int:
+    """Run until SIGINT or SIGTERM; return the exit code, 0 after a clean stop and 1 after a crash.
+
+    Raises
+    ------
+    PreflightError
+        The broker or the topics are not as configured, or the web address is taken.
+    """
+    configure_logging(config.log.level)
+    check_topics(config)
+    application = create_app(config)
+    application.web.start()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    worker = faust.Worker(
+        application.app, loop=loop, quiet=True, override_logging=False, redirect_stdouts=False, daemon=True
+    )
+    worker.spinner = None  # drawn on stdout otherwise
+    try:
+        worker.execute_from_commandline()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 1
+        if code:
+            logger.error("the worker stopped after a failure; a restart resumes from the last checkpoint")
+        return code
+    finally:
+        application.web.stop()
+    return 0

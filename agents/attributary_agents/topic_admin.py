@@ -1,0 +1,139 @@
+"""The topics that must be there: listing, creating, and checking them before the worker starts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+
+from .config import Config, KafkaConfig
+from .errors import PreflightError
+
+T = TypeVar("T")
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    """One topic as it should be."""
+
+    name: str
+    partitions: int
+    settings: dict[str, str]
+    purpose: str
+
+
+def topic_specs(config: Config) -> list[TopicSpec]:
+    """Every topic that the configuration needs, with the settings that it needs."""
+    kafka, topics = config.kafka, config.kafka.topics
+    # A dead letter carries the original record, which may be as large as its topic allows; a state is larger still.
+    large = {"max.message.bytes": str(kafka.max_state_bytes)}
+    month, year = {"retention.ms": str(30 * DAY_MS)}, {"retention.ms": str(365 * DAY_MS)}
+    # Importances are not compacted: several explainers share a model id, and compaction would keep one of them.
+    wanted = [
+        (topics.observations, {"max.message.bytes": "4194304"}, "in: observations with labels"),
+        (topics.importances, month, "out: importance"),
+        (topics.changes, year, "out: explained model changes"),
+        (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
+        (kafka.changelog, {"cleanup.policy": "compact", **large}, "state of every model"),
+    ]
+    return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
+
+
+def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitable[T]]) -> T:
+    """Run `work` with an admin client.
+
+    Raises
+    ------
+    PreflightError
+        No broker answers, or it refuses.
+    """
+    brokers = ", ".join(kafka.brokers)
+
+    async def run() -> T:
+        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.brokers, request_timeout_ms=10_000)
+        try:
+            await admin.start()
+            return await work(admin)
+        finally:
+            await admin.close()
+
+    async def bounded() -> T:
+        async with asyncio.timeout(30):
+            return await run()
+
+    try:
+        return asyncio.run(bounded())
+    except (KafkaError, OSError, TimeoutError) as error:
+        raise PreflightError(
+            f"no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
+            "(ATTRIBUTARY_KAFKA__BROKERS='[\"host:9092\"]')"
+        ) from None
+
+
+def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
+    """Create what is missing; return every topic with whether it was created now.
+
+    Raises
+    ------
+    PreflightError
+        The broker cannot be reached or refuses, or a topic that exists has the wrong number of partitions.
+    """
+
+    async def work(admin: AIOKafkaAdminClient) -> list[tuple[TopicSpec, bool]]:
+        created = []
+        for spec in topic_specs(config):
+            topic = NewTopic(spec.name, spec.partitions, config.kafka.replication_factor, topic_configs=spec.settings)
+            response = await admin.create_topics([topic])
+            code, *rest = response.topic_errors[0][1:]
+            if code not in (0, TopicAlreadyExistsError.errno):
+                raise PreflightError(f"the broker refused to create {spec.name}: {rest[0] if rest else code}")
+            created.append((spec, code == 0))
+        return created
+
+    created = with_admin(config.kafka, work)
+    check_topics(config)
+    return created
+
+
+def existing_partitions(config: Config) -> dict[str, int | None]:
+    """Each needed topic's number of partitions; None where there is no such topic."""
+
+    async def work(admin: AIOKafkaAdminClient) -> dict[str, int | None]:
+        names = [spec.name for spec in topic_specs(config)]
+        # Asked for by name a broker may create them; the whole list it only lists.
+        there = set(await admin.list_topics())
+        found = await admin.describe_topics([name for name in names if name in there]) if there else []
+        counts = {topic["topic"]: len(topic["partitions"]) for topic in found if topic["error_code"] == 0}
+        return {name: counts.get(name) for name in names}
+
+    return with_admin(config.kafka, work)
+
+
+def check_topics(config: Config) -> None:
+    """Raise PreflightError unless every topic is there with the partitions that the configuration says."""
+    faults = []
+    found = existing_partitions(config)
+    missing = [name for name, partitions in found.items() if partitions is None]
+    if missing:
+        faults.append(f"missing topics: {', '.join(missing)} (make them with `attributary topics create`)")
+    observations, changelog = config.kafka.topics.observations, config.kafka.changelog
+    for name in (observations, changelog):
+        partitions = found[name]
+        if partitions is not None and partitions != config.kafka.partitions:
+            faults.append(
+                f"{name} has {partitions} partitions, kafka.partitions is {config.kafka.partitions}: "
+                + (
+                    f"set kafka.partitions to {partitions}"
+                    if name == observations
+                    else f"it must have as many as {observations}; delete it (the state in it is lost) and run "
+                    "`attributary topics create`"
+                )
+            )
+    if faults:
+        raise PreflightError("; ".join(faults))

@@ -1,0 +1,227 @@
+"""The worker's side of delivery: which partitions are ours, checkpoints, gaps.
+
+The order of a checkpoint is the whole promise (docs/delivery.md):
+
+1. await every event and dead letter that the handled observations have sent;
+2. write and await the state of every model that has changed;
+3. write and await the partition's checkpoint: offset and counters;
+4. commit the offset.
+
+A crash before 3 repeats observations whose effects each model's own offset lets it skip; a crash between 3 and 4
+repeats observations that the checkpoint skips. Duplicates of events carry the same ids and the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import faust
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from faust.types import TP
+
+from .config import Config
+from .errors import DeliveryError
+from .faust_fixes import commit_exactly
+from .metrics_view import WorkerView
+from .partitions import Outgoing, Partition, Record, checkpoint_key, encode_checkpoint
+from .state_codec import encode_state
+
+logger = logging.getLogger(__name__)
+
+GRACE_S = 20.0
+"""Longest that a final checkpoint may take at a rebalance or shutdown; Kubernetes gives 30 s in all."""
+
+
+class Assigned:
+    """A partition in one generation of the consumer group, with what has been sent for it and not yet awaited."""
+
+    def __init__(self, tp: TP, generation: int, partition: Partition) -> None:
+        self.tp = tp
+        self.generation = generation
+        self.partition = partition
+        self.sent: list[Any] = []
+        self.lock = asyncio.Lock()
+        self.checkpointed_at = time.monotonic()
+        self.checked_start = False
+
+
+class Worker:
+    """Everything that this process holds of its partitions."""
+
+    def __init__(self, app: faust.App, config: Config, table: Any, outputs: dict[str, Any], view: WorkerView) -> None:
+        self.app = app
+        self.config = config
+        self.table = table
+        self.outputs = outputs
+        self.view = view
+        self.assigned: dict[int, Assigned] = {}
+        self.handlers: tuple[Any, ...] = ()
+        # Held while an observation changes a state, and by a scrape while it reads one.
+        self.lock: threading.Lock = view.lock
+
+    async def handle(self, event: Any) -> None:
+        """Take one record of the observations topic; checkpoint when enough are pending."""
+        message = event.message
+        assigned = self._assigned(message)
+        async with assigned.lock:
+            if self.assigned.get(message.partition) is not assigned:
+                return  # revoked while we waited: its next owner is given it again
+            partition = assigned.partition
+            await self._check_gap(assigned, message.offset)
+            began = time.perf_counter()
+            with self.lock:
+                outgoing = partition.handle(_record(message))
+                self.view.step(time.perf_counter() - began)
+            for record in outgoing:
+                assigned.sent.append(self._send(record))
+            if partition.n_pending >= self.config.checkpoint.max_observations:
+                await self.checkpoint(assigned)
+
+    def _assigned(self, message: Any) -> Assigned:
+        assigned = self.assigned.get(message.partition)
+        if assigned is None or assigned.generation != message.generation_id:
+            partition = Partition(message.topic, message.partition, self.config, self.table.data.get)
+            assigned = Assigned(message.tp, message.generation_id, partition)
+            with self.lock:
+                self.assigned[message.partition] = assigned
+                self.view.partitions[message.partition] = partition
+            logger.info(
+                "partition %d: first record at offset %d, checkpoint at %d",
+                message.partition,
+                message.offset,
+                partition.checkpointed,
+            )
+        return assigned
+
+    def _send(self, record: Outgoing) -> Any:
+        return self.outputs[record.topic].send_soon(key=record.key, value=record.value, headers=record.headers)
+
+    async def _check_gap(self, assigned: Assigned, offset: int) -> None:
+        """Never go on over records that delivery has skipped; do go on where the topic itself has none."""
+        partition = assigned.partition
+        if not assigned.checked_start:
+            assigned.checked_start = True
+            end = self.app.consumer.highwater(assigned.tp)
+            if end is not None and end <= partition.checkpointed:
+                raise DeliveryError(
+                    f"{partition.topic}[{partition.number}] ends at offset {end}, but the checkpoint is at "
+                    f"{partition.checkpointed}: the topic was deleted and made again. Use a new kafka.group, or "
+                    f"delete the group and {self.config.kafka.changelog}"
+                )
+        expected = partition.offset + 1
+        if offset <= expected:
+            return
+        first = await self._first_offset(assigned.tp, expected)
+        if first != offset:
+            raise DeliveryError(
+                f"{partition.topic}[{partition.number}]: offset {first} was skipped on the way here "
+                f"(got {offset} after {partition.offset}); restart the worker, it resumes from its checkpoint"
+            )
+        logger.warning(
+            "%s[%d]: no records at offsets %d to %d (retention, compaction or transaction markers)",
+            partition.topic,
+            partition.number,
+            expected,
+            offset - 1,
+        )
+        partition.counters.unavailable += offset - expected
+        partition.offset = offset - 1
+
+    async def _first_offset(self, tp: TP, offset: int) -> int:
+        """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
+        )
+        await consumer.start()
+        try:
+            partition = TopicPartition(tp.topic, tp.partition)
+            consumer.assign([partition])
+            consumer.seek(partition, offset)
+            async with asyncio.timeout(60):
+                record = await consumer.getone()
+            return int(record.offset)
+        finally:
+            await consumer.stop()
+
+    async def checkpoint(self, assigned: Assigned) -> None:
+        """Make everything handled so far durable, in the order that the module describes.
+
+        The caller holds the partition's lock. A failure stops the worker: going on would commit past it.
+        """
+        partition = assigned.partition
+        if not partition.n_pending:
+            return
+        began = time.perf_counter()
+        offset, number = partition.offset, partition.number
+        sent, assigned.sent = assigned.sent, []
+        await asyncio.gather(*sent)  # 1
+        dirty, partition.dirty = partition.dirty, set()
+        writes = []
+        for model_id in sorted(dirty):
+            blob = encode_state(partition.models[model_id])
+            self.view.state_bytes[model_id] = len(blob)
+            writes.append(self._write(number, model_id.encode(), blob))
+        await asyncio.gather(*writes)  # 2
+        record = encode_checkpoint(offset, partition.counters)
+        await self._write(number, checkpoint_key(number), record)  # 3
+        await commit_exactly(self.app, assigned.tp, offset + 1)  # 4
+        partition.checkpoint_done(offset)
+        assigned.checkpointed_at = time.monotonic()
+        self.view.checkpoint(time.perf_counter() - began)
+
+    def _write(self, partition: int, key: bytes, value: bytes) -> Any:
+        # The changelog's future is awaited by us: Faust itself only logs a write that the broker refuses. The local
+        # copy changes in the same step as the write is queued, so that a reload sees what a recovery would.
+        future = self.table.send_changelog(partition, key, value)
+        self.table.data[key] = value
+        return future
+
+    async def tick(self) -> None:
+        """Once a second: checkpoint what is due, and note that the loop is alive."""
+        self.view.beat()
+        for assigned in list(self.assigned.values()):
+            end = self.app.consumer.highwater(assigned.tp)
+            if end is not None:
+                self.view.lag[assigned.tp.partition] = max(end - assigned.partition.offset - 1, 0)
+            if time.monotonic() - assigned.checkpointed_at < self.config.checkpoint.interval_s:
+                continue
+            async with assigned.lock:
+                if self.assigned.get(assigned.tp.partition) is assigned:
+                    await self.checkpoint(assigned)
+
+    async def release(self, numbers: Iterable[int] | None = None) -> None:
+        """Checkpoint and forget partitions, all by default: they are lost, or we are stopping.
+
+        Bounded in time. Where it fails, the next owner repeats from the last checkpoint.
+        """
+        for number in list(self.assigned if numbers is None else numbers):
+            assigned = self.assigned.get(number)
+            if assigned is None:
+                continue
+            try:
+                async with asyncio.timeout(GRACE_S), assigned.lock:
+                    await self.checkpoint(assigned)
+            except Exception as error:  # noqa: BLE001 - nothing is lost by giving up here, and we must not hang
+                logger.warning("partition %d: no final checkpoint (%r); its next owner repeats", number, error)
+            with self.lock:
+                self.assigned.pop(number, None)
+                self.view.forget(number)
+
+
+def _record(message: Any) -> Record:
+    headers = message.headers
+    pairs = headers.items() if hasattr(headers, "items") else headers or []
+    return Record(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp_ms=int(message.timestamp * 1000) if message.timestamp else 0,
+        key=message.key,
+        value=message.value,
+        headers=[(name, value) for name, value in pairs],
+    )
