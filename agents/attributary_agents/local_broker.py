@@ -106,8 +106,12 @@ class LocalBroker(Broker):
         self._dir.mkdir(parents=True, exist_ok=True)
         argv = self._prepare(self._dir)
         self._process = start_child(argv, log=self.log, death_signal=self._death_signal)
-        self._wait_until_ready(self._process)
-        self._configure()
+        try:
+            self._wait_until_ready(self._process)
+            self._configure()
+        except BaseException:  # Ctrl-C too
+            kill_child(self._process)
+            raise
 
     def stop(self) -> None:
         """End the broker in an orderly way and keep its data."""
@@ -150,7 +154,6 @@ class LocalBroker(Broker):
             if (status := process.poll()) is not None:
                 raise self.failure(f"ended with status {status}")
             if time.monotonic() > deadline:
-                kill_child(process)
                 raise self.failure(f"served no request within {self._start_timeout_s:.0f} s")
             time.sleep(0.02)
 

@@ -1,0 +1,100 @@
+"""What the demo plays: Agrawal's credit data with a known drift, or any file; and a model that fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from .replay import encode_value
+from .sources import open_source
+
+DRIFT_AT = 5000
+TOTAL = 10_000
+_MAX_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class DemoStream:
+    """Observations to play.
+
+    Attributes
+    ----------
+    title
+        One line about the stream.
+    n
+        Number of observations; None where it is not known beforehand.
+    classification
+        Whether the target is a class.
+    """
+
+    title: str
+    n: int | None
+    classification: bool
+    _values: Any
+
+    def values(self) -> Iterator[bytes]:
+        """The records' values, in order."""
+        return (encode_value(value) for value in self._values())
+
+
+def agrawal(limit: int | None) -> DemoStream:
+    """Agrawal's function 1 for the first half, function 2 from then on: elevel takes over from salary."""
+    total = limit or TOTAL
+    drift_at = min(DRIFT_AT, total // 2)
+
+    def values() -> Iterator[dict[str, Any]]:
+        from river.datasets import synth  # takes a second to import: only the demo needs it
+
+        first = synth.Agrawal(classification_function=1, seed=1).take(drift_at)
+        second = synth.Agrawal(classification_function=2, seed=2).take(total - drift_at)
+        return ({"x": x, "y": y} for x, y in chain(first, second))
+
+    title = f"Agrawal's credit data: the true rule changes from function 1 to 2 at observation {drift_at:,}"
+    return DemoStream(title.replace(",", " "), total, True, values)
+
+
+def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
+    """The rows of a CSV, JSON-lines or Parquet file; the target's values say whether it is a classification.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read.
+    """
+    source = open_source(path, target)
+    sample = [value.get("y") for value in islice(source.values(), 1000)]
+    numbers = all(isinstance(y, (int, float)) and not isinstance(y, bool) for y in sample if y is not None)
+    classification = not numbers or (
+        len(set(sample)) <= _MAX_CLASSES and all(float(y).is_integer() for y in sample if y is not None)
+    )
+    n = source.n_rows if source.n_rows is not None else sum(1 for _ in source.values())
+    kind = "classification" if classification else "regression"
+    title = f"{path.name}: {kind} of {source.target}"
+    return DemoStream(title, min(n, limit) if limit else n, classification, lambda: islice(source.values(), limit))
+
+
+def demo_config(stream: DemoStream, model_id: str, broker: str, port: int) -> dict[str, Any]:
+    """The configuration of the demo's worker: an adaptive random forest of ten trees, iPFI, change explanation."""
+    forest = "ARFClassifier" if stream.classification else "ARFRegressor"
+    return {
+        "kafka": {
+            "brokers": [broker],
+            "group": "attributary-demo",
+            "partitions": 1,
+            "instance_id": "demo",  # the embedded broker holds static members only
+        },
+        "models": {
+            model_id: {
+                "model": {"class": f"river.forest.{forest}", "params": {"n_models": 10, "seed": 1}},
+                "alpha": 0.004,
+                "explainers": {"pfi": {"n_samples": 2}},
+                "change": {"window": 500, "threshold": 0.3, "detector_params": {"delta": 0.025}},
+                "publish": {"every": 50},
+            }
+        },
+        "checkpoint": {"interval_s": 5},
+        "web": {"port": port},
+    }
