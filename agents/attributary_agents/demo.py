@@ -63,7 +63,7 @@ def run_demo(
     view = PlainView(console, stream.n) if plain or not console.is_terminal else LiveView(console, stream.n)
     with _signals_raise(), contextlib.ExitStack() as stack:
         try:
-            console.print(stream.title, highlight=False)
+            view.say(stream.title)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="attributary-demo-")))
             running = stack.enter_context(broker(broker_spec))
             config = parse_config(demo_config(stream, model_id, running.bootstrap, port or free_port()), "demo")
@@ -73,9 +73,7 @@ def run_demo(
             log = folder / "worker.log"
             child = start_child([sys.executable, "-m", "attributary_agents.cli", "run", "--config", path], log=log)
             stack.callback(stop_child, child, STOP_TIMEOUT_S)
-            console.print(
-                f"{running.name} broker at {running.bootstrap}; worker {child.pid} is joining", highlight=False
-            )
+            view.say(f"{running.name} broker at {running.bootstrap}; worker {child.pid} is joining")
             stack.enter_context(view)
             asyncio.run(_watch(config, stream, model_id, view, child, exit_at_end))
         except (_StoppedError, KeyboardInterrupt):

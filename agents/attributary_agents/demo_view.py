@@ -142,7 +142,7 @@ class LiveView:
 
     def say(self, text: str) -> None:
         """Print the line above the table."""
-        self._live.console.print(text, markup=False, highlight=False)
+        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def importance(self, event: dict[str, Any]) -> None:
         """Redraw the table."""
@@ -179,7 +179,7 @@ class LiveView:
             table.add_row(f"{len(rows) - TOP} more", "", "", "", "")
         event = self._state.event
         loss = (
-            "" if event is None else f" · model loss {event['model_loss']:.3f} of {event['baseline_loss']:.3f} without"
+            "" if event is None else f" · loss {event['model_loss']:.3f}, {event['baseline_loss']:.3f} without features"
         )
         line = Text(f"discrepancy from the reference model: {self._state.discrepancy()}{loss}", style="dim")
         return Group(self._progress, table, line)

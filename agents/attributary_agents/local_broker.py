@@ -14,6 +14,7 @@ from collections import deque
 from pathlib import Path
 from typing import ClassVar, Self
 
+from .errors import AttributaryError
 from .processes import kill_child, start_child, stop_child
 
 HOST = "127.0.0.1"
@@ -25,7 +26,7 @@ _STOP_TIMEOUT_S = 30.0
 _LOG_LINES_SHOWN = 15
 
 
-class BrokerError(Exception):
+class BrokerError(AttributaryError):
     """A broker cannot be started or reached; the message says what to do."""
 
 

@@ -33,7 +33,7 @@ async def produce(
     """
     topic, key = config.kafka.topics.observations, model_id.encode()
     producer = AIOKafkaProducer(
-        bootstrap_servers=config.kafka.brokers, acks="all", linger_ms=5, max_request_size=4_194_304
+        bootstrap_servers=config.kafka.brokers, enable_idempotence=True, linger_ms=5, max_request_size=4_194_304
     )
     await producer.start()
     sent = 0

@@ -1,0 +1,65 @@
+# `make` lists what there is. Needed: Python 3.11 or later; for Apache Kafka also Java 17 and Maven.
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+JARS := deploy/kafka/lib
+PYTEST_ARGS ?= -n 2 --dist loadgroup
+
+.DEFAULT_GOAL := help
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: .venv/.installed ## Create .venv with the package, the demo's broker and the development tools
+
+.venv/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or later is needed: make venv PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@# Older versions of pip do not know --group.
+	$(BIN)/python -m pip install --quiet 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev --editable '.[demo]'
+	@touch $@
+
+kafka: $(JARS)/.complete ## Fetch the jars of Apache Kafka (needs Java 17 and Maven)
+
+$(JARS)/.complete: deploy/kafka/pom.xml
+	@for tool in java mvn; do command -v $$tool >/dev/null \
+	  || { echo "Apache Kafka needs $$tool, which is not installed: install Java 17 and Maven" >&2; exit 1; }; done
+	rm -rf $(JARS)
+	mvn --quiet --batch-mode --no-transfer-progress --file $< dependency:copy-dependencies
+	@touch $@
+
+# Without Kafka its tests are skipped, and said to be; under CI that would hide what CI is for.
+kafka-or-warn:
+	@[ -n "$$ATTRIBUTARY_KAFKA_LIB" ] || $(MAKE) --no-print-directory kafka || { [ -z "$$CI" ] \
+	  && echo "warning: no Apache Kafka here, for the reason above; the tests that need it are skipped" >&2; }
+
+demo: venv ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
+	@exec $(BIN)/attributary demo $(ARGS)
+
+test: venv kafka-or-warn lint types layers ## Run all checks and tests; what was skipped stands in the last lines
+	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
+
+lint: venv ## Check style and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: venv ## Format the code and mend what can be mended by itself
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+types: venv ## Check the types
+	$(BIN)/mypy
+
+layers: venv ## Check which package may import which
+	$(BIN)/lint-imports
+
+elec2: venv ## Run the main benchmark, on Elec2: make elec2 ARGS=...
+	$(BIN)/python -m benchmarks.main_job $(ARGS)
+
+clean: ## Remove all that the targets above have made
+	rm -rf .venv $(JARS) deploy/kafka/target build dist
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find agents topics explainers tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,64 @@
+"""Brokers and data for all tests, and a last word about what was skipped."""
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from attributary_agents.brokers import Broker, BrokerMissingError, broker
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+CI = bool(os.environ.get("CI"))
+
+
+@pytest.fixture(scope="session")
+def embedded_broker() -> Iterator[Broker]:
+    """The embedded broker, one per test process."""
+    yield from _running("embedded")
+
+
+@pytest.fixture(scope="session")
+def kafka_broker() -> Iterator[Broker]:
+    """A real Apache Kafka, one per test process."""
+    yield from _running("kafka")
+
+
+def _running(spec: str) -> Iterator[Broker]:
+    try:
+        started = broker(spec)
+        started.start()
+    except BrokerMissingError as error:
+        # Under CI a missing broker is a broken pipeline; elsewhere it is somebody without Java.
+        (pytest.fail if CI else pytest.skip)(str(error))
+    with started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with the benchmark data; for tests with the marker `data`."""
+    _require_data()
+    return DATA
+
+
+def _require_data() -> None:
+    if not DATA.is_dir():
+        pytest.skip("no benchmark data: the folder ../shared/data beside the repository is absent")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("data"):
+        _require_data()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    yield  # pytest's own summaries first: this one is to be found in the last lines
+    skipped = terminalreporter.stats.get("skipped", [])
+    terminalreporter.write_line("")
+    terminalreporter.write_line(f"skipped ({len(skipped)}):" if skipped else "nothing was skipped")
+    for report in sorted(skipped, key=lambda report: report.nodeid):
+        *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
+        terminalreporter.write_line(f"  {report.nodeid}: {reason.removeprefix('Skipped: ')}")
