@@ -78,11 +78,13 @@ def replay(
 
     Writes importances.jsonl, changes.jsonl, dead-letters.jsonl, metrics.prom and report.html into --out.
     """
+    from .prequential import check_models
     from .replay import replay as run_replay
     from .sources import open_source
 
     source = open_source(file, target)
     chosen = _model_id(config, model_id)
+    check_models(config)
     with _progress() as bar:
         task = bar.add_task("replay", total=limit or source.n_rows, detail="")
 
@@ -142,11 +144,10 @@ def produce(
 @json_option
 def check(config: Config, as_json: bool) -> None:
     """Check configuration, models, broker and topics: everything `run` needs, without running."""
-    from .prequential import new_state
+    from .prequential import check_models
     from .topic_admin import check_topics
 
-    for model_id, model in config.models.items():
-        new_state(model_id, model)
+    check_models(config)
     check_topics(config)
     if as_json:
         click.echo(json.dumps({"ok": True, "models": list(config.models)}))

@@ -12,6 +12,7 @@ from typing import Any
 from attributary_explainers import (
     ChangeExplainer,
     ChangeExplanation,
+    ExplainerError,
     IncrementalExplainer,
     IncrementalPFI,
     IncrementalSAGE,
@@ -31,7 +32,8 @@ from attributary_topics import (
     Source,
 )
 
-from .config import ModelConfig
+from .config import Config, ModelConfig
+from .errors import ConfigError
 from .model_factory import make_model
 from .publication import Publication, feature_importances, finite
 
@@ -105,6 +107,21 @@ def new_state(model_id: str, config: ModelConfig, model: Any = None) -> ModelSta
         baseline_loss=SmoothedMean(config.alpha),
         marginal=SmoothedPrediction(config.alpha),
     )
+
+
+def check_models(config: Config) -> None:
+    """Build every configured model with its explainers once, and forget them: faults show before the start.
+
+    Raises
+    ------
+    ConfigError
+        A model cannot be made, or cannot be explained as configured.
+    """
+    for model_id, model in config.models.items():
+        try:
+            new_state(model_id, model)
+        except (ExplainerError, ConfigError) as error:
+            raise ConfigError(f"models.{model_id}: {error}") from None
 
 
 def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> IncrementalExplainer:

@@ -10,6 +10,7 @@ import faust
 
 from .app import create_app
 from .config import Config
+from .prequential import check_models
 from .topic_admin import check_topics
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ def run_worker(config: Config) -> int:
         The broker or the topics are not as configured, or the web address is taken.
     """
     configure_logging(config.log.level)
+    check_models(config)
     check_topics(config)
     application = create_app(config)
     application.web.start()

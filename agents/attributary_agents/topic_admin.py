@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -67,6 +68,10 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
         async with asyncio.timeout(30):
             return await run()
 
+    # It logs each failed attempt; the one line below says it all.
+    client_log = logging.getLogger("aiokafka")
+    level = client_log.level
+    client_log.setLevel(logging.CRITICAL)
     try:
         return asyncio.run(bounded())
     except (KafkaError, OSError, TimeoutError) as error:
@@ -74,6 +79,8 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
             f"no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
             "(ATTRIBUTARY_KAFKA__BROKERS='[\"host:9092\"]')"
         ) from None
+    finally:
+        client_log.setLevel(level)
 
 
 def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:

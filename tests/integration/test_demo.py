@@ -1,0 +1,131 @@
+"""`attributary demo`: what it prints, that it ends cleanly, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from attributary_agents.local_broker import free_port
+
+pytestmark = [pytest.mark.embedded, pytest.mark.xdist_group("demo")]
+LIMIT = "3000"
+
+
+class Demo:
+    """The command as a child, its output in a file."""
+
+    def __init__(self, folder: Path, *args: str) -> None:
+        self.port = free_port()
+        self.output = folder / "demo.out"
+        argv = [
+            sys.executable,
+            "-m",
+            "attributary_agents.cli",
+            "demo",
+            "--limit",
+            LIMIT,
+            "--port",
+            str(self.port),
+            *args,
+        ]
+        # Its own temporary folder: what is in there afterwards is what it left behind.
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                argv, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": str(self.temporary)}
+            )
+
+    @property
+    def text(self) -> str:
+        return self.output.read_text()
+
+    def wait_for(self, pattern: str, timeout_s: float = 180) -> re.Match[str]:
+        deadline = time.monotonic() + timeout_s
+        while not (match := re.search(pattern, self.text)):
+            assert self.process.poll() is None, self.text
+            assert time.monotonic() < deadline, self.text
+            time.sleep(0.1)
+        return match
+
+    def children(self) -> list[int]:
+        """Every process below this one (the demo starts them in sessions of their own)."""
+        found = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
+        rows = [tuple(map(int, line.split())) for line in found.splitlines()[1:]]
+        return [pid for pid, parent in rows if parent == self.process.pid]
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(tmp_path: Path) -> None:
+    demo = Demo(tmp_path)
+    demo.wait_for("Ctrl-C ends the demo")
+    text = demo.text
+    sentence = re.search(r">>> credit changed at [\d ]+ \(discrepancy 0\.\d\d > 0\.30\): (.*)", text)
+    assert sentence, text
+    assert "elevel gained" in sentence[1]
+    assert "salary lost" in sentence[1]
+    assert re.search(r"2000/3000 observations, \d+/s, discrepancy 0\.\d\d: ", text)
+    assert f"all {LIMIT} observations handled: {LIMIT} explained, 0 dead letters" in text
+    with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/metrics", timeout=10) as answer:
+        assert b'attributary_feature_importance{explainer="pfi",feature="elevel",model_id="credit"}' in answer.read()
+    _ends_cleanly(demo, signal.SIGINT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_demo_ends_cleanly_in_the_middle(number: signal.Signals, tmp_path: Path) -> None:
+    demo = Demo(tmp_path)
+    demo.wait_for("is joining")
+    _ends_cleanly(demo, number)
+
+
+def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
+    demo = Demo(tmp_path)
+    demo.wait_for("is joining")
+    children = demo.children()
+    assert len(children) == 2, "the broker and the worker"
+    demo.process.kill()
+    demo.process.wait()
+    deadline = time.monotonic() + 60
+    while not all(map(_gone, children)):
+        assert time.monotonic() < deadline, children
+        time.sleep(0.1)
+
+
+def test_the_demo_plays_any_csv(tmp_path: Path) -> None:
+    path = tmp_path / "sales.csv"
+    rows = [f"{i % 7},{'north' if i % 3 else 'south'},{(i % 7) * 2.5 + 1}" for i in range(600)]
+    path.write_text("weekday,region,revenue\n" + "\n".join(rows) + "\n")
+    demo = Demo(tmp_path, "--data", str(path), "--model", "sales", "--exit")
+    assert demo.process.wait(120) == 0, demo.text
+    assert "sales.csv: regression of revenue" in demo.text
+    assert "all 600 observations handled: 600 explained, 0 dead letters" in demo.text
+
+
+def test_a_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    demo = Demo(tmp_path, "--data", "no/such.csv")
+    assert demo.process.wait(60) == 2
+    assert demo.text.strip() == "attributary: no file at no/such.csv"
+
+
+def _ends_cleanly(demo: Demo, number: signal.Signals) -> None:
+    children = demo.children()
+    demo.process.send_signal(number)
+    assert demo.process.wait(90) == 0, demo.text
+    assert "Traceback" not in demo.text
+    assert "stopping" in demo.text
+    assert all(map(_gone, children)), children
+    assert list(demo.temporary.iterdir()) == []

@@ -1,0 +1,91 @@
+"""A worker that is killed, or asked to stop, and comes back leaves what an undisturbed run leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.harness import WorkerProcess
+
+from attributary_agents.brokers import Broker
+from attributary_agents.config import parse_config
+from attributary_agents.partitions import Partition, Record, decode_checkpoint
+from attributary_agents.state_codec import decode_state
+from attributary_agents.topic_admin import create_topics
+from tests.integration.configs import logistic_config, observation
+from tests.support.kafka import produce, read_all
+
+pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("restart")]
+N = 6000
+MODELS = ("credit", "fraud")
+
+
+def _stream() -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
+    values = [observation(i, flipped=i > N // 2) for i in range(N)]
+    for i in range(100, N, 997):
+        values[i] = b"{poison"
+    return [(MODELS[i % 7 == 0].encode(), value, []) for i, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
+    how: str, kafka_broker: Broker, tmp_path: Path
+) -> None:
+    raw = logistic_config(kafka_broker.bootstrap, models=MODELS)
+    config = parse_config(raw)
+    topics = config.kafka.topics
+    create_topics(config)
+    records = _stream()
+    produce(kafka_broker.bootstrap, topics.observations, records, partition=0)
+
+    worker = WorkerProcess(raw, tmp_path)
+    for n in (N // 5, N // 2, 4 * N // 5):
+        with worker:
+            worker.wait_consumed(n, timeout_s=120)
+            if how == "SIGKILL":
+                worker.kill()
+            else:
+                assert worker.stop() == 0
+    with worker:
+        worker.wait_consumed(N, timeout_s=120)
+        dead_letters = worker.total("dead_letters_total")
+        explained = worker.total("model_observations_total")
+        assert worker.stop() == 0
+
+    undisturbed = Partition(topics.observations, 0, config, load=lambda _key: None)
+    expected: dict[str, dict[str, bytes | None]] = {}
+    timestamps = [record.timestamp for record in read_all(kafka_broker.bootstrap, topics.observations)]
+    for offset, ((key, value, headers), timestamp) in enumerate(zip(records, timestamps, strict=True)):
+        for out in undisturbed.handle(Record(topics.observations, 0, offset, timestamp, key, value, headers)):
+            expected.setdefault(out.topic, {})[_id(dict(out.headers))] = out.value
+    for topic in (topics.importances, topics.changes, topics.dead_letters):
+        found = read_all(kafka_broker.bootstrap, topic)
+        by_id: dict[str, bytes | None] = {}
+        for record in found:
+            # A duplicate carries the same id and the same bytes.
+            assert by_id.setdefault(_id(dict(record.headers)), record.value) == record.value
+        assert by_id == expected.get(topic, {}), f"{topic} differs"
+    assert expected[topics.changes], "the stream should change the models"
+    assert (explained, dead_letters) == (N - len(expected[topics.dead_letters]), len(expected[topics.dead_letters]))
+
+    stored: dict[bytes, bytes] = {r.key: r.value for r in read_all(kafka_broker.bootstrap, config.kafka.changelog)}
+    counters, offset = decode_checkpoint(stored[b"\x00checkpoint/0"])
+    assert (counters.consumed, offset) == (N, N - 1)
+    for model_id in MODELS:
+        state = decode_state(model_id, config.models[model_id], stored[model_id.encode()])
+        other = undisturbed.models[model_id]
+        assert state.n_observations == other.n_observations
+        assert _weights(state.model) == _weights(other.model)
+        for name, explainer in state.explainers.items():
+            assert explainer.importance == other.explainers[name].importance
+            assert explainer.std_error == other.explainers[name].std_error
+
+
+def _id(headers: dict[str, bytes]) -> str:
+    return (headers.get("ce_id") or headers["attributary-dlq-id"]).decode()
+
+
+def _weights(model: Any) -> str:
+    return json.dumps([model["LogisticRegression"].weights, model["LogisticRegression"].intercept], sort_keys=True)

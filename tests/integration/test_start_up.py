@@ -1,0 +1,102 @@
+"""Input that is wrong at start-up: one clear line that says what to do, and exit code 2."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from attributary_agents.brokers import Broker
+from attributary_agents.config import parse_config
+from attributary_agents.local_broker import free_port
+from attributary_agents.topic_admin import create_topics, topic_specs
+from tests.integration.configs import logistic_config
+from tests.support.kafka import create_topics as make_topics
+
+
+def _run(tmp_path: Path, config: dict[str, Any] | str) -> tuple[int, str, str]:
+    path = tmp_path / "config.yaml"
+    path.write_text(config if isinstance(config, str) else yaml.safe_dump(config))
+    argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", str(path)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def _is_one_line_with(result: tuple[int, str, str], *parts: str) -> None:
+    code, stdout, stderr = result
+    assert code == 2, stderr
+    assert stdout == ""
+    assert stderr.startswith("attributary: ")
+    assert len(stderr.strip().splitlines()) == 1, stderr
+    for part in parts:
+        assert part in stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "parts"),
+    [
+        ("models: [", ("not YAML",)),
+        ("- a list", ("expected a mapping",)),
+        ("kafka: {brokers: ['localhost:1']}", ("models is missing",)),
+        (
+            "models: {credit: {model: {class: river.forest.ARFClassifier}, alhpa: 1}}",
+            ("unknown key", "models.credit.alhpa"),
+        ),
+        ("models: {credit: {model: {class: river.forest.ARFClassifier}, alpha: 7}}", ("models.credit.alpha", "got 7")),
+        ("models: {credit: {model: {class: river.forest.ARFClassifier}, loss: squared}}", ("models.credit", "brier")),
+    ],
+)
+def test_a_wrong_configuration(config: str, parts: tuple[str, ...], tmp_path: Path) -> None:
+    _is_one_line_with(_run(tmp_path, config), *parts)
+
+
+def test_a_missing_configuration_file() -> None:
+    argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", "no/such.yaml"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    _is_one_line_with((done.returncode, done.stdout, done.stderr), "no/such.yaml", "config example")
+
+
+def test_a_broker_that_does_not_answer(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    _is_one_line_with(_run(tmp_path, logistic_config(address)), address, "kafka.brokers")
+
+
+@pytest.mark.embedded
+@pytest.mark.xdist_group("embedded")
+class TestOnABroker:
+    def test_topics_that_are_missing(self, embedded_broker: Broker, tmp_path: Path) -> None:
+        raw = logistic_config(embedded_broker.bootstrap)
+        names = [spec.name for spec in topic_specs(parse_config(raw))]
+        _is_one_line_with(_run(tmp_path, raw), "attributary topics create", *names)
+
+    def test_a_topic_with_too_few_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
+        raw = logistic_config(embedded_broker.bootstrap, partitions=4)
+        names = [spec.name for spec in topic_specs(parse_config(raw))]
+        make_topics(embedded_broker.bootstrap, dict.fromkeys(names, 4) | {names[0]: 2})
+        _is_one_line_with(_run(tmp_path, raw), names[0], "2 partitions", "set kafka.partitions to 2")
+
+    def test_a_changelog_with_too_few_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
+        raw = logistic_config(embedded_broker.bootstrap, partitions=4)
+        config = parse_config(raw)
+        make_topics(
+            embedded_broker.bootstrap, {spec.name: 4 for spec in topic_specs(config)} | {config.kafka.changelog: 1}
+        )
+        _is_one_line_with(_run(tmp_path, raw), config.kafka.changelog, "1 partition", "delete it")
+
+    def test_a_model_that_cannot_be_made(self, embedded_broker: Broker, tmp_path: Path) -> None:
+        raw = logistic_config(embedded_broker.bootstrap)
+        raw["models"]["credit"]["model"] = {"class": "river.forest.NoSuchForest"}
+        create_topics(parse_config(raw))
+        _is_one_line_with(_run(tmp_path, raw), "river.forest.NoSuchForest")
+
+    def test_a_web_port_that_is_taken(self, embedded_broker: Broker, tmp_path: Path) -> None:
+        raw = logistic_config(embedded_broker.bootstrap)
+        create_topics(parse_config(raw))
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            raw["web"] = {"port": taken.getsockname()[1]}
+            _is_one_line_with(_run(tmp_path, raw), "web.port", str(raw["web"]["port"]))
