@@ -160,7 +160,8 @@ async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[i
         await asyncio.sleep(0.5)
         if child.poll() is not None:
             raise _WorkerDiedError
-        handled, dead_letters = await asyncio.to_thread(_scrape, url)
+        handled, reasons = await asyncio.to_thread(_scrape, url)
+        dead_letters = sum(reasons.values())
         view.counts(handled, dead_letters)
         if producer.done() and handled >= producer.result() and not said:
             said = True
@@ -170,20 +171,21 @@ async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[i
                 f"all {handled} observations handled: {handled - dead_letters} explained, {dead_letters} dead letters\n"
                 f"metrics at {url}; topics {config.kafka.topic_prefix}.* at {brokers}"
             )
+            if reasons:
+                counts = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
+                view.say(f"dead letters by reason: {counts}; each says why in {config.kafka.topics.dead_letters}")
             if exit_at_end:
                 return
             view.say("Ctrl-C ends the demo")
 
 
-def _scrape(url: str) -> tuple[int, int]:
-    """Records consumed and dead letters; zeros while the worker does not answer yet."""
+def _scrape(url: str) -> tuple[int, dict[str, int]]:
+    """Records consumed, and dead letters by reason; nothing while the worker does not answer yet."""
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
     except OSError:
-        return 0, 0
-
-    def total(name: str) -> int:
-        return int(sum(s.value for s in families[name].samples if s.name.endswith("_total")))
-
-    return total("attributary_records_consumed"), total("attributary_dead_letters")
+        return 0, {}
+    consumed = sum(sample.value for sample in families["attributary_records_consumed"].samples)
+    letters = {s.labels["reason"]: int(s.value) for s in families["attributary_dead_letters"].samples if s.value}
+    return int(consumed), letters
