@@ -47,6 +47,11 @@ class WorkerProcess:
         assert self._child is not None
         return stop_child(self._child, 60)
 
+    def wait(self, timeout_s: float) -> int:
+        """Wait until it ends by itself; return the exit code."""
+        assert self._child is not None
+        return self._child.wait(timeout_s)
+
     def kill(self) -> None:
         """SIGKILL."""
         assert self._child is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from .faust_fixes import ExactApp
 from .metrics_view import WorkerView
 from .web import WebServer
 from .worker import Worker
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -98,7 +101,7 @@ def _register_observations(app: faust.App, topic: Any, worker: Worker) -> None:
 
 
 def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
-    view = worker.view
+    view, topic = worker.view, worker.config.kafka.topics.observations
 
     async def tick() -> None:
         try:
@@ -106,14 +109,17 @@ def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
         except Exception as error:
             await app.crash(error)
             raise
-        view.ready = not app.rebalancing and not app.tables.recovery.in_recovery
+        ready = not app.rebalancing and not app.tables.recovery.in_recovery
+        if ready and not view.ready:
+            numbers = sorted(tp.partition for tp in app.consumer.assignment() if tp.topic == topic)
+            logger.info("ready: partitions %s of %s", numbers, topic)
+        view.ready = ready
 
     app.timer(1.0, name="attributary.tick")(tick)
 
     async def revoked(_app: faust.App, revoked: Any, **_: Any) -> None:
         view.ready = False
-        observations = worker.config.kafka.topics.observations
-        await worker.release(tp.partition for tp in revoked if tp.topic == observations)
+        await worker.release(tp.partition for tp in revoked if tp.topic == topic)
 
     async def stopping(_app: faust.App, **_: Any) -> None:
         view.ready = False

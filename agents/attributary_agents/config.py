@@ -250,7 +250,9 @@ def load_config(path: Path | None) -> Config:
             raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
         if not isinstance(data, dict):
             raise ConfigError(f"{path}: expected a mapping with the key `models`, got {type(data).__name__}")
-    return parse_config(data, where=str(path) if path else "configuration")
+    return parse_config(
+        data, where=str(path) if path else "no configuration file given (--config, or ATTRIBUTARY_CONFIG)"
+    )
 
 
 def parse_config(data: dict[str, Any], where: str = "configuration") -> Config:

@@ -1,0 +1,77 @@
+"""Offsets without a record: counted where the topic has none, and never passed over where it is another topic."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from benchmarks.harness import WorkerProcess
+
+from attributary_agents.brokers import Broker
+from attributary_agents.config import parse_config
+from attributary_agents.topic_admin import create_topics
+from tests.integration.configs import logistic_config, observation
+from tests.support.kafka import create_topics as make_topics
+from tests.support.kafka import produce
+
+pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("restart")]
+
+
+async def _delete_before(bootstrap: str, topic: str, offset: int) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=offset)})
+    finally:
+        await admin.close()
+
+
+async def _delete_topic(bootstrap: str, topic: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.delete_topics([topic])
+        while topic in await admin.list_topics():
+            await asyncio.sleep(0.05)
+    finally:
+        await admin.close()
+
+
+def test_records_lost_to_retention_are_counted_and_the_work_goes_on(kafka_broker: Broker, tmp_path: Path) -> None:
+    raw = logistic_config(kafka_broker.bootstrap)
+    config = parse_config(raw)
+    topic = config.kafka.topics.observations
+    create_topics(config)
+    worker = WorkerProcess(raw, tmp_path)
+    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100)])
+    with worker:
+        worker.wait_consumed(100, timeout_s=60)
+        assert worker.stop() == 0
+    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100, 300)])
+    asyncio.run(_delete_before(kafka_broker.bootstrap, topic, 150))
+    with worker:
+        worker.wait_consumed(250, timeout_s=60)
+        assert worker.total("records_unavailable_total") == 50
+        assert worker.total("records_consumed_total") == worker.total("model_observations_total") == 250
+        assert worker.stop() == 0
+
+
+def test_a_topic_that_was_made_again_stops_the_worker(kafka_broker: Broker, tmp_path: Path) -> None:
+    raw = logistic_config(kafka_broker.bootstrap)
+    config = parse_config(raw)
+    topic = config.kafka.topics.observations
+    create_topics(config)
+    worker = WorkerProcess(raw, tmp_path)
+    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100)])
+    with worker:
+        worker.wait_consumed(100, timeout_s=60)
+        assert worker.stop() == 0
+    asyncio.run(_delete_topic(kafka_broker.bootstrap, topic))
+    make_topics(kafka_broker.bootstrap, {topic: 1})
+    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(20)])
+    with worker:
+        assert worker.wait(60) == 1
+    assert "was deleted and made again" in worker.log_tail
