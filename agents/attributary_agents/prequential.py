@@ -18,6 +18,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     SmoothedMean,
     SmoothedPrediction,
+    dump_model,
     is_usable,
     make_reservoir,
     model_function,
@@ -110,16 +111,16 @@ def new_state(model_id: str, config: ModelConfig, model: Any = None) -> ModelSta
 
 
 def check_models(config: Config) -> None:
-    """Build every configured model with its explainers once, and forget them: faults show before the start.
+    """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
     Raises
     ------
     ConfigError
-        A model cannot be made, or cannot be explained as configured.
+        A model cannot be made or saved, or cannot be explained as configured.
     """
     for model_id, model in config.models.items():
         try:
-            new_state(model_id, model)
+            dump_model(new_state(model_id, model).model)
         except (ExplainerError, ConfigError) as error:
             raise ConfigError(f"models.{model_id}: {error}") from None
 

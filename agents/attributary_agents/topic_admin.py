@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from .config import Config, KafkaConfig
@@ -108,39 +109,65 @@ def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
     return created
 
 
-def existing_partitions(config: Config) -> dict[str, int | None]:
-    """Each needed topic's number of partitions; None where there is no such topic."""
+@dataclass(frozen=True)
+class FoundTopic:
+    """One topic as it is."""
 
-    async def work(admin: AIOKafkaAdminClient) -> dict[str, int | None]:
-        names = [spec.name for spec in topic_specs(config)]
+    partitions: int
+    settings: dict[str, str]
+
+
+def found_topics(config: Config) -> dict[str, FoundTopic]:
+    """The needed topics that exist, by name, as they are."""
+
+    async def work(admin: AIOKafkaAdminClient) -> dict[str, FoundTopic]:
         # Asked for by name a broker may create them; the whole list it only lists.
         there = set(await admin.list_topics())
-        found = await admin.describe_topics([name for name in names if name in there]) if there else []
-        counts = {topic["topic"]: len(topic["partitions"]) for topic in found if topic["error_code"] == 0}
-        return {name: counts.get(name) for name in names}
+        names = [spec.name for spec in topic_specs(config) if spec.name in there]
+        if not names:
+            return {}
+        counts = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics(names)}
+        asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+        (answer,) = await admin.describe_configs(asked)
+        settings = {
+            name: {entry[0]: entry[1] for entry in entries}
+            for _code, _message, _type, name, entries in answer.resources
+        }
+        return {name: FoundTopic(counts[name], settings[name]) for name in names}
 
     return with_admin(config.kafka, work)
 
 
 def check_topics(config: Config) -> None:
-    """Raise PreflightError unless every topic is there with the partitions that the configuration says."""
-    faults = []
-    found = existing_partitions(config)
-    missing = [name for name, partitions in found.items() if partitions is None]
-    if missing:
-        faults.append(f"missing topics: {', '.join(missing)} (make them with `attributary topics create`)")
-    observations, changelog = config.kafka.topics.observations, config.kafka.changelog
-    for name in (observations, changelog):
-        partitions = found[name]
-        if partitions is not None and partitions != config.kafka.partitions:
-            faults.append(
-                f"{name} has {partitions} partitions, kafka.partitions is {config.kafka.partitions}: "
-                + (
-                    f"set kafka.partitions to {partitions}"
-                    if name == observations
-                    else f"it must have as many as {observations}; delete it (the state in it is lost) and run "
-                    "`attributary topics create`"
-                )
-            )
+    """Raise PreflightError, naming every fault, unless the topics are there and fit for what they must hold."""
+    found = found_topics(config)
+    specs = topic_specs(config)
+    missing = [spec.name for spec in specs if spec.name not in found]
+    faults = [f"missing topics: {', '.join(missing)} (make them with `attributary topics create`)"] if missing else []
+    for spec in specs:
+        if spec.name in found:
+            faults += _faults(config, spec, found[spec.name])
     if faults:
         raise PreflightError("; ".join(faults))
+
+
+def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]:
+    observations, changelog = config.kafka.topics.observations, config.kafka.changelog
+    wrong = f"{spec.name} has {found.partitions} partitions, kafka.partitions is {config.kafka.partitions}"
+    if spec.name == observations and found.partitions != spec.partitions:
+        yield f"{wrong}: set kafka.partitions to {found.partitions}"
+    if spec.name == changelog and found.partitions != spec.partitions:
+        yield (
+            f"{wrong}: it must have as many as {observations}; delete it (the state in it is lost) and run "
+            "`attributary topics create`"
+        )
+    if spec.name == changelog and "compact" not in found.settings.get("cleanup.policy", ""):
+        yield f"{spec.name} is not compacted, so it would lose states: set its cleanup.policy to compact"
+    # A record above the topic's limit is refused when it is written, which stops the worker then.
+    limit = found.settings.get("max.message.bytes")
+    needed = spec.settings.get("max.message.bytes")
+    if spec.name != observations and limit and needed and int(limit) < int(needed):
+        yield (
+            f"{spec.name} takes records of {limit} bytes, kafka.max_state_bytes is {needed}: set its "
+            f"max.message.bytes to {needed}, or kafka.max_state_bytes to {limit}"
+        )

@@ -33,6 +33,9 @@ from .state_codec import encode_state
 
 logger = logging.getLogger(__name__)
 
+RECORD_OVERHEAD_BYTES = 2048
+"""What Kafka adds to a record's value, the key included; generously."""
+
 GRACE_S = 20.0
 """Longest that a final checkpoint may take at a rebalance or shutdown; Kubernetes gives 30 s in all."""
 
@@ -164,6 +167,12 @@ class Worker:
         writes = []
         for model_id in sorted(dirty):
             blob = encode_state(partition.models[model_id])
+            if len(blob) > self.config.kafka.max_state_bytes - RECORD_OVERHEAD_BYTES:
+                raise DeliveryError(
+                    f"the state of model {model_id} has {len(blob)} bytes, too many for kafka.max_state_bytes "
+                    f"({self.config.kafka.max_state_bytes}): raise it, and max.message.bytes of "
+                    f"{self.config.kafka.changelog}; or make the model smaller"
+                )
             self.view.state_bytes[model_id] = len(blob)
             writes.append(self._write(number, model_id.encode(), blob))
         await asyncio.gather(*writes)  # 2

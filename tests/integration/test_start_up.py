@@ -18,6 +18,8 @@ from attributary_agents.topic_admin import create_topics, topic_specs
 from tests.integration.configs import logistic_config
 from tests.support.kafka import create_topics as make_topics
 
+FIT = {"cleanup.policy": "compact", "max.message.bytes": "20000000"}
+
 
 def _run(tmp_path: Path, config: dict[str, Any] | str) -> tuple[int, str, str]:
     path = tmp_path / "config.yaml"
@@ -77,7 +79,7 @@ class TestOnABroker:
     def test_a_topic_with_too_few_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
         raw = logistic_config(embedded_broker.bootstrap, partitions=4)
         names = [spec.name for spec in topic_specs(parse_config(raw))]
-        make_topics(embedded_broker.bootstrap, dict.fromkeys(names, 4) | {names[0]: 2})
+        make_topics(embedded_broker.bootstrap, dict.fromkeys(names, 4) | {names[0]: 2}, FIT)
         _is_one_line_with(_run(tmp_path, raw), names[0], "2 partitions", "set kafka.partitions to 2")
 
     def test_a_changelog_with_too_few_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
@@ -87,6 +89,16 @@ class TestOnABroker:
             embedded_broker.bootstrap, {spec.name: 4 for spec in topic_specs(config)} | {config.kafka.changelog: 1}
         )
         _is_one_line_with(_run(tmp_path, raw), config.kafka.changelog, "1 partition", "delete it")
+
+    def test_topics_that_would_lose_states(self, embedded_broker: Broker, tmp_path: Path) -> None:
+        raw = logistic_config(embedded_broker.bootstrap)
+        config = parse_config(raw)
+        small = {"cleanup.policy": "delete", "max.message.bytes": "1000000"}
+        make_topics(embedded_broker.bootstrap, {spec.name: 1 for spec in topic_specs(config)}, small)
+        changelog, dead_letters = config.kafka.changelog, config.kafka.topics.dead_letters
+        result = _run(tmp_path, raw)
+        _is_one_line_with(result, f"{changelog} is not compacted", f"{changelog} takes records of 1000000 bytes")
+        _is_one_line_with(result, f"{dead_letters} takes records of 1000000 bytes", "kafka.max_state_bytes")
 
     def test_a_model_that_cannot_be_made(self, embedded_broker: Broker, tmp_path: Path) -> None:
         raw = logistic_config(embedded_broker.bootstrap)
