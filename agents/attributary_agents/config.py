@@ -186,6 +186,7 @@ class MetricsConfig(Section):
 
     max_features: PositiveInt = Field(20, description="Features per model and explainer; the rest is __other__.")
     max_models: PositiveInt = Field(200, description="Models with series of their own; more are counted as dropped.")
+    max_series: PositiveInt = Field(10_000, description="Series of features in all; further models are dropped.")
 
 
 class LogConfig(Section):

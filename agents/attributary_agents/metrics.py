@@ -17,6 +17,7 @@ from .config import Config
 from .metrics_view import Durations, WorkerView
 from .prequential import ModelState
 from .publication import finite
+from .series_limits import ShownFeatures
 
 OTHER = "__other__"
 
@@ -52,7 +53,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
-    "series_dropped_models": ("Models without series of their own because of metrics.max_models", ()),
+    "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
 
@@ -64,6 +65,7 @@ class AttributaryCollector(Collector):
         self._config = config
         self._view = view
         self._last: list[Metric] = []
+        self._features = ShownFeatures(config.metrics.max_features)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not scrape a worker that is not there yet."""
@@ -88,7 +90,8 @@ class AttributaryCollector(Collector):
         view = self._view
         models = [state for partition in view.partitions.values() for state in partition.models.values()]
         models.sort(key=lambda state: state.model_id)
-        shown = models[: self._config.metrics.max_models]
+        self._features.keep_only({state.model_id for state in models})
+        shown = self._within_limits(models)
         for state in shown:
             self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
@@ -107,20 +110,30 @@ class AttributaryCollector(Collector):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
         yield from families.values()
 
+    def _within_limits(self, models: list[ModelState]) -> list[ModelState]:
+        """The first models, by id, whose feature series stay within the limits."""
+        limits, series, shown = self._config.metrics, 0, []
+        for state in models[: limits.max_models]:
+            for explainer in state.explainers.values():
+                # Three series per feature, and the two sums of the others.
+                series += 3 * min(len(explainer.importance), limits.max_features) + 2
+            if series > limits.max_series:
+                break
+            shown.append(state)
+        return shown
+
     def _model(self, state: ModelState, add: _Add) -> None:
         model = (state.model_id,)
         for name, explainer in state.explainers.items():
             labels = (state.model_id, name)
             importance, std_error = explainer.importance, explainer.std_error
             share = shares(importance)
-            limit = self._config.metrics.max_features
-            # Ranked by share: with more features than the limit the least important are summed as one.
-            order = sorted(importance, key=lambda feature: (-importance[feature], str(feature)))
-            for feature in order[:limit]:
+            shown = self._features.choose(state.model_id, name, importance)
+            for feature in shown:
                 add("feature_importance", (*labels, str(feature)), importance[feature])
                 add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
                 add("feature_importance_std_error", (*labels, str(feature)), finite(std_error[feature]))
-            if rest := order[limit:]:
+            if rest := importance.keys() - set(shown):
                 add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
                 add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))
             moved, gain = state.publications[name].movement(importance)
