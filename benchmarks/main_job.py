@@ -135,7 +135,8 @@ def _start_replay(data: Path, rows: int, config: dict[str, Any], folder: Path) -
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    with path.open("rb") as lines:
+        return [json.loads(line) for line in lines]
 
 
 async def _read(config: Config, topic: str) -> list[dict[str, Any]]:

@@ -66,7 +66,13 @@ def run(config: Config) -> None:
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @config_option
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("out"), show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out"),
+    show_default=True,
+    help="Folder to write to.",
+)
 @click.option("--model", "model_id", help="Model id; needed where more than one is configured.")
 @click.option("--target", help="Column with the label. [default: the last one]")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
@@ -104,8 +110,9 @@ def replay(
     if as_json:
         click.echo(json.dumps(counts))
         return
-    for line in (out / "changes.jsonl").read_text().splitlines():
-        click.echo(json.loads(line)["sentence"])
+    with (out / "changes.jsonl").open("rb") as lines:  # bytes: a feature's name may hold what str takes as a line end
+        for line in lines:
+            click.echo(json.loads(line)["sentence"])
     click.echo(
         f"{result.consumed} observations: {result.explained} explained, {result.dead_letters} dead letters; "
         f"see {out / 'report.html'}"

@@ -69,6 +69,9 @@ class StepConfig(Section):
     params: dict[str, Any] = Field(default_factory=dict, description="Arguments of the class.")
 
 
+Pipeline = Annotated[list[StepConfig], Field(min_length=1)]
+
+
 class ExplainerConfig(Section):
     """One incremental explainer."""
 
@@ -93,7 +96,9 @@ class ChangeConfig(Section):
     window: Annotated[int, Field(ge=2)] = Field(1000, description="Observations in each of the two data sets (K).")
     threshold: Annotated[float, Field(ge=0)] = Field(0.3, description="Expected discrepancy to exceed (tau).")
     detector: str = Field("adwin", description="Drift detector on the model's error.")
-    detector_params: dict[str, Any] = Field(default_factory=lambda: {"delta": 0.025})
+    detector_params: dict[str, Any] = Field(
+        default_factory=lambda: {"delta": 0.025}, description="Of the detector; ADWIN's delta: larger alarms more."
+    )
     signal: Literal["zero_one", "loss"] | None = Field(None, description="What the detector reads.")
     distance: Literal["label", "probability", "number"] | None = Field(None, description="What is compared.")
     loss: str | None = Field(None, description="Loss of the importances; zero_one for a classifier by default.")
@@ -131,7 +136,7 @@ class ModelConfig(Section):
     """One model: how it is made, and how it is explained."""
 
     version: str = Field("1", description="Version of the model. A new version starts afresh.")
-    model: StepConfig | list[StepConfig] | None = Field(None, description="A class, or the steps of a pipeline.")
+    model: StepConfig | Pipeline | None = Field(None, description="A class, or the steps of a pipeline.")
     factory: str | None = Field(None, description="module:function that returns the model, instead of `model`.")
     learn: bool = Field(True, description="Whether the model learns from each observation (false: redeployed models).")
     features: dict[str, str] | None = Field(
@@ -151,8 +156,9 @@ class ModelConfig(Section):
     @field_validator("features")
     @classmethod
     def _known_types(cls, value: dict[str, str] | None) -> dict[str, str] | None:
-        for kind in (value or {}).values():
-            _one_of(kind, FEATURE_TYPES)
+        for name, kind in (value or {}).items():
+            if kind not in FEATURE_TYPES:
+                raise ValueError(f"{name}: expected one of {', '.join(sorted(FEATURE_TYPES))}, got {kind!r}")
         return value
 
     @field_validator("loss")
@@ -192,7 +198,7 @@ class MetricsConfig(Section):
 class LogConfig(Section):
     """Logs go to stderr."""
 
-    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged.")
 
 
 class Config(BaseSettings):
@@ -263,6 +269,10 @@ def parse_config(data: dict[str, Any], where: str = "configuration") -> Config:
         raise ConfigError(
             f"unknown environment variable {', '.join(sorted(unknown))}: see `attributary config example`"
         )
+    # Names with an underscore are arguments of the settings library, which would take them.
+    foreign = [key for key in data if not isinstance(key, str) or key.startswith("_")]
+    if foreign:
+        raise ConfigError(f"{where}: unknown key {', '.join(map(repr, foreign))}")
     try:
         return Config(**data)
     except ValidationError as error:

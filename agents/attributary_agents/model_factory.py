@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from pydantic import ValidationError
 from river import compose
 
 from .config import ModelConfig, StepConfig
@@ -36,16 +37,20 @@ def _step(step: StepConfig) -> Any:
 
 def _nested(params: dict[str, Any]) -> dict[str, Any]:
     # {class: …, params: …} as an argument is a model in a model: the trees of a bagging, for example.
-    return {
-        name: _step(StepConfig.model_validate(value)) if isinstance(value, dict) and "class" in value else value
-        for name, value in params.items()
-    }
+    nested = dict(params)
+    for name, value in params.items():
+        if isinstance(value, dict) and "class" in value:
+            try:
+                nested[name] = _step(StepConfig.model_validate(value))
+            except ValidationError as error:
+                raise ConfigError(f"params.{name}: expected {{class: …, params: …}}, got {value!r}") from error
+    return nested
 
 
 def _lookup(module: str, name: str, path: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, ValueError, AttributeError) as error:
+    except Exception as error:  # importing runs the user's module: anything may come of it
         raise ConfigError(f"cannot import {path!r}: {error}. Is the package installed and on PYTHONPATH?") from error
 
 

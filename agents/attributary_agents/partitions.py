@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ class Record:
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]] = field(default_factory=list)
+    headers: Sequence[tuple[str, bytes | None]] = ()
 
     @property
     def source(self) -> Source:
@@ -60,7 +60,7 @@ class Outgoing:
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]]
+    headers: Sequence[tuple[str, bytes | None]]
 
 
 @dataclass
@@ -193,7 +193,7 @@ class Partition:
             DeadLetter(
                 key=record.key,
                 value=record.value,
-                headers=record.headers,
+                headers=list(record.headers),
                 source=record.source,
                 timestamp_ms=record.timestamp_ms,
                 stage=stage,

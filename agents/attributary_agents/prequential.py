@@ -262,6 +262,6 @@ def _change_event(state: ModelState, explanation: ChangeExplanation, source: Sou
         distance=explanation.distance,
         loss=explanation.loss,
         features=features,
-        sentence=explanation.sentence(state.model_id),
+        sentence=explanation.sentence(state.model_id, state.n_observations),
         source=source,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -39,8 +40,11 @@ def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
 
 
 def encode_value(value: dict[str, object]) -> bytes:
-    """An observation's value as a producer sends it."""
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    """An observation's value as a producer sends it; what is wrong in it is for the worker to refuse."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    except orjson.JSONEncodeError:  # an integer beyond 64 bits, half a surrogate pair: the standard library writes it
+        return json.dumps(value).encode()
 
 
 def replay(
@@ -80,7 +84,7 @@ def replay(
             for outgoing in partition.handle(record):
                 value = outgoing.value or b""
                 if outgoing.topic == topics.dead_letters:
-                    headers = {name: text.decode("utf-8", "replace") for name, text in outgoing.headers}
+                    headers = {name: (text or b"").decode("utf-8", "replace") for name, text in outgoing.headers}
                     value = encode_json({"value": value.decode("utf-8", "replace"), "headers": headers})
                 files[outgoing.topic].write(value + b"\n")
             if progress is not None:

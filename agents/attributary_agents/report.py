@@ -1,5 +1,135 @@
-"""placeholder"""
+"""The report of a replay: one HTML file that needs nothing else, to be looked at by a person."""
+
+from __future__ import annotations
+
 from pathlib import Path
+from typing import Any
+
+from .report_axes import Line, Point
+from .report_data import Explainer, Model, read_events
+from .report_page import HEAD, escape, number, page
+from .report_svg import Bars, Mark, bar_chart, line_chart
+
+MAX_COLLAPSED = 40
+"""Features within noise that a change lists; the rest is counted."""
 
 
-def write_report(path: Path, importances: Path, changes: Path) -> None: ...
+def write_report(path: Path, importances: Path, changes: Path) -> None:
+    """Write the report.
+
+    Parameters
+    ----------
+    path
+        HTML file to write.
+    importances, changes
+        Files of a replay: a JSON event per line.
+    """
+    models = read_events(importances, changes)
+    sections = "".join(_section(i, model_id, model) for i, (model_id, model) in enumerate(models.items()))
+    if not sections:
+        sections = (
+            "<section><h2>Nothing to show</h2><p>The replay published neither importances nor changes. "
+            "An importance event needs <code>publish.min_observations</code> or <code>publish.every</code> "
+            "explained observations; records that could not be used are in the dead letters.</p></section>"
+        )
+    title = f"Attributary: {', '.join(models)}" if models else "Attributary"
+    path.write_text(page(title, HEAD + sections if models else sections), encoding="utf-8")
+
+
+def _section(i: int, model_id: str, model: Model) -> str:
+    marks = [
+        Mark(n, change["detected_at"], change["observation"], f"change-{i}-{n}")
+        for n, change in enumerate(model.changes, start=1)
+    ]
+    x_range = (0.0, float(model.last))
+    charts = [_importance(name, explainer, x_range, marks) for name, explainer in model.explainers.items()]
+    charts.append(_losses(model, x_range, marks))
+    charts.append(_discrepancy(model, x_range, marks))
+    n_changes = len(model.changes)
+    facts = [f"{number(model.last)} observations", f"{n_changes} model change{'' if n_changes == 1 else 's'}"]
+    for name, explainer in model.explainers.items():
+        *_, (_, values) = explainer.series.points
+        best = max(zip(explainer.shown, values, strict=True), key=lambda pair: pair[1][0] or 0.0, default=None)
+        if best is not None:
+            facts.append(f"most important now ({escape(name)}): <b>{escape(best[0], 40)}</b>")
+    cards = "".join(_card(mark, change) for mark, change in zip(marks, model.changes, strict=True))
+    return (
+        f'<section><h2>{escape(model_id)} <small>version {escape(model.version)}</small></h2><ul class="facts">'
+        f"{''.join(f'<li>{fact}</li>' for fact in facts)}</ul>{''.join(charts)}"
+        f"{'<h3>Model changes</h3>' if cards else ''}{cards}</section>"
+    )
+
+
+def _figure(title: str, caption: str, body: str) -> str:
+    return f'<figure><h3>{title}</h3><p class="dim">{caption}</p><div class="scroll">{body}</div></figure>'
+
+
+def _importance(name: str, explainer: Explainer, x_range: tuple[float, float], marks: list[Mark]) -> str:
+    series = explainer.series.points
+    lines = [
+        Line(feature, [(at, *values[k]) for at, values in series], colour)
+        for k, (feature, colour) in enumerate(explainer.shown.items())
+    ]
+    hidden = len(explainer.total) - len(lines)
+    caption = f"Higher: the model relies on it more. Unit: {escape(explainer.loss)} loss. Band: ± one standard error."
+    if hidden:
+        caption += f" The {len(lines)} largest features; <b>{hidden} smaller not shown</b>."
+    title = f"Importance by {escape(name.upper())}"
+    return _figure(title, caption, line_chart(title, lines, x_range, marks))
+
+
+def _losses(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> str:
+    rows = model.losses.points
+    model_loss: list[Point] = [(row[0], row[1], None) for row in rows]
+    baseline: list[Point] = [(row[0], row[2], None) for row in rows]
+    lines = [Line("model", model_loss, 0), Line("baseline", baseline, 1)]
+    if all(row[1] is None for row in rows):
+        return ""
+    caption = "Lower is better. Baseline: the mean prediction, which knows no feature."
+    return _figure("Loss", caption, line_chart("Loss", lines, x_range, marks))
+
+
+def _discrepancy(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> str:
+    points: list[Point] = [(row[0], row[3], None) for row in model.losses.points]
+    dots = [(change["observation"], change["discrepancy"]) for change in model.changes]
+    if not dots and all(y is None for _, y, _ in points):
+        return ""
+    level = ("threshold", model.changes[-1]["threshold"]) if model.changes else None
+    caption = "How far predictions have moved from the reference model's; it starts anew at each change."
+    caption += " Dots: measured at the change." if dots else " The threshold is known from the first change on."
+    return _figure(
+        "Discrepancy", caption, line_chart("Discrepancy", [Line("discrepancy", points, 0)], x_range, marks, level, dots)
+    )
+
+
+def _card(mark: Mark, change: dict[str, Any]) -> str:
+    features: dict[str, dict[str, Any]] = change["features"]
+    named = [_bars(name, feature) for name, feature in features.items() if feature["significant"]]
+    rest = [_bars(name, feature) for name, feature in features.items() if not feature["significant"]]
+    detector = change["detector"]
+    facts = (
+        f"Alarm of {escape(detector['name'])} on {escape(detector['signal'])} at {number(change['detected_at'])}; "
+        f"reference model of {number(change['reference_at'])}; importance in {escape(change['loss'])} loss over "
+        f"{number(change['window'])} observations each."
+    )
+    legend = '<p class="legend"><i class="before"></i> before <i class="after"></i> after</p>'
+    body = legend + f'<div class="scroll">{bar_chart("Significant", named)}</div>' if named else ""
+    if rest:
+        more = f"<p>and {len(rest) - MAX_COLLAPSED} more</p>" if len(rest) > MAX_COLLAPSED else ""
+        chart = bar_chart("Within noise", rest[:MAX_COLLAPSED])
+        plural = "feature" if len(rest) == 1 else "features"
+        body += f'<details><summary>{len(rest)} {plural} within noise</summary><div class="scroll">{chart}</div>'
+        body += f"{more}</details>"
+    return (
+        f'<article id="{mark.href}"><h4><span class="badge">{mark.number}</span> {escape(change["sentence"])}</h4>'
+        f'<p class="dim">{facts}</p>{body}</article>'
+    )
+
+
+def _bars(name: str, feature: dict[str, Any]) -> Bars:
+    note = f"{number(feature['before'])} → {number(feature['after'])}"
+    before, after = feature["before_rank"], feature["after_rank"]
+    if before and after:
+        note += f"   rank {before}" + (f" → {after}" if after != before else "")
+    sides = [(feature[side], feature[f"{side}_std_error"]) for side in ("before", "after")]
+    return Bars(name, sides[0], sides[1], note)

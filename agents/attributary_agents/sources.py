@@ -6,8 +6,10 @@ import csv
 import gzip
 import io
 import json
-import math
+import re
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -63,45 +65,61 @@ def open_source(path: Path, target: str | None = None) -> Source:
     if not path.is_file():
         raise SourceError(f"no file at {path}")
     kind = next((suffix for suffix in reversed(path.suffixes) if suffix != ".gz"), "")
+    readers = {".csv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines, ".parquet": _parquet}
+    if kind not in readers:
+        raise SourceError(f"{path}: expected .csv, .jsonl or .ndjson (each also .gz), or .parquet")
+    with _faults_named(path):
+        return readers[kind](path, target)
+
+
+@contextmanager
+def _faults_named(path: Path) -> Iterator[None]:
+    # Damage can be anywhere in the file, so reading on after the start is guarded as the start is.
     try:
-        if kind == ".csv":
-            return _csv(path, target)
-        if kind in (".jsonl", ".ndjson"):
-            return _json_lines(path, target)
-        if kind == ".parquet":
-            return _parquet(path, target)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        yield
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"cannot read {path}: {error}") from None
-    raise SourceError(f"{path}: expected .csv, .jsonl or .ndjson (each also .gz), or .parquet")
 
 
-def _open(path: Path) -> io.TextIOBase:
-    if path.suffix == ".gz":
-        return io.TextIOWrapper(gzip.open(path), encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
+@contextmanager
+def _lines_of(path: Path) -> Iterator[io.TextIOBase]:
+    with _faults_named(path):
+        # utf-8-sig: a byte order mark is no part of the first name.
+        if path.suffix == ".gz":
+            with gzip.open(path) as compressed, io.TextIOWrapper(compressed, "utf-8-sig", newline="") as file:
+                yield file
+        else:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                yield file
 
 
 def _csv(path: Path, target: str | None) -> Source:
-    with _open(path) as file:
+    with _lines_of(path) as file:
         rows = csv.reader(file)
         header = next(rows, None)
-        if not header or len(header) < 2:
-            raise SourceError(f"{path}: expected a header row with at least two columns")
         sample = list(islice(rows, SAMPLE))
+    if not header or len(header) < 2:
+        raise SourceError(f"{path}: expected a header row with at least two columns")
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise SourceError(f"{path}: two columns are called {', '.join(twice)}; name each differently")
     chosen = _target(path, header, target)
-    at = header.index(chosen)
     # A column is of numbers or of text as a whole: a category "1" must not turn into a number in some rows.
     columns = [[row[i] for row in sample if i < len(row) and row[i]] for i in range(len(header))]
     numeric = [all(_number(text) is not None for text in column) for column in columns]
 
     def values() -> Iterator[dict[str, Any]]:
-        with _open(path) as file:
+        with _lines_of(path) as file:
             rows = csv.reader(file)
             next(rows)
             for row in rows:
-                cells = [_cell(text, is_number) for text, is_number in zip(row, numeric, strict=False)]
-                x = {name: cell for i, (name, cell) in enumerate(zip(header, cells, strict=False)) if i != at}
-                yield {"x": x, "y": cells[at] if at < len(cells) else None}
+                if not row:
+                    continue
+                cells = {
+                    name: _cell(text, is_number) for name, text, is_number in zip(header, row, numeric, strict=False)
+                }
+                y = cells.pop(chosen, None)
+                # A row of another length has its cells in the wrong columns: without a label it is refused later.
+                yield {"x": cells, "y": y if len(row) == len(header) else None}
 
     return Source(path, chosen, tuple(name for name in header if name != chosen), None, values)
 
@@ -113,21 +131,23 @@ def _cell(text: str, is_number: bool) -> Any:
     return text if number is None else number
 
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_LARGEST_INTEGER = 2**63
+
+
 def _number(text: str) -> int | float | None:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
+    """The number in a cell, NaN and infinity included (they are refused later, by name); None for text."""
+    if not _NUMBER.fullmatch(text):
         return None
-    return number if math.isfinite(number) else None
+    number = float(text)
+    if text.lstrip("+-").isdecimal() and abs(number) < _LARGEST_INTEGER:
+        return int(text)
+    return number
 
 
 def _json_lines(path: Path, target: str | None) -> Source:
     def values() -> Iterator[dict[str, Any]]:
-        with _open(path) as file:
+        with _lines_of(path) as file:
             for n, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
@@ -144,6 +164,8 @@ def _json_lines(path: Path, target: str | None) -> Source:
         raise SourceError(f"{path} is empty")
     if target is None and not isinstance(first.get("x"), dict):
         raise SourceError(f'{path}: expected lines {{"x": {{…}}, "y": …}}; for flat objects name the target column')
+    if target is not None and first["y"] is None:
+        raise SourceError(f"{path}: its first line has no {target!r}; it has {', '.join(first['x'])}")
     return Source(path, target or "y", None, None, values)
 
 

@@ -34,6 +34,7 @@ def encode_state(state: ModelState) -> bytes:
         "explainers": {name: explainer.snapshot() for name, explainer in state.explainers.items()},
         "change": state.change.snapshot() if state.change else None,
         "publications": {name: publication.snapshot() for name, publication in state.publications.items()},
+        "loss": state.loss.name,
         "model_loss": state.model_loss.snapshot(),
         "baseline_loss": state.baseline_loss.snapshot(),
         "marginal": state.marginal.snapshot(),
@@ -61,11 +62,11 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     if data["model_key"] != _model_key(config):
         logger.warning("model %s: class, arguments or version changed in the configuration: it starts afresh", model_id)
         return state
-    state = new_state(model_id, config, load_model(data["model"]))
+    state = new_state(model_id, config, _load(model_id, data["model"]))
     state.partition, state.offset, state.failed_offsets = data["position"]
     state.n_observations, state.n_failed, state.n_changes = data["counts"]
     state.last_observation_ms, state.last_change_ms = data["times_ms"]
-    if data["model_loss"]["weights"]["alpha"] == config.alpha:
+    if (data["loss"], data["model_loss"]["weights"]["alpha"]) == (state.loss.name, config.alpha):
         state.model_loss = SmoothedMean.from_snapshot(data["model_loss"])
         state.baseline_loss = SmoothedMean.from_snapshot(data["baseline_loss"])
         state.marginal = SmoothedPrediction.from_snapshot(data["marginal"])
@@ -84,16 +85,32 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
 
 
 def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
-    advice = f"model {model_id}: delete its record from the state's changelog topic, or run the release that wrote it"
     if blob[:4] != MAGIC:
-        raise StateError(f"the stored state begins with {blob[:4]!r}, not {MAGIC!r}. {advice}")
+        raise StateError(f"the stored state begins with {blob[:4]!r}, not {MAGIC!r}. {_advice(model_id)}")
     try:
-        data = load_model(zstandard.ZstdDecompressor().decompress(blob[4:], max_output_size=_MAX_DECOMPRESSED_BYTES))
-    except Exception as error:  # torn or foreign bytes can raise anything
-        raise StateError(f"the stored state cannot be read: {type(error).__name__}: {error}. {advice}") from error
+        raw = zstandard.ZstdDecompressor().decompress(blob[4:], max_output_size=_MAX_DECOMPRESSED_BYTES)
+    except zstandard.ZstdError as error:
+        raise StateError(f"the stored state is torn: {error}. {_advice(model_id)}") from error
+    data = _load(model_id, raw)
     if not isinstance(data, dict) or data.get("model_id") != model_id:
-        raise StateError(f"the stored state is not of this model. {advice}")
+        raise StateError(f"the stored state is not of this model. {_advice(model_id)}")
     return data
+
+
+def _load(model_id: str, data: bytes) -> Any:
+    try:
+        return load_model(data)
+    except Exception as error:  # foreign bytes, or a class that has moved, can raise anything
+        raise StateError(
+            f"the stored state cannot be read: {type(error).__name__}: {error}. {_advice(model_id)}"
+        ) from error
+
+
+def _advice(model_id: str) -> str:
+    return (
+        f"model {model_id}: delete its record from the state's changelog topic to start afresh, or run the release, "
+        "with the packages, that wrote it"
+    )
 
 
 def _model_key(config: ModelConfig) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from .change_explanation import ChangeExplanation
 from .copying import dump_model, freeze, load_model
 from .detectors import DETECTOR_NAMES, make_detector
 from .discrepancy import Distance, as_distance, expected_discrepancy
-from .errors import ExplainerError, InvalidParameterError, ModelError, SnapshotError
+from .errors import ExplainerError, InvalidParameterError, ModelError, NoPredictionError, SnapshotError
 from .losses import LOSS_NAMES, Loss, as_loss, most_probable
 from .models import is_classifier, is_usable, model_function, resolve_loss
 from .pfi import BatchImportance, IncrementalPFI, batch_pfi
@@ -34,6 +34,7 @@ __all__ = [
     "InvalidParameterError",
     "Loss",
     "ModelError",
+    "NoPredictionError",
     "Reservoir",
     "SmoothedImportance",
     "SmoothedMean",

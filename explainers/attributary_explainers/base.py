@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .errors import InvalidParameterError, SnapshotError
-from .losses import Loss
+from .errors import SnapshotError
+from .losses import LOSS_NAMES, Loss, as_loss
 from .models import is_usable, model_function, resolve_loss
 from .reservoirs import GeometricReservoir, Reservoir
 from .smoothing import SmoothedImportance
 from .typing import Features, Groups, Importance, Prediction, Snapshot
-from .validation import check_integer
+from .validation import check_groups, check_integer
 
 SNAPSHOT_FORMAT = 1
 
@@ -74,7 +74,7 @@ class IncrementalExplainer(abc.ABC):
         self.loss = resolve_loss(model, loss)
         self.n_samples = check_integer("n_samples", n_samples, minimum=1)
         self.reservoir = GeometricReservoir() if reservoir is None else reservoir
-        self.groups = _checked_groups(groups)
+        self.groups = check_groups(groups)
         self.n_skipped = 0
         self._smoothed = SmoothedImportance(alpha)
         self._rng = np.random.default_rng(seed)
@@ -215,17 +215,12 @@ class IncrementalExplainer(abc.ABC):
         parameters = snapshot["parameters"]
         explainer = cls(
             model,
-            loss=parameters["loss"] if loss is None else loss,
+            loss=snapshot_loss(parameters["loss"], loss),
             n_samples=parameters["n_samples"],
             alpha=parameters["alpha"],
             reservoir=Reservoir.from_snapshot(snapshot["reservoir"]),
             groups=parameters["groups"],
         )
-        if explainer.loss.name != parameters["loss"]:
-            raise SnapshotError(
-                f"the snapshot was taken with the loss {parameters['loss']!r}, not {explainer.loss.name!r}: "
-                "pass that loss, or start a new explainer"
-            )
         explainer._smoothed = SmoothedImportance.from_snapshot(snapshot["smoothed"])
         explainer._rng.bit_generator.state = snapshot["generator"]
         explainer.n_skipped = snapshot["n_skipped"]
@@ -255,15 +250,20 @@ def check_snapshot(snapshot: Snapshot, name: str) -> None:
         )
 
 
-def _checked_groups(groups: Groups | None) -> dict[str, tuple[Any, ...]]:
-    checked: dict[str, tuple[Any, ...]] = {}
-    seen: set[Any] = set()
-    for name, features in (groups or {}).items():
-        members = () if isinstance(features, str) else tuple(features)
-        if not members or seen.intersection(members) or name in members:
-            raise InvalidParameterError(
-                "groups", "non-empty lists of features, each in one group and not its name", {name: features}
-            )
-        seen.update(members)
-        checked[name] = members
-    return checked
+def snapshot_loss(
+    name: str, loss: Loss | Callable[[Any, Any], float] | None
+) -> str | Loss | Callable[[Any, Any], float]:
+    """The loss to restore a snapshot with: the named one, or the caller's own of the same name.
+
+    Raises
+    ------
+    SnapshotError
+        The snapshot's loss was the caller's own and has not been passed, or another one has.
+    """
+    given = name if loss is None else as_loss(loss).name
+    if given != name or (loss is None and name not in LOSS_NAMES):
+        found = "none was passed" if loss is None else f"not {given!r}"
+        raise SnapshotError(
+            f"the snapshot was taken with the loss {name!r}, {found}: pass that loss, or start a new explainer"
+        )
+    return name if loss is None else loss

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .base import SNAPSHOT_FORMAT, check_snapshot
+from .base import SNAPSHOT_FORMAT, check_snapshot, snapshot_loss
 from .change_explanation import ChangeExplanation
 from .copying import dump_model, freeze, load_model
 from .detectors import make_detector
 from .discrepancy import Distance, as_distance, expected_discrepancy
-from .errors import SnapshotError
+from .errors import InvalidParameterError, NoPredictionError
 from .losses import Loss
 from .models import is_classifier, is_usable, model_function, resolve_loss
 from .pfi import BatchImportance, batch_pfi
 from .smoothing import SmoothedMean
-from .typing import Features, Prediction, Snapshot
-from .validation import check_choice, check_integer, check_number
+from .typing import Features, Groups, Prediction, Snapshot
+from .validation import check_choice, check_groups, check_integer, check_number
 
 
 class ChangeExplainer:
@@ -94,7 +94,7 @@ class ChangeExplainer:
         signal: str | None = None,
         distance: str | None = None,
         loss: str | Loss | Callable[[Any, Any], float] | None = None,
-        groups: dict[str, Any] | None = None,
+        groups: Groups | None = None,
         n_permutations: int = 1,
         seed: int | None = None,
     ) -> None:
@@ -107,9 +107,13 @@ class ChangeExplainer:
         self.signal = check_choice("signal", signal or ("zero_one" if classifier else "loss"), ("zero_one", "loss"))
         self._signal = resolve_loss(model, "zero_one" if self.signal == "zero_one" else self.loss)
         self.distance: Distance = as_distance(distance or ("label" if classifier else "number"))
-        self.groups = groups
+        self.groups = check_groups(groups)
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
         self.n_observations = self.n_alarms = self.n_rejected = self.n_explained = 0
+        # What the model cannot do shows now, not when the first reference is taken.
+        for output in (self._signal.output, self.distance.output, self.loss.output):
+            model_function(model, output)
+        freeze(model)
         self._detector = make_detector(detector, detector_params)
         self._rng = np.random.default_rng(seed)
         self._reference: _Reference | None = None
@@ -168,10 +172,15 @@ class ChangeExplainer:
         if len(self._collecting) < self.window:
             return None
         data, self._collecting = self._collecting, None
-        if self._reference is None:
-            self._take_reference(data)
+        try:
+            if self._reference is None:
+                self._take_reference(data)
+                return None
+            return self._explain(self._reference, data)
+        except (NoPredictionError, InvalidParameterError):
+            # The model has no prediction for some row, or an infinite loss: tried again with each further observation.
+            self._collecting = data[1:]
             return None
-        return self._explain(self._reference, data)
 
     def _as_prediction(self, y_pred: Any) -> Prediction:
         if self.distance.output == "number" or y_pred is None or isinstance(y_pred, dict):
@@ -246,7 +255,7 @@ class ChangeExplainer:
             "signal": self.signal,
             "distance": self.distance.name,
             "loss": self.loss.name,
-            "groups": {group: list(features) for group, features in (self.groups or {}).items()} or None,
+            "groups": {group: list(features) for group, features in self.groups.items()},
             "n_permutations": self.n_permutations,
         }
 
@@ -282,10 +291,8 @@ class ChangeExplainer:
             The snapshot is of another class, format version or loss.
         """
         check_snapshot(snapshot, cls.name)
-        parameters = {**snapshot["parameters"], **({} if loss is None else {"loss": loss})}
-        explainer = cls(model, **parameters)
-        if explainer.loss.name != snapshot["parameters"]["loss"]:
-            raise SnapshotError(f"the snapshot was taken with the loss {snapshot['parameters']['loss']!r}: pass it")
+        parameters = snapshot["parameters"]
+        explainer = cls(model, **{**parameters, "loss": snapshot_loss(parameters["loss"], loss)})
         explainer._rng.bit_generator.state = snapshot["generator"]
         explainer._detector = load_model(snapshot["detector"])
         if snapshot["reference"]:
@@ -314,9 +321,12 @@ class _Reference:
         self.data = data
         self.importance = importance
         self.n_observations = n_observations
-        self._bytes = dump_model(model)
+        self._model = model
+        self._bytes: bytes | None = None
 
     def snapshot(self) -> Snapshot:
+        if self._bytes is None:
+            self._bytes = dump_model(self._model)
         return {
             "model": self._bytes,
             "data": [(dict(x), y) for x, y in self.data],

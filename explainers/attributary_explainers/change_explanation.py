@@ -97,10 +97,16 @@ class ChangeExplanation:
         named = [f for f in delta if abs(delta[f]) > z * std_error[f]]
         return sorted(named, key=lambda f: (-abs(delta[f]), str(f)))
 
-    def sentence(self, model_id: str = "the model") -> str:
-        """One plain English sentence: where, by how much, which features, and what is noise."""
+    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
+        """One plain English sentence: where, by how much, which features, and what is noise.
+
+        Parameters
+        ----------
+        observation
+            Number to give as the place, where the caller counts otherwise than from the explainer's beginning.
+        """
         delta, named = self.delta, self.significant()
-        at = f"{self.n_observations:,}".replace(",", " ")
+        at = f"{self.n_observations if observation is None else observation:,}".replace(",", " ")
         head = f"{model_id} changed at {at} (discrepancy {self.discrepancy:.2f} > {self.threshold:.2f})"
         if not named:
             return f"{head}: no feature's importance changed beyond noise"

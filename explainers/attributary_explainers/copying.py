@@ -12,6 +12,7 @@ import gc
 import io
 import pickle
 import random
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from river import proba
@@ -73,6 +74,7 @@ def freeze(model: Any) -> Any:
 
     A plain function is its own copy.
     """
-    if hasattr(model, "__code__"):
+    # Not for bound methods, which follow the object that they are bound to.
+    if isinstance(model, (FunctionType, BuiltinFunctionType)):
         return model
     return load_model(dump_model(model))

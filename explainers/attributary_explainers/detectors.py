@@ -41,7 +41,7 @@ _DETECTORS: dict[str, tuple[type[base.DriftDetector], dict[str, Check]]] = {
             "min_instances": _integer(1),
             "delta": _number(-1e-300),
             "threshold": _number(0.0),
-            "alpha": _number(0.0),
+            "alpha": lambda name, value: check_number(name, value, above=0.0, maximum=1.0),
             "mode": lambda name, value: check_choice(name, value, ("up", "down", "both")),
         },
     ),

@@ -3,6 +3,7 @@
 ExplainerError
 ├── InvalidParameterError   a constructor argument is out of its range (also a ValueError)
 ├── ModelError              the model cannot be explained this way, or its prediction cannot be used
+│   └── NoPredictionError   it has no usable prediction yet
 └── SnapshotError           a snapshot is of another format version, class or set of parameters
 """
 
@@ -35,6 +36,10 @@ class InvalidParameterError(ExplainerError, ValueError):
 
 class ModelError(ExplainerError):
     """The model does not offer what the explainer needs, or predicted something unusable."""
+
+
+class NoPredictionError(ModelError):
+    """The model has no usable prediction yet: it has not learnt enough."""
 
 
 class SnapshotError(ExplainerError):

@@ -48,7 +48,7 @@ class Loss:
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
         """Loss of `prediction` for the label or target `y`."""
-        return self.function(y, prediction)
+        return float(self.function(y, prediction))
 
 
 def as_loss(
@@ -100,7 +100,9 @@ def _cross_entropy(epsilon: float) -> Loss:
     def cross_entropy(y: Any, prediction: Probabilities) -> float:
         return -math.log(min(max(prediction.get(y, 0.0), epsilon), ceiling))
 
-    return Loss("cross_entropy", "probabilities", cross_entropy)
+    # Another epsilon is another loss: it is named, so that importances in different units are told apart.
+    name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
+    return Loss(name, "probabilities", cross_entropy)
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
@@ -114,7 +116,8 @@ def _absolute(y: Any, prediction: float) -> float:
 
 
 def _squared(y: Any, prediction: float) -> float:
-    return (_target(y) - prediction) ** 2
+    difference = _target(y) - prediction
+    return difference * difference  # infinite where ** would raise OverflowError: a diverging model is no exception
 
 
 def _target(y: Any) -> float:

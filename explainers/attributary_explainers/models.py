@@ -145,5 +145,5 @@ def is_usable(prediction: Prediction) -> bool:
     if prediction is None:
         return False
     if isinstance(prediction, dict):
-        return all(math.isfinite(p) for p in prediction.values())
+        return bool(prediction) and all(map(math.isfinite, prediction.values()))
     return math.isfinite(prediction)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .base import IncrementalExplainer
-from .errors import InvalidParameterError, ModelError
+from .errors import InvalidParameterError, NoPredictionError
 from .losses import Loss
 from .models import is_usable
 from .removal import replace
-from .typing import Features, Importance, Prediction
+from .typing import Features, Groups, Importance, Prediction
 from .validation import check_integer
 
 
@@ -61,9 +62,10 @@ class IncrementalPFI(IncrementalExplainer):
         predictions = self._evaluate(rows)
         if not all(map(is_usable, predictions)):
             return None
-        losses = [self.loss(y, prediction) for prediction in predictions]
+        # The mean of differences, not the difference of means: exactly 0 where no draw changes the prediction.
         loss, n = self.loss(y, y_pred), self.n_samples
-        return {name: sum(losses[i * n : (i + 1) * n]) / n - loss for i, name in enumerate(players)}
+        growth = [self.loss(y, prediction) - loss for prediction in predictions]
+        return {name: sum(growth[i * n : (i + 1) * n]) / n for i, name in enumerate(players)}
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def batch_pfi(
     *,
     loss: str | Loss | Callable[[Any, Any], float] | None = None,
     n_permutations: int = 1,
-    groups: dict[str, Sequence[Any]] | None = None,
+    groups: Groups | None = None,
     seed: int | None = None,
 ) -> BatchImportance:
     """Permutation feature importance of a data set (iPFI Definition 2).
@@ -103,14 +105,16 @@ def batch_pfi(
     Returns
     -------
     BatchImportance
-        The standard error takes the observations as independent.
+        The standard error takes the observations as independent. An observation counts twice, as the one whose
+        feature is replaced and as the one that it is replaced from: with A_i and B_i its mean growth in the two
+        roles, over P permutations, the variance of the importance is Var(A + B) - Var(growth) / P, over N.
 
     Raises
     ------
     InvalidParameterError
-        Fewer than two observations, or n_permutations < 1.
-    ModelError
-        The model has no usable prediction for some row: it has not learnt yet.
+        Fewer than two observations, n_permutations < 1, or a target that gives no finite loss.
+    NoPredictionError
+        The model has no usable prediction for some row.
     """
     n = len(data)
     if n < 2:
@@ -122,22 +126,33 @@ def batch_pfi(
     for x, _ in data:
         players.update(explainer._players(x))
 
-    def losses(rows: Sequence[Features]) -> list[float]:
+    def losses(rows: Sequence[Features]) -> npt.NDArray[np.float64]:
         predictions = [function(row) for row in rows]
         if not all(map(is_usable, predictions)):
-            raise ModelError(f"{type(model).__name__} has no prediction for some rows: let it learn first")
-        return [explainer.loss(y, p) for (_, y), p in zip(data, predictions, strict=True)]
+            raise NoPredictionError(f"{type(model).__name__} has no prediction for some rows: let it learn first")
+        found = np.array([explainer.loss(y, p) for (_, y), p in zip(data, predictions, strict=True)])
+        if not np.isfinite(found).all():
+            raise InvalidParameterError(
+                "data", "observations whose loss is finite", data[int(np.argmin(np.isfinite(found)))]
+            )
+        return found
 
     xs = [x for x, _ in data]
-    base = np.array(losses(xs))
+    base = losses(xs)
     importance: Importance = {}
     std_error: Importance = {}
     for name, features in players.items():
-        growth = np.zeros(n)
+        replaced, donated, squares = np.zeros(n), np.zeros(n), 0.0
         for _ in range(n_permutations):
-            order = rng.permutation(n).tolist()
-            growth += np.array(losses([replace(x, features, xs[j]) for x, j in zip(xs, order, strict=True)])) - base
-        growth *= n / (n - 1) / n_permutations
-        importance[name] = float(growth.mean())
-        std_error[name] = float(growth.std(ddof=1)) / math.sqrt(n)
+            order = rng.permutation(n)
+            rows = [replace(x, features, xs[j]) for x, j in zip(xs, order.tolist(), strict=True)]
+            growth = losses(rows) - base
+            replaced += growth / n_permutations
+            donated[order] += growth / n_permutations
+            squares += float(growth @ growth)
+        mean = float(replaced.mean())
+        spread = squares / (n * n_permutations) - mean * mean
+        variance = float((replaced + donated).var(ddof=1)) - spread / n_permutations
+        importance[name] = mean * n / (n - 1)
+        std_error[name] = math.sqrt(max(variance, 0.0) / n) * n / (n - 1)
     return BatchImportance(importance, std_error, n)

@@ -28,37 +28,28 @@ class Weights:
     def __init__(self, alpha: float) -> None:
         self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
         self.n = 0
-        self.remaining = 1.0  # (1 - alpha)^n
-        self._squares = 0.0  # sum of the squared weights, before normalisation
+        self.total = 0.0
+        """Sum of the weights, 1 - (1 - alpha)^n, by its own recursion: exact where 1 - alpha rounds to 1."""
+        self.squares = 1.0
+        """Sum of the squared normalised weights: one over the effective sample size. 1 until the second value."""
 
     def step(self) -> float:
         """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean."""
-        keep = 1.0 - self.alpha
         self.n += 1
-        self.remaining *= keep
-        self._squares = keep * keep * self._squares + self.alpha * self.alpha
-        return self.alpha / self.total
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights, 1 - (1 - alpha)^n."""
-        return 1.0 - self.remaining
-
-    @property
-    def squares(self) -> float:
-        """Sum of the squared normalised weights: one over the effective sample size. 1 after one value."""
-        return self._squares / (self.total * self.total) if self.n else 1.0
+        self.total += self.alpha * (1.0 - self.total)
+        rate = min(self.alpha / self.total, 1.0)
+        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
+        return rate
 
     def snapshot(self) -> Snapshot:
         """Plain data to restore from."""
-        return {"alpha": self.alpha, "n": self.n, "remaining": self.remaining, "squares": self._squares}
+        return {"alpha": self.alpha, "n": self.n, "total": self.total, "squares": self.squares}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Weights:
         """The weights that the snapshot was taken of."""
         weights = cls(snapshot["alpha"])
-        weights.n, weights.remaining = snapshot["n"], snapshot["remaining"]
-        weights._squares = snapshot["squares"]
+        weights.n, weights.total, weights.squares = snapshot["n"], snapshot["total"], snapshot["squares"]
         return weights
 
 
@@ -178,7 +169,7 @@ class SmoothedMean:
 
     def snapshot(self) -> Snapshot:
         """Plain data to restore from."""
-        return {"weights": self.weights.snapshot(), "value": self._value}
+        return {"weights": self.weights.snapshot(), "value": float(self._value)}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedMean:
@@ -216,7 +207,11 @@ class SmoothedPrediction:
 
     def snapshot(self) -> Snapshot:
         """Plain data to restore from."""
-        value = list(self._value.items()) if isinstance(self._value, dict) else self._value
+        value: list[tuple[Any, float]] | float | None
+        if isinstance(self._value, dict):
+            value = [(label, float(p)) for label, p in self._value.items()]
+        else:
+            value = None if self._value is None else float(self._value)
         return {"weights": self.weights.snapshot(), "value": value}
 
     @classmethod

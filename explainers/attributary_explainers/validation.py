@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from numbers import Integral, Real
+from typing import Any
 
 from .errors import InvalidParameterError
+from .typing import Groups
 
 
 def check_integer(parameter: str, value: object, *, minimum: int) -> int:
@@ -39,3 +41,16 @@ def check_choice(parameter: str, value: object, choices: Collection[str]) -> str
     if not isinstance(value, str) or value not in choices:
         raise InvalidParameterError(parameter, "one of " + ", ".join(sorted(choices)), value)
     return value
+
+
+def check_groups(groups: Groups | None) -> dict[str, tuple[Any, ...]]:
+    """Return a copy of `groups`, or raise InvalidParameterError where a feature would move with two of them."""
+    checked: dict[str, tuple[Any, ...]] = {}
+    for name, features in (groups or {}).items():
+        checked[name] = () if isinstance(features, str) else tuple(features)
+    members = [feature for features in checked.values() for feature in features]
+    if len(members) != len(set(members)) or not all(checked.values()) or checked.keys() & set(members):
+        raise InvalidParameterError(
+            "groups", "non-empty lists of features, each feature in one group, no group named like a feature", groups
+        )
+    return checked

@@ -32,7 +32,7 @@ class DeadLetter:
 
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]]
+    headers: list[tuple[str, bytes | None]]
     source: Source
     timestamp_ms: int
     stage: str
@@ -42,7 +42,7 @@ class DeadLetter:
     attempts: int = 1
     truncated_bytes: int = 0
 
-    def all_headers(self) -> list[tuple[str, bytes]]:
+    def all_headers(self) -> list[tuple[str, bytes | None]]:
         """The original headers, then ours."""
         ours = {
             "id": f"{self.source.topic}:{self.source.partition}:{self.source.offset}",
@@ -68,7 +68,7 @@ def fit_dead_letter(letter: DeadLetter, max_bytes: int) -> DeadLetter:
     Refusing the letter would stop the worker on a record that somebody else wrote: the cut one says how much is
     missing, and the source topic still has the original.
     """
-    overhead = 1024 + len(letter.key or b"") + sum(len(k) + len(v) for k, v in letter.all_headers())
+    overhead = 1024 + len(letter.key or b"") + sum(len(k) + len(v or b"") for k, v in letter.all_headers())
     room = max(max_bytes - overhead, 0)
     excess = len(letter.value or b"") - room
     if excess <= 0 or letter.value is None:

@@ -1,0 +1,121 @@
+"""What the report shows, out of the files of a replay: read as streams, long series thinned.
+
+Memory does not grow with the replay's length, and with the number of features only by a sum each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import orjson
+
+from .report_axes import N_COLOURS
+
+MAX_POINTS = 600
+"""Points of a line at most: more than a screen shows."""
+
+T = TypeVar("T")
+
+
+class Thinned(Generic[T]):
+    """A series of at most `MAX_POINTS`: when it is full every second point goes, and so do later ones.
+
+    The first and the last point are always kept.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[T] = []
+        self._last: list[T] = []
+        self._stride = 1
+        self._n = 0
+
+    def add(self, point: T) -> None:
+        """Take the next point."""
+        self._last = []
+        if self._n % self._stride:
+            self._last = [point]
+        else:
+            self._kept.append(point)
+            if len(self._kept) == MAX_POINTS:
+                self._kept, self._stride, self._last = self._kept[::2], 2 * self._stride, [point]
+        self._n += 1
+
+    @property
+    def points(self) -> list[T]:
+        """What is left."""
+        return [*self._kept, *self._last]
+
+
+@dataclass
+class Explainer:
+    """What one explainer says about a model."""
+
+    loss: str = ""
+    total: Counter[str] = field(default_factory=Counter)
+    """Feature to the sum of its importances' sizes: which features are shown."""
+    shown: dict[str, int] = field(default_factory=dict)
+    """The shown features, largest first, to their colours."""
+    series: Thinned[tuple[int, list[tuple[float | None, float | None]]]] = field(default_factory=Thinned)
+
+
+@dataclass
+class Model:
+    """What the report shows of one model."""
+
+    version: str = ""
+    last: int = 0
+    explainers: dict[str, Explainer] = field(default_factory=dict)
+    losses: Thinned[tuple[int, float | None, float | None, float | None]] = field(default_factory=Thinned)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            if line.strip():
+                yield orjson.loads(line)
+
+
+def read_events(importances: Path, changes: Path) -> dict[str, Model]:
+    """Model id to what is shown of it, in the order of the files."""
+    models: dict[str, Model] = {}
+    # Twice through the file: which features are shown is known at its end, and keeping all could be too many.
+    for event in _events(importances):
+        model = models.setdefault(event["model_id"], Model())
+        explainer = model.explainers.setdefault(event["explainer"], Explainer())
+        model.version, explainer.loss = event["model_version"], event["loss"]
+        for name, feature in event["features"].items():
+            explainer.total[name] += abs(feature["importance"])
+        if event["observation"] > model.last:  # the explainers' events of one observation say the same here
+            model.last = event["observation"]
+            losses = event["model_loss"], event["baseline_loss"], event["discrepancy"]
+            model.losses.add((event["observation"], *losses))
+    for model in models.values():
+        _choose(model)
+    for event in _events(importances):
+        explainer, features = models[event["model_id"]].explainers[event["explainer"]], event["features"]
+        found = [features.get(name, {}) for name in explainer.shown]
+        values = [(feature.get("importance"), feature.get("std_error")) for feature in found]
+        explainer.series.add((event["observation"], values))
+    for event in _events(changes):
+        model = models.setdefault(event["model_id"], Model(version=event["model_version"]))
+        model.changes.append(event)
+        model.last = max(model.last, event["observation"])
+    return models
+
+
+def _choose(model: Model) -> None:
+    colours: dict[str, int] = {}
+    for explainer in model.explainers.values():
+        names = [name for name, _ in explainer.total.most_common(N_COLOURS)]
+        # A feature keeps its colour from chart to chart; two of one chart never share one.
+        explainer.shown = dict.fromkeys(names, -1)
+        known = {colours[name]: name for name in reversed(names) if name in colours}
+        free = iter([colour for colour in range(N_COLOURS) if colour not in known])
+        for name in names:
+            explainer.shown[name] = colours[name] if known.get(colours.get(name, -1)) == name else next(free)
+            colours.setdefault(name, explainer.shown[name])

@@ -1,0 +1,1 @@
+"""The application without a broker: every module that is plain Python."""

@@ -1,0 +1,89 @@
+"""A parsed page, and events to make one of."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+VOID = {"meta", "br", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """The parsed page: its visible text, its elements, and whether every element is closed in turn."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert self.open == [], "unclosed elements"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script", "title"):
+            self.text += data
+
+    def named(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        return [found for name, found in self.elements if name == tag and attributes.items() <= found.items()]
+
+
+def importance(observation: int, features: dict[str, float], **more: Any) -> dict[str, Any]:
+    ranked = sorted(features, key=lambda name: -features[name])
+    return {
+        "model_id": "credit",
+        "model_version": "1",
+        "explainer": "pfi",
+        "loss": "cross_entropy",
+        "observation": observation,
+        "model_loss": 0.4,
+        "baseline_loss": 0.7,
+        "discrepancy": 0.1,
+        "features": {
+            name: {"importance": value, "std_error": 0.01, "share": 0.5, "rank": ranked.index(name) + 1}
+            for name, value in features.items()
+        },
+        **more,
+    }
+
+
+def change(observation: int, names: list[str], significant: int = 1, **more: Any) -> dict[str, Any]:
+    return {
+        "model_id": "credit",
+        "model_version": "1",
+        "observation": observation,
+        "detected_at": observation - 50,
+        "reference_at": 50,
+        "detector": {"name": "adwin", "params": {"delta": 0.1}, "signal": "zero_one"},
+        "window": 50,
+        "discrepancy": 0.4,
+        "threshold": 0.3,
+        "loss": "zero_one",
+        "features": {
+            name: {
+                "before": 0.1,
+                "after": 0.3,
+                "delta": 0.2,
+                "before_std_error": 0.02,
+                "after_std_error": 0.02,
+                "delta_std_error": 0.03,
+                "before_rank": i + 1,
+                "after_rank": 1,
+                "significant": i < significant,
+            }
+            for i, name in enumerate(names)
+        },
+        "sentence": f"credit changed at {observation} (0.40 > 0.30): {', '.join(names[:significant])} gained",
+        **more,
+    }

@@ -1,0 +1,250 @@
+"""Configuration: what is accepted, what wins, and that every refusal says where, what and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from attributary_agents.config import EXAMPLE, load_config, parse_config
+from attributary_agents.errors import ConfigError
+
+MODEL: dict[str, Any] = {"model": {"class": "river.naive_bayes.GaussianNB"}}
+
+
+def with_model(**settings: Any) -> dict[str, Any]:
+    return {"models": {"m": {**MODEL, **settings}}}
+
+
+def at(path: str, value: Any) -> dict[str, Any]:
+    """A valid configuration, but for `value` at the dotted path."""
+    data: dict[str, Any] = with_model(
+        explainers={"pfi": {}}, change={}, publish={}, model={"class": "river.naive_bayes.GaussianNB", "params": {}}
+    )
+    *parents, last = path.split(".")
+    place = data
+    for parent in parents:
+        place = place.setdefault(parent, {})
+    place[last] = value
+    return data
+
+
+def refusal(data: dict[str, Any]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(data)
+    return str(caught.value)
+
+
+def test_the_example_parses() -> None:
+    config = parse_config(yaml.safe_load(EXAMPLE))
+
+    assert list(config.models) == ["credit"]
+    assert config.models["credit"].explainers["sage"].n_samples == 5
+    assert config.kafka.changelog == "attributary-state-changelog"
+
+
+def test_one_model_is_enough_and_no_model_is_not() -> None:
+    assert parse_config(with_model()).models["m"].explainers.keys() == {"pfi"}
+    assert "models is missing" in refusal({})
+    assert "models" in refusal({"models": {}})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "kafak",
+        "kafka.borkers",
+        "models.m.lern",
+        "models.m.model.parms",
+        "models.m.explainers.pfi.n_sample",
+        "models.m.change.windows",
+        "models.m.publish.evry",
+        "checkpoint.interval",
+        "web.prot",
+        "metrics.max_feature",
+        "log.levle",
+    ],
+)
+def test_an_unknown_key_is_named_with_its_path(path: str) -> None:
+    message = refusal(at(path, 1))
+
+    assert path.rpartition(".")[2] in message
+    assert path.split(".")[0] in message
+    assert "unknown key" in message
+
+
+def test_an_unknown_explainer_is_named() -> None:
+    message = refusal(at("models.m.explainers.shap", {}))
+    assert "models.m.explainers.shap" in message
+    assert "'pfi' or 'sage'" in message
+
+
+@pytest.mark.parametrize("name", ["_env_file", "_env_prefix", "_case_sensitive", "_cli_parse_args"])
+def test_the_settings_library_s_own_arguments_are_unknown_keys(name: str) -> None:
+    assert name in refusal({**with_model(), name: "x"})
+
+
+def test_a_key_that_is_no_text_is_refused() -> None:
+    assert "1" in refusal({**with_model(), 1: "x"})  # type: ignore[dict-item]
+
+
+WRONG_VALUES = [
+    ("kafka.brokers", [], "at least 1 item"),
+    ("kafka.brokers", "localhost:9092", "list"),
+    ("kafka.group", "a b", "match pattern"),
+    ("kafka.topic_prefix", "", "match pattern"),
+    ("kafka.partitions", 0, "greater than or equal to 1"),
+    ("kafka.partitions", "four", "integer"),
+    ("kafka.session_timeout_s", -1, "greater than 0"),
+    ("models.m.alpha", 1.5, "less than or equal to 1"),
+    ("models.m.alpha", 0, "greater than 0"),
+    ("models.m.loss", "hinge", "cross_entropy"),
+    ("models.m.learn", "perhaps", "boolean"),
+    ("models.m.seed", "x", "integer"),
+    ("models.m.features", {"a": "numeric"}, "number"),
+    ("models.m.groups", ["a"], "dictionary"),
+    ("models.m.explainers.pfi.n_samples", 0, "greater than or equal to 1"),
+    ("models.m.explainers.pfi.reservoir", "fifo", "geometric, uniform"),
+    ("models.m.explainers.pfi.reservoir_size", 0, "greater than or equal to 1"),
+    ("models.m.explainers.pfi.alpha", 2, "less than or equal to 1"),
+    ("models.m.change.window", 1, "greater than or equal to 2"),
+    ("models.m.change.threshold", -0.1, "greater than or equal to 0"),
+    ("models.m.change.detector", "ddm", "adwin, page_hinkley"),
+    ("models.m.change.signal", "error", "'zero_one' or 'loss'"),
+    ("models.m.change.distance", "l2", "'label', 'probability' or 'number'"),
+    ("models.m.change.loss", "hinge", "cross_entropy"),
+    ("models.m.publish.every", 0, "greater than or equal to 1"),
+    ("models.m.publish.material_shift", 0, "greater than 0"),
+    ("checkpoint.interval_s", 0, "greater than 0"),
+    ("checkpoint.max_observations", 0, "greater than or equal to 1"),
+    ("web.port", 70000, "less than or equal to 65535"),
+    ("metrics.max_models", 0, "greater than or equal to 1"),
+    ("log.level", "LOUD", "'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),
+    ("max_observation_bytes", 0, "greater than or equal to 1"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "expectation"), WRONG_VALUES)
+def test_a_wrong_value_is_named_with_its_path_and_what_was_expected(path: str, value: Any, expectation: str) -> None:
+    message = refusal(at(path, value))
+
+    assert path in message
+    assert expectation in message
+    assert repr(value) in message or (isinstance(value, dict) and repr(next(iter(value.values()))) in message)
+
+
+def test_every_fault_is_named() -> None:
+    message = refusal({**at("models.m.alpha", 7), "web": {"port": -1}})
+    assert "models.m.alpha" in message and "web.port" in message  # noqa: PT018
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"), [({"delta": 5}, "adwin.delta"), ({"clock": 0}, "adwin.clock"), ({"gamma": 1}, "gamma")]
+)
+def test_wrong_detector_parameters_are_refused_with_their_model(parameters: dict[str, Any], name: str) -> None:
+    message = refusal(at("models.m.change.detector_params", parameters))
+    assert name in message
+    assert "models.m" in message
+
+
+@pytest.mark.parametrize("settings", [{"factory": "module:function"}, {"model": None}])
+def test_both_or_neither_of_model_and_factory_is_refused_with_its_model(settings: dict[str, Any]) -> None:
+    message = refusal(with_model(**settings))
+    assert "either `model`" in message
+    assert "`factory`" in message
+    assert "models.m" in message
+
+
+@pytest.mark.parametrize("model_id", ["a\nb", "x" * 250, ""])
+def test_a_model_id_that_no_record_can_carry_is_refused(model_id: str) -> None:
+    assert f"model id {model_id!r}" in refusal({"models": {model_id: MODEL}})
+
+
+def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTRIBUTARY_KAFKA__GROUP", "blue")
+    monkeypatch.setenv("ATTRIBUTARY_KAFKA__BROKERS", '["one:9092", "two:9092"]')
+    monkeypatch.setenv("ATTRIBUTARY_MODELS__M__ALPHA", "0.5")
+    monkeypatch.setenv("ATTRIBUTARY_MODELS__M__EXPLAINERS__PFI__N_SAMPLES", "7")
+    monkeypatch.setenv("ATTRIBUTARY_MODELS__M__FEATURES", '{"a": "number"}')
+    monkeypatch.setenv("ATTRIBUTARY_MAX_OBSERVATION_BYTES", "10")
+    config = parse_config(
+        {**with_model(alpha=0.1, explainers={"pfi": {"n_samples": 2}}), "kafka": {"group": "green", "partitions": 2}}
+    )
+
+    assert config.kafka.group == "blue"
+    assert config.kafka.brokers == ["one:9092", "two:9092"]
+    assert config.kafka.partitions == 2
+    assert config.models["m"].alpha == 0.5
+    assert config.models["m"].explainers["pfi"].n_samples == 7
+    assert config.models["m"].features == {"a": "number"}
+    assert config.max_observation_bytes == 10
+
+
+def test_a_wrong_value_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTRIBUTARY_WEB__PORT", "http")
+    message = refusal(with_model())
+    assert "web.port" in message
+    assert "'http'" in message
+
+
+def test_an_environment_variable_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTRIBUTARY_KAFKA", "{not json")
+    assert "kafka" in refusal(with_model())
+
+
+@pytest.mark.parametrize("name", ["ATTRIBUTARY_BROKERS", "ATTRIBUTARY_KAFAK__GROUP", "ATTRIBUTARY_"])
+def test_an_unknown_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "x")
+    assert f"unknown environment variable {name}:" in refusal(with_model())
+
+
+def test_an_unknown_key_in_a_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTRIBUTARY_KAFKA__GRUOP", "x")
+    assert "kafka.gruop" in refusal(with_model())
+
+
+def test_a_file_is_read_and_named_in_its_faults(tmp_path: Path) -> None:
+    path = tmp_path / "attributary.yaml"
+    path.write_text(yaml.safe_dump(with_model(alpha=0.25)))
+    assert load_config(path).models["m"].alpha == 0.25
+
+    path.write_text(yaml.safe_dump(with_model(alpha=25)))
+    with pytest.raises(ConfigError, match=r"attributary\.yaml: models\.m\.alpha"):
+        load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"models: [", "not YAML"),
+        (b"\xff\xfe\x00", "not YAML"),
+        (b"models: {m: {model: {class: !!python/object:os.system x}}}", "not YAML"),
+        (b"- models", "expected a mapping"),
+        (b"just text", "expected a mapping"),
+        (b"", "models is missing"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "attributary.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+
+    assert str(path) in str(caught.value)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.yaml", tmp_path):
+        with pytest.raises(ConfigError) as caught:
+            load_config(path)
+        assert str(path) in str(caught.value)
+        assert "attributary config example" in str(caught.value)
+
+
+def test_no_file_at_all_says_how_to_give_one() -> None:
+    with pytest.raises(ConfigError, match="--config"):
+        load_config(None)

@@ -1,0 +1,199 @@
+"""The metrics of a hand-made worker: every name, its labels and its value."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from attributary_agents.metrics import CATALOGUE, OTHER, AttributaryCollector
+from attributary_agents.metrics_view import STEP_BUCKETS_S, Durations, WorkerView
+from attributary_agents.partitions import Partition, Record
+from attributary_agents.replay import encode_value
+from attributary_topics import REASONS
+from tests.agents.views import PREFIX, TOPIC, config_of, filled, samples, value
+
+
+@pytest.fixture(scope="module")
+def worker() -> tuple[AttributaryCollector, WorkerView]:
+    config = config_of("m")
+    view = filled(config, {0: ["m"]}, n=200)
+    assert view.partitions[0].models["m"].n_changes > 0, "so that there is a time of the last change"
+    return AttributaryCollector(config, view), view
+
+
+def test_every_name_of_the_catalogue_appears_with_its_labels(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    found = {family.name.removeprefix(PREFIX): family for family in worker[0].collect()}
+    assert set(found) == {name.removesuffix("_total") for name in CATALOGUE}
+    for name, (text, labels) in CATALOGUE.items():
+        family = found[name.removesuffix("_total")]
+        assert family.documentation == text
+        assert family.samples, f"{name} has no series"
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(labels), name
+            assert not math.isnan(sample.value), name
+
+
+def test_counters_end_in_total_and_nothing_else_does(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    for family in worker[0].collect():
+        assert (family.type == "counter") == all(sample.name.endswith("_total") for sample in family.samples)
+        assert not family.name.endswith("_total")
+        assert family.type in ("counter", "gauge", "histogram")
+
+
+def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    collector, view = worker
+    found, state = samples(collector), view.partitions[0].models["m"]
+    m = {"model_id": "m"}
+    for name, explainer in state.explainers.items():
+        of = {**m, "explainer": name}
+        for feature in ("a", "b"):
+            assert value(found, "feature_importance", **of, feature=feature) == explainer.importance[feature]
+            assert value(found, "feature_importance_std_error", **of, feature=feature) == explainer.std_error[feature]
+        assert sum(value(found, "feature_importance_share_ratio", **of, feature=f) for f in "ab") == pytest.approx(1)
+        assert value(found, "explainer_observations", **of) == 199
+        assert 0 <= value(found, "importance_shift_ratio", **of) <= 1
+        assert 0 < value(found, "importance_ndcg_ratio", **of) <= 1
+    assert value(found, "model_loss", **m) == state.model_loss.value
+    assert value(found, "model_baseline_loss", **m) == state.baseline_loss.value
+    assert value(found, "model_observations_total", **m) == 200
+    assert value(found, "model_changes_total", **m, detector="page_hinkley") == state.n_changes
+    assert value(found, "model_info", **m, version="v3", loss="cross_entropy", detector="page_hinkley") == 1
+    assert value(found, "model_state_bytes", **m) == 1000
+    assert value(found, "model_discrepancy_threshold", **m) == 0.05
+    assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
+    assert value(found, "model_last_change_timestamp_seconds", **m, detector="page_hinkley") == 1_700_000_000.5
+    where = {"topic": TOPIC, "partition": "0"}
+    assert value(found, "records_consumed_total", **where) == 201
+    assert value(found, "records_unavailable_total", **where) == 0
+    assert value(found, "consumer_lag_records", **where) == 5
+
+
+def test_every_reason_for_a_dead_letter_starts_at_zero() -> None:
+    found = samples(AttributaryCollector(config_of("m"), WorkerView()))
+    reasons = {dict(labels)["reason"]: n for (name, labels), n in found.items() if name == "dead_letters_total"}
+    assert reasons == dict.fromkeys(REASONS, 0.0)
+
+
+def test_dead_letters_are_summed_over_partitions() -> None:
+    config = config_of("m", "n")
+    found = samples(AttributaryCollector(config, filled(config, {0: ["m"], 1: ["n"]})))
+    assert value(found, "dead_letters_total", topic=TOPIC, reason="invalid_json") == 2
+    assert value(found, "dead_letters_total", topic=TOPIC, reason="not_finite") == 0
+
+
+def test_a_worker_without_partitions_has_no_series_of_models() -> None:
+    found = samples(AttributaryCollector(config_of("m"), WorkerView()))
+    assert {name for name, labels in found if "model_id" in dict(labels)} == set()
+    assert value(found, "series_dropped_models") == 0
+
+
+def test_without_change_explanation_there_are_no_series_of_it() -> None:
+    config = config_of("m", change=None)
+    found = samples(AttributaryCollector(config, filled(config, {0: ["m"]})))
+    assert value(found, "model_info", model_id="m", version="v3", loss="cross_entropy", detector="none") == 1
+    assert not [name for name, _ in found if "discrepancy" in name or "change" in name]
+
+
+def test_features_beyond_the_limit_are_summed_as_other() -> None:
+    config = config_of("m", metrics={"max_features": 1})
+    view = filled(config, {0: ["m"]}, flip_at=60)
+    found = samples(AttributaryCollector(config, view))
+    for name, explainer in view.partitions[0].models["m"].explainers.items():
+        of = {"model_id": "m", "explainer": name}
+        first, second = sorted(explainer.importance.items(), key=lambda item: -item[1])
+        shown = {dict(at)["feature"] for n, at in found if n == "feature_importance" and set(of.items()) <= set(at)}
+        assert shown == {first[0], OTHER}
+        assert value(found, "feature_importance", **of, feature=first[0]) == first[1]
+        assert value(found, "feature_importance", **of, feature=OTHER) == second[1]
+        shares = [value(found, "feature_importance_share_ratio", **of, feature=f) for f in (first[0], OTHER)]
+        assert sum(shares) == pytest.approx(1)
+        assert ("feature_importance_std_error", tuple(sorted({**of, "feature": OTHER}.items()))) not in found
+
+
+def test_models_beyond_the_limit_are_counted() -> None:
+    config = config_of("m", "n", "o", metrics={"max_models": 2})
+    found = samples(AttributaryCollector(config, filled(config, {0: ["o", "n"], 1: ["m"]}, n=3)))
+    assert {dict(labels)["model_id"] for name, labels in found if name == "model_loss"} == {"m", "n"}
+    assert value(found, "series_dropped_models") == 1
+
+
+def test_registering_does_not_read_the_worker() -> None:
+    view = WorkerView()
+    with view.lock:
+        CollectorRegistry().register(AttributaryCollector(config_of("m"), view))
+
+
+def test_durations_fall_into_their_buckets() -> None:
+    durations = Durations((0.1, 1.0))
+    for seconds in (0.05, 0.1, 0.5, 1.0, 7.0):
+        durations.observe(seconds)
+    assert durations.counts == [2, 2, 1]
+    assert durations.sum == pytest.approx(8.65)
+
+
+def test_the_histogram_is_cumulative(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    found = samples(worker[0])
+    buckets = {
+        float(dict(labels)["le"]): n
+        for (name, labels), n in found.items()
+        if name == "stage_duration_seconds_bucket" and dict(labels)["stage"] == "observation"
+    }
+    assert sorted(buckets) == [*STEP_BUCKETS_S, math.inf]
+    assert (buckets[0.001], buckets[0.0025], buckets[math.inf]) == (0, 200, 200)
+    assert value(found, "stage_duration_seconds_count", stage="observation") == 200
+    assert value(found, "stage_duration_seconds_count", stage="checkpoint") == 1
+
+
+def test_hostile_names_are_escaped_for_the_scrape() -> None:
+    config = config_of("m")
+    partition = Partition(TOPIC, 0, config, lambda _key: None)
+    hostile = 'b"} 1\nfaked{x="y'
+    for offset in range(3):
+        partition.handle(Record(TOPIC, 0, offset, 0, b"m", encode_value({"x": {"a": offset, hostile: 1.0}, "y": True})))
+    view = WorkerView()
+    view.partitions[0] = partition
+    features = {dict(labels).get("feature") for _, labels in samples(AttributaryCollector(config, view))}
+    assert features == {None, "a", hostile}
+
+
+def test_a_scrape_during_a_stuck_step_is_given_the_previous_reading() -> None:
+    config = config_of("m")
+    view = filled(config, {0: ["m"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    before = samples(collector)
+    view.partitions[0].counters.consumed += 1000
+    with view.lock:
+        assert samples(collector) == before
+    assert value(samples(collector), "records_consumed_total", topic=TOPIC, partition="0") == 1004
+
+
+def test_a_scrape_waits_for_a_step_that_ends() -> None:
+    config = config_of("m")
+    view = filled(config, {0: ["m"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    read: list[float] = []
+    view.lock.acquire()
+    scrape = threading.Thread(
+        target=lambda: read.append(value(samples(collector), "records_consumed_total", topic=TOPIC, partition="0"))
+    )
+    scrape.start()
+    view.partitions[0].counters.consumed = 7
+    view.lock.release()
+    scrape.join()
+    assert read == [7]
+
+
+def test_a_partition_that_is_lost_takes_its_series_along() -> None:
+    config = config_of("m", "n")
+    view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    assert {dict(labels).get("partition") for _, labels in samples(collector)} == {None, "0", "1"}
+    view.forget(0)
+    left = samples(collector)
+    assert {dict(labels).get("partition") for _, labels in left} == {None, "1"}
+    assert {dict(labels).get("model_id") for _, labels in left} == {None, "n"}
+    assert view.state_bytes == {"n": 1001}
+    view.forget(0)  # twice does no harm: a revocation and a shutdown may both ask

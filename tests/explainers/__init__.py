@@ -1,0 +1,1 @@
+"""Oracles and checks of attributary_explainers."""

@@ -1,0 +1,152 @@
+"""Copies of models predict and learn as the original does, share nothing with it, and are small."""
+
+import gc
+import pickle
+import threading
+
+import pytest
+from river import compose, forest, linear_model, naive_bayes, preprocessing, proba, tree
+from river.datasets import synth
+
+from attributary_explainers import ModelError, dump_model, freeze, load_model
+from tests.explainers.oracles import small_and_red
+from tests.explainers.stand_ins import Counting
+
+MODELS = {
+    "forest": lambda: forest.ARFClassifier(n_models=3, seed=1),
+    "tree": lambda: tree.HoeffdingAdaptiveTreeClassifier(grace_period=50, seed=1),
+    "bayes": naive_bayes.GaussianNB,
+    "scaled": lambda: compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression()),
+}
+FIRST = list(synth.Agrawal(classification_function=1, seed=1).take(1200))
+THEN = list(synth.Agrawal(classification_function=2, seed=2).take(300))
+
+
+def taught(name):
+    model = MODELS[name]()
+    for x, y in FIRST:
+        model.learn_one(x, y)
+    return model
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_copy_predicts_and_learns_as_the_original(name):
+    model = taught(name)
+    for copied in (load_model(dump_model(model)), freeze(model)):
+        original = pickle.loads(pickle.dumps(model))  # its own original, as both go on learning
+        for x, y in THEN:
+            assert copied.predict_proba_one(x) == original.predict_proba_one(x)
+            copied.learn_one(x, y)
+            original.learn_one(x, y)
+
+
+def test_a_copy_of_a_copy_goes_on_in_the_same_way():
+    model = taught("forest")
+    second = load_model(dump_model(load_model(dump_model(model))))
+    for x, y in THEN:
+        assert second.predict_proba_one(x) == model.predict_proba_one(x)
+        second.learn_one(x, y)
+        model.learn_one(x, y)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_learning_the_original_leaves_the_frozen_copy_as_it_was(name):
+    model = taught(name)
+    frozen = freeze(model)
+    before = [model.predict_proba_one(x) for x, _ in THEN]
+    for x, y in THEN:
+        model.learn_one(x, 1 - y)
+    assert [frozen.predict_proba_one(x) for x, _ in THEN] == before
+    assert [model.predict_proba_one(x) for x, _ in THEN] != before
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_learning_the_copy_leaves_the_original_as_it_was(name):
+    model = taught(name)
+    frozen = freeze(model)
+    before = [model.predict_proba_one(x) for x, _ in THEN]
+    for x, y in THEN:
+        frozen.learn_one(x, 1 - y)
+    assert [model.predict_proba_one(x) for x, _ in THEN] == before
+
+
+def test_the_bytes_are_much_smaller_than_a_pickle():
+    model = taught("forest")
+    # A Mersenne Twister is 2.5 kB in every Gaussian of every leaf: 9 features, 2 classes.
+    assert len(dump_model(model)) < len(pickle.dumps(model, 5)) / 2
+
+
+def test_a_seeded_gaussian_keeps_its_generator():
+    gaussian = proba.Gaussian(seed=3)
+    gaussian.update(1.0)
+    gaussian.update(2.0)
+    copied = load_model(dump_model(gaussian))
+    assert [copied.sample() for _ in range(5)] == [gaussian.sample() for _ in range(5)]
+
+
+def test_a_frozen_object_is_a_copy_and_a_frozen_function_itself():
+    model = Counting()
+    frozen = freeze(model)
+    model.learn_one({}, 0)
+    assert (frozen({}), model({})) == (0.0, 1.0)
+    assert freeze(small_and_red) is small_and_red
+
+
+def test_a_frozen_method_does_not_follow_its_object():
+    # model.predict_one is a callable x -> prediction, as a plain function is; but what it predicts changes.
+    model = linear_model.LinearRegression()
+    frozen = freeze(model.predict_one)
+    before = frozen({"a": 1.0})
+    for _ in range(10):
+        model.learn_one({"a": 1.0}, 5.0)
+    assert model.predict_one({"a": 1.0}) != before
+    assert frozen({"a": 1.0}) == before
+
+
+def test_a_frozen_closure_does_not_follow_what_it_closes_over():
+    # `lambda x: model.predict_one(x)` is a plain function, but no copy of itself: refuse it, or copy the model.
+    model = linear_model.LinearRegression()
+    try:
+        frozen = freeze(lambda x: model.predict_one(x))
+    except ModelError:
+        return
+    before = frozen({"a": 1.0})
+    for _ in range(10):
+        model.learn_one({"a": 1.0}, 5.0)
+    assert frozen({"a": 1.0}) == before
+
+
+class HoldingALock:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, x):
+        return 0.0
+
+
+class HoldingALambda(HoldingALock):
+    def __init__(self):
+        self.function = lambda x: 0.0
+
+
+@pytest.mark.parametrize("model", [HoldingALock(), HoldingALambda()])
+def test_what_cannot_be_pickled_is_refused_with_advice(model):
+    for function in (dump_model, freeze):
+        with pytest.raises(ModelError, match=rf"cannot save {type(model).__name__}: .*no lambdas, locks or open files"):
+            function(model)
+
+
+def test_loading_leaves_the_garbage_collector_as_it_was():
+    data = dump_model(taught("bayes"))
+    assert gc.isenabled()
+    load_model(data)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        load_model(data)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    with pytest.raises(pickle.UnpicklingError):
+        load_model(b"not a model")
+    assert gc.isenabled()

@@ -1,0 +1,91 @@
+"""Features that are removed together: one-hot columns moved as a group are the category itself."""
+
+import numpy as np
+import pytest
+
+from attributary_explainers import IncrementalPFI, IncrementalSAGE, batch_pfi
+from tests.explainers.oracles import FEATURES, medium_or_large, small_and_red, stagger_stream
+from tests.explainers.stand_ins import Linear, Recording
+
+ONE_HOT = {f: [f"{f}_{value}" for value in range(3)] for f in FEATURES}
+
+
+def one_hot(x, *, sparse=False):
+    columns = {f"{f}_{value}": int(x[f] == value) for f in FEATURES for value in range(3)}
+    return {name: bit for name, bit in columns.items() if bit or not sparse}
+
+
+def category(x):
+    """The category back from its columns; an impossible mixture fails."""
+    found = {}
+    for f in FEATURES:
+        (found[f],) = [value for value in range(3) if x.get(f"{f}_{value}", 0)]
+    return found
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
+def test_moving_the_columns_together_is_permuting_the_category(explainer, sparse, concept):
+    plain = explainer(concept, loss="squared", alpha=0.02, n_samples=3, seed=1)
+    grouped = explainer(lambda x: concept(category(x)), loss="squared", alpha=0.02, n_samples=3, groups=ONE_HOT, seed=1)
+    for x, y in stagger_stream(concept, 200, 1):
+        # The same players in the same order make the same draws: equal to the last bit.
+        assert plain.explain_one(x, y) == grouped.explain_one(one_hot(x, sparse=sparse), y)
+    assert plain.importance == grouped.importance
+    assert plain.std_error == grouped.std_error
+    assert plain.importance["size"] > 0
+
+
+@pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
+def test_batch_pfi_moves_groups_together_too(concept):
+    data = stagger_stream(concept, 60, 2)
+    plain = batch_pfi(concept, data, loss="zero_one", n_permutations=3, seed=2)
+    hot = [(one_hot(x), y) for x, y in data]
+    grouped = batch_pfi(lambda x: concept(category(x)), hot, loss="zero_one", n_permutations=3, groups=ONE_HOT, seed=2)
+    assert plain == grouped
+    assert plain.importance["size"] > 0
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_features_in_no_group_stand_alone(explainer):
+    explaining = explainer(Recording(), loss="squared", groups={"pair": ["a", "c"]}, seed=3)
+    for i in range(4):
+        importance = explaining.explain_one({"a": i, "b": i, "c": i, "d": i}, 0.0)
+    assert set(importance) == {"pair", "b", "d"}
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_the_members_of_a_group_always_come_from_one_row(explainer):
+    model = Recording()
+    explaining = explainer(model, loss="squared", n_samples=4, groups={"pair": ["a", "c"]}, seed=4)
+    for i in range(30):
+        explaining.explain_one({"a": i, "b": i, "c": i}, 0.0)
+    assert all(row["a"] == row["c"] for row in model.rows)
+    assert any(row["a"] != row["b"] for row in model.rows)
+
+
+def test_one_group_of_all_features_gets_the_whole_improvement():
+    rng = np.random.default_rng(5)
+    model = Linear({"a": 1.0, "b": -3.0})
+    sage = IncrementalSAGE(model, loss="squared", alpha=0.05, groups={"all": ["a", "b"]}, seed=5)
+    for a, b in rng.normal(size=(50, 2)).tolist():
+        importance = sage.explain_one({"a": a, "b": b}, a)
+    assert list(importance) == ["all"]
+    assert importance["all"] == pytest.approx(sage.marginal_loss - sage.model_loss, abs=1e-9)
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_a_group_is_played_even_where_the_observation_has_none_of_it(explainer):
+    # Sparse one-hot columns: an observation without any column of `color` may get one from the reservoir.
+    model = Linear({"color_red": 1.0})
+    explaining = explainer(model, loss="squared", alpha=0.1, n_samples=5, groups={"color": ["color_red"]}, seed=6)
+    explaining.explain_one({"color_red": 1.0, "a": 0.0}, 1.0)
+    importance = explaining.explain_one({"a": 0.0}, 0.0)
+    if explainer is IncrementalPFI:
+        assert importance == pytest.approx(
+            {"color": 1.0, "a": 0.0}, rel=1e-12
+        )  # the only stored row has the column: loss (0 - 1)^2
+    else:
+        assert set(importance) == {"color", "a"}
+        assert sum(importance.values()) == pytest.approx(0.0, abs=1e-12)

@@ -1,0 +1,179 @@
+"""Which output of which model a loss reads, and what is refused before the first observation."""
+
+import math
+
+import pytest
+from river import anomaly, compose, linear_model, naive_bayes, preprocessing, stats
+
+from attributary_explainers import (
+    IncrementalPFI,
+    IncrementalSAGE,
+    InvalidParameterError,
+    ModelError,
+    as_loss,
+    batch_pfi,
+    is_classifier,
+    is_usable,
+    model_function,
+    resolve_loss,
+)
+from tests.explainers.stand_ins import Recording
+
+X = {"a": 1.0, "b": -2.0}
+
+
+def taught(model, targets):
+    for i, y in enumerate(targets):
+        model.learn_one({"a": float(i), "b": float(-i)}, y)
+    return model
+
+
+def pipeline(model):
+    return compose.Pipeline(preprocessing.StandardScaler(), model)
+
+
+@pytest.mark.parametrize(
+    ("model", "loss"),
+    [
+        (naive_bayes.GaussianNB(), "cross_entropy"),
+        (pipeline(linear_model.LogisticRegression()), "cross_entropy"),
+        (compose.Pipeline(preprocessing.MinMaxScaler(), pipeline(linear_model.LinearRegression())), "squared"),
+        (linear_model.LinearRegression(), "squared"),
+        (pipeline(anomaly.HalfSpaceTrees(seed=1)), "score"),
+    ],
+)
+def test_the_default_loss_follows_the_kind_of_model(model, loss):
+    assert resolve_loss(model, None).name == loss
+    assert is_classifier(model) == (loss == "cross_entropy")
+
+
+def test_a_callable_must_name_its_loss():
+    with pytest.raises(ModelError, match="name a loss"):
+        resolve_loss(lambda x: 0.0, None)
+    with pytest.raises(ModelError, match="name a loss"):
+        IncrementalPFI(lambda x: 0.0)
+
+
+def test_a_classifier_gives_probabilities_or_its_label():
+    model = taught(pipeline(naive_bayes.GaussianNB()), ["red", "blue", "red", "blue"])
+    assert model_function(model, "probabilities")(X) == model.predict_proba_one(X)
+    assert model_function(model, "label")(X) == {model.predict_one(X): 1.0}
+
+
+def test_a_regressor_gives_its_number_and_an_anomaly_detector_its_score():
+    regressor = taught(pipeline(linear_model.LinearRegression()), [1.0, 2.0, 3.0])
+    assert model_function(regressor, "number")(X) == regressor.predict_one(X)
+    detector = anomaly.HalfSpaceTrees(n_trees=2, window_size=3, seed=1)
+    for i in range(7):
+        detector.learn_one({"a": i / 7, "b": 0.5})
+    row = {"a": 0.4, "b": 0.6}
+    assert model_function(detector, "number")(row) == detector.score_one(row)
+
+
+@pytest.mark.parametrize("output", ["probabilities", "label"])
+def test_a_classifier_that_has_not_learnt_has_no_prediction(output):
+    assert model_function(naive_bayes.GaussianNB(), output)(X) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "advice"),
+    [
+        (naive_bayes.GaussianNB(), "squared", "zero_one, cross_entropy or brier"),
+        (naive_bayes.GaussianNB(), "score", "zero_one, cross_entropy or brier"),
+        (linear_model.LinearRegression(), "cross_entropy", "absolute or squared"),
+        (linear_model.LinearRegression(), "zero_one", "absolute or squared"),
+        (anomaly.HalfSpaceTrees(), "brier", "score"),
+        (stats.Mean(), "squared", "callable"),
+        (preprocessing.StandardScaler(), "squared", "callable"),
+        (3.0, "squared", "callable"),
+    ],
+)
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_a_loss_that_the_model_cannot_serve_is_refused_at_construction(explainer, model, loss, advice):
+    with pytest.raises(ModelError, match=advice):
+        explainer(model, loss=loss)
+
+
+@pytest.mark.parametrize(
+    ("output", "prediction"),
+    [("probabilities", 0.7), ("probabilities", "red"), ("number", "red"), ("number", {"red": 1.0}), ("any", "red")],
+)
+def test_a_callables_unusable_answer_is_named(output, prediction):
+    with pytest.raises(ModelError) as caught:
+        model_function(lambda x: prediction, output)(X)
+    assert repr(prediction) in str(caught.value)
+
+
+@pytest.mark.parametrize("prediction", [0.0, -3, 1e308, {"a": 0.5, "b": 0.5}, {None: 1.0}])
+def test_finite_predictions_are_usable(prediction):
+    assert is_usable(prediction)
+
+
+@pytest.mark.parametrize(
+    "prediction", [None, math.nan, math.inf, -math.inf, {"a": math.nan}, {"a": 1.0, "b": math.inf}]
+)
+def test_missing_and_infinite_predictions_are_not_usable(prediction):
+    assert not is_usable(prediction)
+
+
+def test_an_empty_dict_is_no_prediction():
+    # It is what River's predict_proba_one gives before the first observation, so callers hand it in as y_pred.
+    assert not is_usable({})
+
+
+def test_a_prediction_handed_in_empty_counts_as_none():
+    model = naive_bayes.GaussianNB()
+    sage = IncrementalSAGE(model, loss="cross_entropy", seed=1)
+    for i in range(3):
+        sage.explain_one({"a": float(i)}, "red", y_pred=model.predict_proba_one({"a": float(i)}))
+    assert (sage.n_observations, sage.n_skipped, sage.model_loss) == (0, 3, None)
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("alpha", 0.0),
+        ("alpha", 1.5),
+        ("alpha", math.nan),
+        ("alpha", True),
+        ("alpha", "0.1"),
+        ("n_samples", 0),
+        ("n_samples", 2.0),
+        ("n_samples", True),
+        ("groups", {"g": []}),
+        ("groups", {"g": "abc"}),
+        ("groups", {"g": ["a"], "h": ["b", "a"]}),
+        ("groups", {"a": ["a", "b"]}),
+        ("groups", {"g": ["a"], "a": ["b"]}),
+        ("loss", "hinge"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name(explainer, parameter, value):
+    parameters = {"loss": "squared", parameter: value}
+    with pytest.raises(InvalidParameterError) as caught:
+        explainer(lambda x: 0.0, **parameters)
+    assert caught.value.parameter == parameter
+    assert str(caught.value).startswith(f"{parameter} must be ")
+
+
+def test_a_model_is_asked_no_more_often_than_documented():
+    d, m, n = 3, 4, 6
+    stream = [({"a": i, "b": -i, "c": 2 * i}, 0.0) for i in range(n)]
+    for explainer, per_observation in ((IncrementalPFI, d * m), (IncrementalSAGE, (d - 1) * m)):
+        for known in (False, True):
+            model = Recording()
+            explaining = explainer(model, loss="squared", n_samples=m, seed=1)
+            for x, y in stream:
+                explaining.explain_one(x, y, y_pred=0.0 if known else None)
+            assert explaining.n_observations == n - 1
+            assert len(model.rows) == (n - 1) * (per_observation + (not known))
+    model = Recording()
+    batch_pfi(model, stream, loss="squared", n_permutations=5)
+    assert len(model.rows) == n * (1 + d * 5)
+
+
+def test_a_callable_loss_over_a_classifier_reads_its_probabilities():
+    assert resolve_loss(naive_bayes.GaussianNB(), lambda y, p: 0.0).output == "probabilities"
+    assert resolve_loss(linear_model.LinearRegression(), lambda y, p: 0.0).output == "number"
+    assert as_loss(lambda y, p: 0.0).name == "<lambda>"

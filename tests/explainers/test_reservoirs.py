@@ -1,0 +1,138 @@
+"""Reservoirs hold what the paper says with the probability that it says."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from attributary_explainers import (
+    RESERVOIR_NAMES,
+    GeometricReservoir,
+    IncrementalPFI,
+    IncrementalSAGE,
+    InvalidParameterError,
+    Reservoir,
+    SnapshotError,
+    UniformReservoir,
+    make_reservoir,
+)
+from tests.explainers.stand_ins import Recording
+
+N_RUNS = 6000
+SIGNIFICANCE = 1e-4  # a right reservoir fails once in 10 000 choices of the seed
+
+
+def drawn_items(reservoir, size, n_items):
+    """Of each run the item that one uniform draw gives after `n_items`: independent, so chi-square holds exactly."""
+    drawn = np.zeros(n_items, dtype=int)
+    for run in range(N_RUNS):
+        rng = np.random.default_rng([run, n_items])
+        storage = reservoir(size)
+        for i in range(n_items):
+            storage.update({"i": i}, rng)
+        drawn[storage.rows[int(rng.integers(len(storage)))]["i"]] += 1
+    return drawn
+
+
+def test_uniform_keeps_every_past_item_equally_often():
+    drawn = drawn_items(UniformReservoir, size=8, n_items=40)
+    assert stats.chisquare(drawn).pvalue > SIGNIFICANCE
+
+
+@pytest.mark.parametrize("size", [4, 8])
+def test_geometric_draws_at_s_the_item_of_r_with_p_times_1_minus_p_to_the_s_minus_r_minus_1(size):
+    n_items, p = 24, 1.0 / size
+    drawn = drawn_items(GeometricReservoir, size, n_items)
+    s = n_items  # items 0..s-1 have been seen when the draw at time s is made
+    expected = np.array([p * (1 - p) ** (s - max(r, size - 1) - 1) for r in range(n_items)])
+    assert expected.sum() == pytest.approx(1.0, abs=1e-12)  # the first `size` items fill it, unharmed until then
+    assert stats.chisquare(drawn, expected * N_RUNS).pvalue > SIGNIFICANCE
+
+
+@pytest.mark.parametrize("name", RESERVOIR_NAMES)
+def test_the_first_items_fill_the_reservoir_and_it_never_grows_beyond_its_size(name):
+    reservoir, rng = make_reservoir(name, 5), np.random.default_rng(1)
+    for i in range(300):
+        reservoir.update({"i": i}, rng)
+        assert len(reservoir) == len(reservoir.rows) == min(i + 1, 5)
+        if i < 5:
+            assert [row["i"] for row in reservoir.rows] == list(range(i + 1))
+        assert len({row["i"] for row in reservoir.rows}) == len(reservoir)  # distinct observations
+    assert reservoir.n_seen == 300
+
+
+def test_geometric_always_takes_the_newest_and_forgets_a_uniformly_chosen_slot():
+    reservoir, rng, slots = GeometricReservoir(6), np.random.default_rng(2), np.zeros(6, dtype=int)
+    for i in range(6006):
+        before = [row["i"] for row in reservoir.rows]
+        reservoir.update({"i": i}, rng)
+        after = [row["i"] for row in reservoir.rows]
+        if i >= 6:
+            (changed,) = [k for k in range(6) if before[k] != after[k]]
+            assert after[changed] == i
+            slots[changed] += 1
+    assert stats.chisquare(slots).pvalue > SIGNIFICANCE
+
+
+@pytest.mark.parametrize("name", RESERVOIR_NAMES)
+def test_rows_are_copies_and_the_callers_dict_is_left_alone(name):
+    reservoir, rng = make_reservoir(name, 3), np.random.default_rng(3)
+    reused = {"i": -1, "j": "kept"}
+    for i in range(10):
+        reused["i"] = i
+        reservoir.update(reused, rng)
+        assert reused == {"i": i, "j": "kept"}
+    assert all(row is not reused for row in reservoir.rows)
+    assert len({row["i"] for row in reservoir.rows}) == 3  # later writes of the caller reach no stored row
+
+
+@pytest.mark.parametrize("name", RESERVOIR_NAMES)
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("size", [1, 4])
+def test_every_value_offered_in_place_of_a_feature_is_of_an_earlier_observation(explainer, name, size):
+    model = Recording()
+    explaining = explainer(model, loss="squared", n_samples=3, reservoir=make_reservoir(name, size), seed=4)
+    replaced = 0
+    for t in range(60):
+        model.rows.clear()
+        x = {"a": t, "b": t, "c": t}
+        explaining.explain_one(x, 0.0)
+        for row in model.rows:
+            assert set(row) == {"a", "b", "c"}
+            assert all(0 <= value <= t for value in row.values())
+            replaced += sum(value < t for value in row.values())
+        if t:
+            assert all(min(row.values()) < t for row in model.rows if row != x)
+            # Only h_t(x_t) itself is asked without a replacement: no draw can have been x_t.
+            assert sum(row == x for row in model.rows) == 1
+    assert replaced > 0
+
+
+@pytest.mark.parametrize("name", RESERVOIR_NAMES)
+def test_a_restored_reservoir_continues_as_if_never_stopped(name):
+    reservoir, rng = make_reservoir(name, 4), np.random.default_rng(5)
+    for i in range(20):
+        reservoir.update({"i": i}, rng)
+    snapshot = reservoir.snapshot()
+    restored = Reservoir.from_snapshot(snapshot)
+    other = np.random.default_rng()
+    other.bit_generator.state = rng.bit_generator.state
+    for i in range(20, 60):
+        reservoir.update({"i": i}, rng)
+        restored.update({"i": i}, other)
+    assert type(restored) is type(reservoir)
+    assert (restored.rows, restored.n_seen) == (reservoir.rows, reservoir.n_seen)
+    assert snapshot["n_seen"] == 20  # the snapshot shares nothing with what went on
+    assert all(row["i"] < 20 for row in snapshot["rows"])
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, None, "10"])
+def test_a_size_that_is_no_positive_integer_is_refused(size):
+    with pytest.raises(InvalidParameterError, match=r"^size must be an integer >= 1, got "):
+        UniformReservoir(size)
+
+
+def test_an_unknown_reservoir_is_refused_by_name():
+    with pytest.raises(InvalidParameterError, match=r"^reservoir must be one of geometric, uniform, got 'fifo'"):
+        make_reservoir("fifo", 3)
+    with pytest.raises(SnapshotError, match="fifo"):
+        Reservoir.from_snapshot({"name": "fifo", "size": 3, "n_seen": 0, "rows": []})

@@ -1,0 +1,160 @@
+"""What holds for iSAGE exactly, on every stream and at every step."""
+
+import math
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import compose, linear_model, naive_bayes, preprocessing
+from river.datasets import synth
+
+from attributary_explainers import IncrementalSAGE, make_reservoir
+from tests.explainers.stand_ins import Linear
+
+IDENTITY = 1e-9  # METHODS 10: both sides are the same sum in another order
+
+
+def assert_efficient(sage, importance, scale=1.0):
+    if sage.n_observations:
+        improvement = sage.marginal_loss - sage.model_loss
+        assert abs(math.fsum(importance.values()) - improvement) <= IDENTITY * max(scale, 1.0)
+
+
+def drifting_classes():
+    return chain(synth.SEA(variant=0, seed=1).take(250), synth.SEA(variant=3, seed=2).take(250))
+
+
+def drifting_numbers():
+    return synth.FriedmanDrift(drift_type="gra", position=(150, 300), seed=3, transition_window=50).take(450)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
+@pytest.mark.parametrize("reservoir", ["uniform", "geometric"])
+def test_importances_sum_to_the_improvement_of_a_learning_classifier(loss, reservoir):
+    model = naive_bayes.GaussianNB()
+    sage = IncrementalSAGE(model, loss=loss, alpha=0.02, n_samples=2, reservoir=make_reservoir(reservoir, 20), seed=1)
+    for x, y in drifting_classes():
+        assert_efficient(sage, sage.explain_one(x, y))
+        model.learn_one(x, y)
+    assert sage.n_observations == 499
+    assert any(abs(v) > 0.01 for v in sage.importance.values())
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_importances_sum_to_the_improvement_of_a_learning_regressor(loss):
+    model = compose.Pipeline(preprocessing.StandardScaler(), linear_model.LinearRegression())
+    sage = IncrementalSAGE(model, loss=loss, alpha=0.02, n_samples=3, seed=2)
+    for x, y in drifting_numbers():
+        # Losses reach some hundreds here: the identity is to 1e-9 of their size.
+        assert_efficient(sage, sage.explain_one(x, y), scale=1e3)
+        model.learn_one(x, y)
+    assert sage.n_observations == 449
+    assert sage.marginal_loss > sage.model_loss > 0.0
+
+
+values = st.floats(-10.0, 10.0)
+rows = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    stream=st.lists(st.tuples(rows, values), min_size=2, max_size=25),
+    weights=st.fixed_dictionaries(dict.fromkeys("abcd", values)),
+    alpha=st.floats(0.001, 1.0),
+    n_samples=st.integers(1, 4),
+    size=st.integers(1, 5),
+    grouped=st.booleans(),
+    kind=st.sampled_from(["uniform", "geometric"]),
+    seed=st.integers(0, 2**32),
+)
+def test_efficiency_holds_on_any_stream(stream, weights, alpha, n_samples, size, grouped, kind, seed):
+    sage = IncrementalSAGE(
+        Linear(weights),
+        loss="squared",
+        alpha=alpha,
+        n_samples=n_samples,
+        reservoir=make_reservoir(kind, size),
+        groups={"ab": ["a", "b"]} if grouped else None,
+        seed=seed,
+    )
+    for x, y in stream:
+        # Predictions reach 400 and losses 410^2; what has been forgotten leaves rounding of that size.
+        assert_efficient(sage, sage.explain_one(x, y), scale=410.0**2)
+
+
+labels = st.sampled_from(["red", 1, None, (2, 3)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    stream=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), labels), min_size=2, max_size=25),
+    alpha=st.floats(0.001, 1.0),
+    loss=st.sampled_from(["cross_entropy", "brier"]),
+    seed=st.integers(0, 2**32),
+)
+def test_efficiency_holds_for_probabilities_of_any_labels(stream, alpha, loss, seed):
+    def model(x):
+        return {"red": x["a"] * x["b"], 1: x["a"] * (1 - x["b"]), None: 1 - x["a"]}
+
+    sage = IncrementalSAGE(model, loss=loss, alpha=alpha, n_samples=2, seed=seed)
+    for a, b, y in stream:
+        # One loss is 34.5 at the most.
+        assert_efficient(sage, sage.explain_one({"a": a, "b": b}, y), scale=35.0)
+
+
+def test_importance_is_linear_in_the_loss():
+    def one(y, p):
+        return (y - p) ** 2
+
+    def two(y, p):
+        return abs(y - p)
+
+    def both(y, p):
+        return 3.0 * one(y, p) - 0.5 * two(y, p)
+
+    rng = np.random.default_rng(4)
+    model = Linear({"a": 1.0, "b": -2.0, "c": 0.5})
+    explainers = [IncrementalSAGE(model, loss=loss, alpha=0.05, n_samples=2, seed=4) for loss in (one, two, both)]
+    for *features, noise in rng.normal(size=(80, 4)).tolist():
+        x = dict(zip("abc", features, strict=True))
+        first, second, combined = (e.explain_one(x, model(x) + noise) for e in explainers)
+        for name in combined:
+            # The same draws: equal up to rounding.
+            assert combined[name] == pytest.approx(3.0 * first[name] - 0.5 * second[name], rel=1e-9, abs=1e-12)
+    assert set(combined) == set("abc")
+
+
+def test_the_mean_prediction_starts_at_the_first_prediction():
+    # A constant model is its own mean from the first step on. Begun at 0 the mean would be 1 at the first step.
+    sage = IncrementalSAGE(lambda x: 1000.0, loss="squared", alpha=0.001, seed=5)
+    for i in range(50):
+        importance = sage.explain_one({"a": i, "b": -i}, 990.0)
+        if i:
+            # 1e-9: the mean of 1000 is rounded to 1e-13 at each of 50 steps, its squared error to twenty times that.
+            assert sage.marginal_loss == pytest.approx(100.0, abs=1e-9)
+            assert sage.model_loss == pytest.approx(100.0, abs=1e-9)
+            assert list(importance.values()) == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_the_mean_prediction_includes_the_observation_itself():
+    # At the first explained step y_{} is h_t(x_t): no feature can have helped.
+    sage = IncrementalSAGE(lambda x: x["a"], loss="squared", alpha=0.5, n_samples=1, seed=6)
+    sage.explain_one({"a": 100.0}, 0.0)
+    assert sage.explain_one({"a": 2.0}, 0.0) == {"a": 0.0}
+    assert sage.marginal_loss == sage.model_loss == 4.0
+    # Then weights 1/3 and 2/3: (2 + 2 * 5) / 3 = 4, and the mean loss (4 + 2 * 16) / 3 = 12.
+    sage.explain_one({"a": 5.0}, 0.0)
+    assert sage.marginal_loss == pytest.approx(12.0, rel=1e-12)
+    assert sage.model_loss == pytest.approx((4 + 2 * 25) / 3, rel=1e-12)
+
+
+def test_the_last_coalition_is_the_prediction_itself():
+    # A single feature is always last, so no draw is ever made: all rows that the model sees are the stream's own.
+    seen = []
+    sage = IncrementalSAGE(lambda x: seen.append(dict(x)) or x["a"], loss="squared", n_samples=5, seed=7)
+    stream = [{"a": float(i)} for i in range(20)]
+    for x in stream:
+        sage.explain_one(x, 0.0)
+    assert seen == stream[1:]
