@@ -106,13 +106,19 @@ def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
     async def tick() -> None:
         try:
             await worker.tick()
+            look()
         except Exception as error:
             await app.crash(error)
             raise
-        ready = not app.rebalancing and not app.tables.recovery.in_recovery
+
+    def look() -> None:
+        # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.
+        recovery = app.tables.recovery
+        ready = recovery.completed.is_set() and not app.rebalancing and not recovery.in_recovery
         if ready and not view.ready:
-            numbers = sorted(tp.partition for tp in app.consumer.assignment() if tp.topic == topic)
-            logger.info("ready: partitions %s of %s", numbers, topic)
+            ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
+            worker.adopt(ours, app.consumer_generation_id)
+            logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
         view.ready = ready
 
     app.timer(1.0, name="attributary.tick")(tick)

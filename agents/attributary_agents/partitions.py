@@ -159,6 +159,21 @@ class Partition:
         for state in self.models.values():
             state.failed_offsets = [failed for failed in state.failed_offsets if failed > offset]
 
+    def restore(self) -> None:
+        """Load the configured models whose observations come on this partition.
+
+        Raises
+        ------
+        StateError
+            A stored state cannot be read.
+        """
+        for model_id, config in self.config.models.items():
+            blob = self._load(model_id.encode())
+            if blob is not None and model_id not in self.models:
+                state = decode_state(model_id, config, blob)
+                if state.partition == self.number:
+                    self.models[model_id] = state
+
     def _state(self, model_id: str) -> ModelState:
         state = self.models.get(model_id)
         if state is None:

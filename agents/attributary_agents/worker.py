@@ -101,6 +101,19 @@ class Worker:
             )
         return assigned
 
+    def adopt(self, partitions: Iterable[TP], generation: int) -> None:
+        """Take over partitions whose state has been recovered, before their first record.
+
+        Their models are explained from the start of a scrape, not from their next observation.
+        """
+        for tp in partitions:
+            if tp.partition not in self.assigned:
+                partition = Partition(tp.topic, tp.partition, self.config, self.table.data.get)
+                with self.lock:
+                    partition.restore()
+                    self.assigned[tp.partition] = Assigned(tp, generation, partition)
+                    self.view.partitions[tp.partition] = partition
+
     def _send(self, record: Outgoing) -> Any:
         return self.outputs[record.topic].send_soon(key=record.key, value=record.value, headers=record.headers)
 

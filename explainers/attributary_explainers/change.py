@@ -181,6 +181,9 @@ class ChangeExplainer:
             # The model has no prediction for some row, or an infinite loss: tried again with each further observation.
             self._collecting = data[1:]
             return None
+        except Exception:
+            self._collecting = data[1:]  # the caller's affair; without this it would never be tried again
+            raise
 
     def _as_prediction(self, y_pred: Any) -> Prediction:
         if self.distance.output == "number" or y_pred is None or isinstance(y_pred, dict):

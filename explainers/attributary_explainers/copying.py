@@ -72,9 +72,19 @@ def load_model(data: bytes) -> Any:
 def freeze(model: Any) -> Any:
     """A copy that shares nothing with `model`, to keep as a reference.
 
-    A plain function is its own copy.
+    A plain function is its own copy, unless it closes over something that may change.
+
+    Raises
+    ------
+    ModelError
+        The model cannot be pickled, or is a closure.
     """
     # Not for bound methods, which follow the object that they are bound to.
     if isinstance(model, (FunctionType, BuiltinFunctionType)):
+        if getattr(model, "__closure__", None):
+            raise ModelError(
+                f"cannot copy the function {model.__name__}: it closes over something that may change. Give the model "
+                "itself, or a class with __call__"
+            )
         return model
     return load_model(dump_model(model))

@@ -33,6 +33,9 @@ class IncrementalPFI(IncrementalExplainer):
     Towards Online Explanations on Data Streams, Machine Learning 112, 2023, Definition 4 and Algorithm 1.
     Deviation: `importance` is divided by 1 - (1 - alpha)^n (their Theorem 2); `raw_importance` is the paper's.
 
+    `std_error` takes increments as uncorrelated, but consecutive ones draw from the same stored rows: it is too
+    small, 0.8 to 0.9 of the real spread at one draw and about 0.6 at ten (STAGGER, alpha 0.01, L 100).
+
     Parameters are those of `IncrementalExplainer`.
 
     Examples
@@ -107,7 +110,8 @@ def batch_pfi(
     BatchImportance
         The standard error takes the observations as independent. An observation counts twice, as the one whose
         feature is replaced and as the one that it is replaced from: with A_i and B_i its mean growth in the two
-        roles, over P permutations, the variance of the importance is Var(A + B) - Var(growth) / P, over N.
+        roles, over P permutations, the variance of the importance is Var(A + B) - Var(growth) / P, but at least
+        Var(A), over N.
 
     Raises
     ------
@@ -153,6 +157,8 @@ def batch_pfi(
         mean = float(replaced.mean())
         spread = squares / (n * n_permutations) - mean * mean
         variance = float((replaced + donated).var(ddof=1)) - spread / n_permutations
+        # The difference of two estimates can come out too small in small data: never below the first role alone.
+        variance = max(variance, float(replaced.var(ddof=1)))
         importance[name] = mean * n / (n - 1)
-        std_error[name] = math.sqrt(max(variance, 0.0) / n) * n / (n - 1)
+        std_error[name] = math.sqrt(variance / n) * n / (n - 1)
     return BatchImportance(importance, std_error, n)

@@ -27,7 +27,7 @@ class IncrementalSAGE(IncrementalExplainer):
 
     With few draws a convex loss is biased: loss(mean of draws) exceeds loss(expectation). STAGGER concept A.1
     under cross-entropy at .95/.05 has the values 0.152, 0.152, 0, and 0.198, 0.198, -0.093 in the limit for
-    one draw. Use ten draws or more where the model is cheap.
+    one draw. Use ten draws or more where the model is cheap, and a reservoir larger than that: draws repeat rows.
 
     Source: Muschalik, Fumagalli, Hammer, Huellermeier, iSAGE: An Incremental Version of SAGE for Online
     Explanation on Data Streams, ECML PKDD 2023, Algorithms 1 and 2, Definition 3.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
-from attributary_agents.prequential import prequential
+from attributary_agents.prequential import StepError, prequential
 from attributary_explainers import shift
 from attributary_topics import ChangeEvent, Source, encode_json
-from tests.agents.stand_ins import observations
+from tests.agents.stand_ins import CountingClassifier, observations
 from tests.agents.test_prequential import FEW, NO_CHANGE, changes, importances, run, state_of
 
 CHANGE = {"window": 30, "threshold": 0.2, "detector_params": {"delta": 0.05}}
@@ -130,3 +131,33 @@ def test_a_change_is_published_before_the_importances_of_the_same_observation() 
             assert len(events) == 2
             return
     pytest.fail("there was no change")
+
+
+class BlindClassifier(CountingClassifier):
+    """Cannot predict a corner that its own observations never lie in, only mixtures of them, until it can."""
+
+    sees = False
+
+    def predict_proba_one(self, x: dict[str, Any]) -> dict[bool, float]:
+        if not self.sees and x["b"] > 0 > x["a"]:
+            raise RuntimeError("cannot predict this corner")
+        return super().predict_proba_one(x)
+
+
+def test_a_model_that_raises_while_a_change_is_measured_does_not_end_change_explanation() -> None:
+    model = BlindClassifier()
+    state = state_of(model, explainers={}, change={**CHANGE, "threshold": 0.05})
+    stream = [o for o in observations(800, flip_at=200) if not o.x["b"] > 0 > o.x["a"]]
+    events, failed = [], []
+    for i, observation in enumerate(stream):
+        model.sees = i >= 60
+        try:
+            events += prequential(state, observation, Source("topic", 0, i), 0)
+        except StepError as error:
+            failed.append((i, error.stage))
+    assert {stage for _, stage in failed} <= {"change"}
+    assert changes(events), "the label's rule is turned round long after the model can predict everything"
+    for event in changes(events):
+        n_failed_before = sum(i < event.source.offset for i, _ in failed)
+        assert event.observation == event.source.offset + 1 - n_failed_before
+        assert event.reference_at < event.detected_at == event.observation - event.window + 1

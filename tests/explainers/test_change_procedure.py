@@ -223,14 +223,6 @@ def test_a_setting_that_a_regressor_cannot_serve_is_refused_at_construction(para
         ChangeExplainer(linear_model.LinearRegression(), **parameters)
 
 
-class HoldingALambda:
-    def __init__(self):
-        self.function = lambda x: 0.0
-
-    def __call__(self, x):
-        return self.function(x)
-
-
 class HoldingALock:
     def __init__(self):
         self.lock = threading.Lock()

@@ -33,8 +33,10 @@ def drawn_items(reservoir, size, n_items):
     return drawn
 
 
-def test_uniform_keeps_every_past_item_equally_often():
-    drawn = drawn_items(UniformReservoir, size=8, n_items=40)
+@pytest.mark.parametrize(("size", "n_items"), [(1, 2), (1, 3), (2, 4), (8, 40)])
+def test_uniform_keeps_every_past_item_equally_often(size, n_items):
+    # The short streams show a probability that is wrong by one item, the long one that nothing adds up.
+    drawn = drawn_items(UniformReservoir, size, n_items)
     assert stats.chisquare(drawn).pvalue > SIGNIFICANCE
 
 

@@ -33,8 +33,8 @@ HEADERS = [("trace", b"\x00\x01")]
 @pytest.mark.parametrize(
     "fixture",
     [
-        pytest.param("kafka_broker", marks=[pytest.mark.kafka, pytest.mark.xdist_group("main_job")]),
-        pytest.param("embedded_broker", marks=[pytest.mark.embedded, pytest.mark.xdist_group("embedded")]),
+        pytest.param("kafka_broker", marks=[pytest.mark.kafka]),
+        pytest.param("embedded_broker", marks=[pytest.mark.embedded]),
     ],
 )
 def test_bad_records_end_in_the_dead_letters_and_the_worker_goes_on(

@@ -15,7 +15,7 @@ import pytest
 
 from attributary_agents.local_broker import free_port
 
-pytestmark = [pytest.mark.embedded, pytest.mark.xdist_group("demo")]
+pytestmark = [pytest.mark.embedded]
 LIMIT = "3000"
 
 

@@ -17,7 +17,7 @@ from tests.integration.configs import logistic_config, observation
 from tests.support.kafka import create_topics as make_topics
 from tests.support.kafka import produce
 
-pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("restart")]
+pytestmark = [pytest.mark.kafka]
 
 
 async def _delete_before(bootstrap: str, topic: str, offset: int) -> None:

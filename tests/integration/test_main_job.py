@@ -7,7 +7,7 @@ from benchmarks.main_job import MainJobResult, report, run_main_job
 
 from attributary_agents.brokers import Broker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.data, pytest.mark.xdist_group("main_job"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.data, pytest.mark.timeout(900)]
 ROWS = 20_000
 
 

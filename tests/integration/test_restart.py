@@ -17,7 +17,7 @@ from attributary_agents.topic_admin import create_topics
 from tests.integration.configs import logistic_config, observation
 from tests.support.kafka import produce, read_all
 
-pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("restart")]
+pytestmark = [pytest.mark.kafka]
 N = 6000
 MODELS = ("credit", "fraud")
 

@@ -69,7 +69,6 @@ def test_a_broker_that_does_not_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.embedded
-@pytest.mark.xdist_group("embedded")
 class TestOnABroker:
     def test_topics_that_are_missing(self, embedded_broker: Broker, tmp_path: Path) -> None:
         raw = logistic_config(embedded_broker.bootstrap)

@@ -5,9 +5,11 @@ The headers are few and fixed, and the id must follow from the source record, so
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from .events import Source
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def event_id(model_id: str, source: Source, n: int | None = None) -> str:
@@ -36,14 +38,22 @@ def event_headers(
     n
         Number of the event among those of the same observation.
     """
-    time = datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    attributes = {
+    attributes: dict[str, str | None] = {
         "ce_specversion": "1.0",
         "ce_id": event_id(model_id, source, n),
         "ce_source": f"/attributary/{source.topic}",
         "ce_type": f"attributary.{event_type}.v1",
         "ce_subject": model_id,
-        "ce_time": time.replace("+00:00", "Z"),
+        "ce_time": _time(timestamp_ms),
         "content-type": "application/json",
     }
-    return [(name, value.encode()) for name, value in attributes.items()]
+    return [(name, value.encode()) for name, value in attributes.items() if value is not None]
+
+
+def _time(timestamp_ms: int) -> str | None:
+    # A producer may stamp its records with anything, microseconds for instance: a year that no date has is left out.
+    try:
+        time = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return None
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

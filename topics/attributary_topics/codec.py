@@ -52,7 +52,9 @@ def find_not_finite(data: Any, path: str = "") -> tuple[str, float] | None:
 
 
 def encode_json(event: Any) -> bytes:
-    """Encode a dataclass or plain data. Equal data gives equal bytes.
+    """Encode a dataclass or plain data. Equal data in equal order gives equal bytes.
+
+    The order of dicts is kept: it says which feature is the most important.
 
     Raises
     ------

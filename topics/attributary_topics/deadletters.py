@@ -19,7 +19,7 @@ class DeadLetter:
     key, value, headers
         The original's, untouched.
     stage
-        Where it failed: `decode`, `predict`, `explain` or `learn`.
+        Where it failed: `decode`, `predict`, `explain`, `learn` or `change`.
     reason
         One of `REASONS`.
     error, message

@@ -47,5 +47,8 @@ def shorten(value: object, length: int = 80) -> str:
     # The repr of a hostile value can be as large as the value: cut bytes and text before, not after.
     if isinstance(value, (bytes, str)) and len(value) > length:
         return f"{value[:length]!r}… ({len(value)} in all)"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:  # JSON may be nested deeper than Python's repr goes
+        return f"a deeply nested {type(value).__name__}"
     return text if len(text) <= length else text[:length] + "…"
