@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.kafka import Record, create_topics, produce, read_all
 
 from attributary_agents.brokers import Broker, BrokerError, EmbeddedBroker, broker
 from attributary_agents.processes import start_child, stop_child
+from tests.support.kafka import Record, create_topics, produce, read_all
 
 KINDS = [
     pytest.param("embedded", marks=pytest.mark.embedded),
