@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .config import EXAMPLE, Config, load_config
 from .errors import AttributaryError
+from .logs import configure_logging
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -88,6 +89,7 @@ def replay(
     from .replay import replay as run_replay
     from .sources import open_source
 
+    configure_logging("WARNING")  # changes, which are logged as information, are printed below
     source = open_source(file, target)
     chosen = _model_id(config, model_id)
     check_models(config)

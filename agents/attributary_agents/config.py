@@ -239,6 +239,17 @@ class Config(BaseSettings):
         return env_settings, init_settings
 
 
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Refuses a key that is given twice: YAML would take the last and forget the first."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = sorted({str(key) for key in keys if keys.count(key) > 1})
+        if twice:
+            raise yaml.YAMLError(f"key {', '.join(twice)} is given twice {node.start_mark}")
+        return super().construct_mapping(node, deep)
+
+
 def load_config(path: Path | None) -> Config:
     """Read the YAML file, apply the environment, check everything.
 
@@ -250,7 +261,7 @@ def load_config(path: Path | None) -> Config:
     data: Any = {}
     if path is not None:
         try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+            data = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeyLoader) or {}
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {error.strerror}. See `attributary config example`") from None
         except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -36,15 +36,19 @@ def _step(step: StepConfig) -> Any:
 
 
 def _nested(params: dict[str, Any]) -> dict[str, Any]:
-    # {class: …, params: …} as an argument is a model in a model: the trees of a bagging, for example.
-    nested = dict(params)
-    for name, value in params.items():
-        if isinstance(value, dict) and "class" in value:
-            try:
-                nested[name] = _step(StepConfig.model_validate(value))
-            except ValidationError as error:
-                raise ConfigError(f"params.{name}: expected {{class: …, params: …}}, got {value!r}") from error
-    return nested
+    return {name: _value(f"params.{name}", value) for name, value in params.items()}
+
+
+def _value(path: str, value: Any) -> Any:
+    # {class: …, params: …} as an argument is a model in a model: the trees of a bagging, the members of a vote.
+    if isinstance(value, list):
+        return [_value(f"{path}[{i}]", item) for i, item in enumerate(value)]
+    if not isinstance(value, dict) or "class" not in value:
+        return value
+    try:
+        return _step(StepConfig.model_validate(value))
+    except ValidationError as error:
+        raise ConfigError(f"{path}: expected {{class: …, params: …}}, got {value!r}") from error
 
 
 def _lookup(module: str, name: str, path: str) -> Any:

@@ -150,7 +150,7 @@ class Partition:
         events = prequential(state, observation, record.source, record.timestamp_ms)
         for event in events:
             if isinstance(event, ChangeEvent):
-                logger.warning(event.sentence)
+                logger.info(event.sentence)
         return [self._outgoing(event, n, record) for n, event in enumerate(events)]
 
     def checkpoint_done(self, offset: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 from prometheus_client import generate_latest
 
-from attributary_topics import encode_json
+from attributary_topics import encode_json, find_not_finite
 
 from .config import Config
 from .metrics_view import WorkerView
@@ -41,9 +41,13 @@ def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
 
 def encode_value(value: dict[str, object]) -> bytes:
     """An observation's value as a producer sends it; what is wrong in it is for the worker to refuse."""
+    # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
+    # bits, half a surrogate pair).
+    if find_not_finite(value) is not None:
+        return json.dumps(value).encode()
     try:
         return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
-    except orjson.JSONEncodeError:  # an integer beyond 64 bits, half a surrogate pair: the standard library writes it
+    except orjson.JSONEncodeError:
         return json.dumps(value).encode()
 
 

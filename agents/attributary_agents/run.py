@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 
 import faust
 
 from .app import create_app
 from .config import Config
+from .logs import configure_logging
 from .prequential import check_models
 from .topic_admin import check_topics
 
 logger = logging.getLogger(__name__)
-
-
-def configure_logging(level: str) -> None:
-    """Log to stderr: stdout is for data."""
-    logging.basicConfig(
-        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
-    # Faust logs under the module of the subclass.
-    for chatty in ("faust", "mode", "aiokafka", "attributary_agents.faust_fixes"):
-        logging.getLogger(chatty).setLevel(max(logging.getLevelName(level), logging.WARNING))
 
 
 def run_worker(config: Config) -> int:

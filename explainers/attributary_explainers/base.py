@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .errors import SnapshotError
+from .errors import InvalidParameterError, SnapshotError
 from .losses import LOSS_NAMES, Loss, as_loss
 from .models import is_usable, model_function, resolve_loss
 from .reservoirs import GeometricReservoir, Reservoir
@@ -156,6 +156,8 @@ class IncrementalExplainer(abc.ABC):
         for feature in x:
             player = self._group_of.get(feature)
             if player is None:
+                if feature in self.groups:
+                    raise InvalidParameterError("groups", "names that no feature has", feature)
                 players[feature] = (feature,)
             else:
                 players[player] = self.groups[player]

@@ -248,3 +248,10 @@ def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
 def test_no_file_at_all_says_how_to_give_one() -> None:
     with pytest.raises(ConfigError, match="--config"):
         load_config(None)
+
+
+def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    path.write_text("kafka: {group: a}\nmodels: {}\nkafka: {group: b}\n")
+    with pytest.raises(ConfigError, match="kafka is given twice"):
+        load_config(path)

@@ -150,3 +150,9 @@ def test_a_module_that_raises_when_it_is_imported(tmp_path: Path, monkeypatch: p
     assert "attributary_test_broken:make" in message
     assert "half installed" in message
     assert "attributary_test_broken" not in sys.modules
+
+
+def test_a_list_of_nested_models() -> None:
+    members = [{"class": "river.naive_bayes.GaussianNB"}, {"class": "river.tree.HoeffdingTreeClassifier"}]
+    voting = made(model={"class": "river.ensemble.VotingClassifier", "params": {"models": members}})
+    assert [type(model).__name__ for model in voting.models] == ["GaussianNB", "HoeffdingTreeClassifier"]

@@ -4,7 +4,7 @@ Knows bytes and JSON; knows neither models nor Faust.
 """
 
 from .cloudevents import event_headers, event_id
-from .codec import decode_json, encode_json
+from .codec import decode_json, encode_json, find_not_finite
 from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
 from .errors import REASONS, InvalidRecordError
 from .events import (
@@ -38,5 +38,6 @@ __all__ = [
     "encode_json",
     "event_headers",
     "event_id",
+    "find_not_finite",
     "fit_dead_letter",
 ]
