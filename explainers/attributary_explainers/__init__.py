@@ -4,14 +4,18 @@ Knows models and observations; knows nothing of Kafka, files or clocks.
 """
 
 from .base import IncrementalExplainer
+from .batch import IntervalPFI, SlidingWindowSAGE, batch_sage, interval_pfi
 from .change import ChangeExplainer
 from .change_explanation import ChangeExplanation
 from .copying import dump_model, freeze, load_model
 from .detectors import DETECTOR_NAMES, make_detector
 from .discrepancy import Distance, as_distance, expected_discrepancy
 from .errors import ExplainerError, InvalidParameterError, ModelError, NoPredictionError, SnapshotError
+from .exact import exact_sage, expected_pfi
 from .losses import LOSS_NAMES, Loss, as_loss, most_probable
+from .mdi import IncrementalMDI
 from .models import is_classifier, is_usable, model_function, resolve_loss
+from .pdp import IncrementalPDP
 from .pfi import BatchImportance, IncrementalPFI, batch_pfi
 from .ranking import ndcg, ranks, shares, shift
 from .reservoirs import RESERVOIR_NAMES, GeometricReservoir, Reservoir, UniformReservoir, make_reservoir
@@ -29,13 +33,17 @@ __all__ = [
     "ExplainerError",
     "GeometricReservoir",
     "IncrementalExplainer",
+    "IncrementalMDI",
+    "IncrementalPDP",
     "IncrementalPFI",
     "IncrementalSAGE",
+    "IntervalPFI",
     "InvalidParameterError",
     "Loss",
     "ModelError",
     "NoPredictionError",
     "Reservoir",
+    "SlidingWindowSAGE",
     "SmoothedImportance",
     "SmoothedMean",
     "SmoothedPrediction",
@@ -44,9 +52,13 @@ __all__ = [
     "as_distance",
     "as_loss",
     "batch_pfi",
+    "batch_sage",
     "dump_model",
+    "exact_sage",
     "expected_discrepancy",
+    "expected_pfi",
     "freeze",
+    "interval_pfi",
     "is_classifier",
     "is_usable",
     "load_model",
