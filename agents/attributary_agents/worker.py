@@ -242,7 +242,7 @@ def _record(message: Any) -> Record:
         topic=message.topic,
         partition=message.partition,
         offset=message.offset,
-        timestamp_ms=int(message.timestamp * 1000) if message.timestamp else 0,
+        timestamp_ms=round(message.timestamp * 1000) if message.timestamp else 0,
         key=message.key,
         value=message.value,
         headers=[(name, value) for name, value in pairs],

@@ -20,6 +20,8 @@ from tests.support.kafka import produce, read_all
 pytestmark = [pytest.mark.kafka]
 N = 6000
 MODELS = ("credit", "fraud")
+Sent = tuple[bytes | None, list[tuple[str, bytes | None]]]
+"""Value and headers of a record."""
 
 
 def _stream() -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
@@ -55,17 +57,18 @@ def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
         assert worker.stop() == 0
 
     undisturbed = Partition(topics.observations, 0, config, load=lambda _key: None)
-    expected: dict[str, dict[str, bytes | None]] = {}
+    expected: dict[str, dict[str, Sent]] = {}
     timestamps = [record.timestamp for record in read_all(kafka_broker.bootstrap, topics.observations)]
     for offset, ((key, value, headers), timestamp) in enumerate(zip(records, timestamps, strict=True)):
         for out in undisturbed.handle(Record(topics.observations, 0, offset, timestamp, key, value, headers)):
-            expected.setdefault(out.topic, {})[_id(dict(out.headers))] = out.value
+            expected.setdefault(out.topic, {})[_id(dict(out.headers))] = (out.value, list(out.headers))
     for topic in (topics.importances, topics.changes, topics.dead_letters):
         found = read_all(kafka_broker.bootstrap, topic)
-        by_id: dict[str, bytes | None] = {}
+        by_id: dict[str, Sent] = {}
         for record in found:
-            # A duplicate carries the same id and the same bytes.
-            assert by_id.setdefault(_id(dict(record.headers)), record.value) == record.value
+            # A duplicate carries the same id, bytes and headers.
+            sent = (record.value, [tuple(header) for header in record.headers])
+            assert by_id.setdefault(_id(dict(record.headers)), sent) == sent
         assert by_id == expected.get(topic, {}), f"{topic} differs"
     assert expected[topics.changes], "the stream should change the models"
     assert (explained, dead_letters) == (N - len(expected[topics.dead_letters]), len(expected[topics.dead_letters]))
