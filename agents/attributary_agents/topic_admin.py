@@ -18,6 +18,8 @@ from .errors import PreflightError
 T = TypeVar("T")
 
 DAY_MS = 86_400_000
+KNOWN_WITHIN_S = 20.0
+"""Longest wait for a created topic to be listed; less than `with_admin` allows in all."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
             if code not in (0, TopicAlreadyExistsError.errno):
                 raise PreflightError(f"the broker refused to create {spec.name}: {rest[0] if rest else code}")
             created.append((spec, code == 0))
+        await _wait_until_known(admin, {spec.name for spec, _ in created})
         return created
 
     created = with_admin(config.kafka, work)
@@ -109,9 +112,18 @@ def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
     return created
 
 
+async def _wait_until_known(admin: AIOKafkaAdminClient, names: set[str]) -> None:
+    # The controller creates a topic; the brokers that are asked about it hear of it a moment later.
+    deadline = asyncio.get_running_loop().time() + KNOWN_WITHIN_S
+    while unknown := names - set(await admin.list_topics()):
+        if asyncio.get_running_loop().time() > deadline:
+            raise PreflightError(f"the broker does not list {', '.join(sorted(unknown))}, which it says it created")
+        await asyncio.sleep(0.05)
+
+
 @dataclass(frozen=True)
 class FoundTopic:
-    """One topic as it is."""
+    """One topic as it is; no settings where the broker did not tell them."""
 
     partitions: int
     settings: dict[str, str]
@@ -161,7 +173,7 @@ def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]
             f"{wrong}: it must have as many as {observations}; delete it (the state in it is lost) and run "
             "`attributary topics create`"
         )
-    if spec.name == changelog and "compact" not in found.settings.get("cleanup.policy", ""):
+    if spec.name == changelog and "compact" not in found.settings.get("cleanup.policy", "compact"):
         yield f"{spec.name} is not compacted, so it would lose states: set its cleanup.policy to compact"
     # A record above the topic's limit is refused when it is written, which stops the worker then.
     limit = found.settings.get("max.message.bytes")
