@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from attributary_agents.brokers import Broker, BrokerMissingError, broker
@@ -11,6 +12,10 @@ from attributary_agents.brokers import Broker, BrokerMissingError, broker
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 CI = bool(os.environ.get("CI"))
+
+# No test asserts on time, Hypothesis's own included; under CI the same examples every time.
+hypothesis.settings.register_profile("attributary", deadline=None, derandomize=CI)
+hypothesis.settings.load_profile("attributary")
 
 
 @pytest.fixture(scope="session")
