@@ -5,6 +5,7 @@ The worker, `attributary replay` and the tests all come through `prequential`.
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +43,7 @@ _EXPLAINERS: dict[str, type[IncrementalExplainer]] = {"pfi": IncrementalPFI, "sa
 
 
 class StepError(Exception):
-    """The model raised on an observation. `stage` says where: predict, explain or learn."""
+    """The model raised on an observation. `stage` says where: predict, explain, learn or change."""
 
     def __init__(self, stage: str, error: Exception) -> None:
         self.stage = stage
@@ -54,7 +55,7 @@ class StepError(Exception):
 class ModelState:
     """Everything that one model id has: the model, its explainers, and how they are published.
 
-    `n_observations` counts those that went all the way through; `failures` those on which the model raised.
+    `n_observations` counts those that went all the way through, `n_failed` those on which the model raised.
     """
 
     model_id: str
@@ -177,8 +178,10 @@ def prequential(
         y_pred = state.predict(x)
         stage = "explain"
         if is_usable(y_pred):
-            state.model_loss.update(state.loss(y, y_pred))
-            state.baseline_loss.update(state.loss(y, state.marginal.update(y_pred)))
+            loss = state.loss(y, y_pred)
+            if math.isfinite(loss):  # an infinite one, and the prediction behind it, would stay in the means for ever
+                state.model_loss.update(loss)
+                state.baseline_loss.update(state.loss(y, state.marginal.update(y_pred)))
         for explainer in state.explainers.values():
             explainer.explain_one(x, y, y_pred=y_pred)
         stage = "learn"

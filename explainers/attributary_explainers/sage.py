@@ -79,11 +79,15 @@ class IncrementalSAGE(IncrementalExplainer):
         predictions = self._evaluate(rows)
         if y_pred is None or not all(map(is_usable, predictions)):
             return None
+        # An infinite loss, and the prediction behind it, would stay in the means for ever.
+        model_loss = self.loss(y, y_pred)
+        if not math.isfinite(model_loss):
+            return None
         marginal_loss = previous = self.loss(y, self._marginal.update(y_pred))
         increments: Importance = {}
         for k, name in enumerate(order):
             last = k == len(order) - 1
-            loss = self.loss(y, y_pred if last else mean_prediction(predictions[k * n : (k + 1) * n]))
+            loss = model_loss if last else self.loss(y, mean_prediction(predictions[k * n : (k + 1) * n]))
             increments[name] = previous - loss
             previous = loss
         if not all(map(math.isfinite, increments.values())):

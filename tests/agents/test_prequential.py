@@ -172,3 +172,20 @@ def test_a_model_that_cannot_be_explained_as_configured_is_refused_by_name() -> 
     state = new_state("m", config_of(factory=None, model=regression).models["m"])
     assert isinstance(state.model, linear_model.LinearRegression)
     assert state.loss.name == "squared"
+
+
+class DivergingRegressor(linear_model.LinearRegression):
+    """Predicts what it is told to: finite, but with a square that is not."""
+
+    def predict_one(self, x: dict[str, Any]) -> float:
+        return float(x["a"])
+
+
+def test_one_infinite_loss_does_not_stay_in_the_mean_losses() -> None:
+    state = state_of(DivergingRegressor(), loss="squared", learn=False, change=None, alpha=0.001)
+    run(state, [Observation("m", {"a": a}, 0.0) for a in (1.0, 1e200, 3.0)])
+    assert state.n_observations == 3
+    weight = 0.999  # of the first of two, alpha 0.001
+    assert state.model_loss.value == pytest.approx((weight * 1.0 + 9.0) / (weight + 1.0))
+    assert state.baseline_loss.value is not None
+    assert state.baseline_loss.value < float("inf")

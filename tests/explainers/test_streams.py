@@ -207,3 +207,12 @@ def test_the_change_explainer_holds_two_windows_at_the_most():
             held.append(len(snapshot["collecting"] or []) + len((snapshot["reference"] or {"data": []})["data"]))
     assert change.n_alarms > 1
     assert K < max(held) <= 2 * K
+
+
+def test_a_prediction_with_an_infinite_loss_does_not_stay_in_the_mean_prediction():
+    sage = IncrementalSAGE(lambda x: x["a"], loss="squared", alpha=0.01, n_samples=1, seed=1)
+    for a in (1.0, 2.0, 1e200, *[1.0] * 300):
+        sage.explain_one({"a": a}, 0.0)
+    # The huge row may be drawn while it is in the reservoir; with one feature no coalition draws at all.
+    assert sage.n_skipped == 2, "the first observation, and the diverging one"
+    assert sage.marginal_loss < 10.0

@@ -40,16 +40,21 @@ async def _delete_topic(bootstrap: str, topic: str) -> None:
         await admin.close()
 
 
-def test_records_lost_to_retention_are_counted_and_the_work_goes_on(kafka_broker: Broker, tmp_path: Path) -> None:
-    raw = logistic_config(kafka_broker.bootstrap)
+def _stopped_after_100(broker: Broker, folder: Path) -> tuple[WorkerProcess, str]:
+    """A worker that has handled 100 observations and stopped, and its topic."""
+    raw = logistic_config(broker.bootstrap)
     config = parse_config(raw)
     topic = config.kafka.topics.observations
     create_topics(config)
-    worker = WorkerProcess(raw, tmp_path)
-    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100)])
-    with worker:
+    produce(broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100)])
+    with WorkerProcess(raw, folder) as worker:
         worker.wait_consumed(100, timeout_s=60)
         assert worker.stop() == 0
+    return worker, topic
+
+
+def test_records_lost_to_retention_are_counted_and_the_work_goes_on(kafka_broker: Broker, tmp_path: Path) -> None:
+    worker, topic = _stopped_after_100(kafka_broker, tmp_path)
     produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100, 300)])
     asyncio.run(_delete_before(kafka_broker.bootstrap, topic, 150))
     with worker:
@@ -60,15 +65,7 @@ def test_records_lost_to_retention_are_counted_and_the_work_goes_on(kafka_broker
 
 
 def test_a_topic_that_was_made_again_stops_the_worker(kafka_broker: Broker, tmp_path: Path) -> None:
-    raw = logistic_config(kafka_broker.bootstrap)
-    config = parse_config(raw)
-    topic = config.kafka.topics.observations
-    create_topics(config)
-    worker = WorkerProcess(raw, tmp_path)
-    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100)])
-    with worker:
-        worker.wait_consumed(100, timeout_s=60)
-        assert worker.stop() == 0
+    worker, topic = _stopped_after_100(kafka_broker, tmp_path)
     asyncio.run(_delete_topic(kafka_broker.bootstrap, topic))
     make_topics(kafka_broker.bootstrap, {topic: 1})
     produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(20)])
