@@ -40,7 +40,9 @@ def run_worker(config: Config) -> int:
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
         if code:
-            logger.error("the worker stopped after a failure; a restart resumes from the last checkpoint")
+            # Last, after Faust's own traces: what to do stands in the message.
+            reason = application.app.crash_reason or worker.crash_reason
+            logger.error("the worker stopped; a restart resumes from the last checkpoint. %r", reason)
         return code
     finally:
         application.web.stop()
