@@ -3,141 +3,149 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from river import base
 
 from .errors import ModelError
 from .losses import Loss, as_loss
+from .model_batch import BatchFunction, BatchModel
+from .model_compat import CompatFunction, is_compat
+from .model_outputs import Kind, as_output
+from .model_river import final_step, river_has_probabilities, river_kind, river_predict, river_refusal
+from .model_sklearn import (
+    SklearnModel,
+    estimator_has_probabilities,
+    estimator_kind,
+    estimator_refusal,
+    is_estimator,
+    sklearn_function,
+)
 from .typing import Features, ModelFunction, Output, Prediction
+
+_final_step = final_step  # the name that mdi and pdp import
+
+_OUTPUTS: dict[Kind, tuple[Output, ...]] = {
+    "classifier": ("probabilities", "label"),
+    "regressor": ("number",),
+    "anomaly_detector": ("number",),
+}
+_LOSSES: dict[Kind, str] = {
+    "classifier": "zero_one, cross_entropy or brier",
+    "regressor": "absolute or squared",
+    "anomaly_detector": "score",
+}
 
 
 def model_function(model: Any, output: Output) -> ModelFunction:
-    """Return `x -> prediction` for the output that a loss reads.
+    """Return `x -> prediction` for the output that a loss reads; `predict_rows` evaluates it on many rows.
 
     Parameters
     ----------
     model
-        A River classifier, regressor or anomaly detector, a River pipeline that ends in one, or any
-        callable `x -> prediction`. A callable may return a dict of probabilities, a label (for output
-        `"label"`) or a number.
+        A River classifier, regressor or anomaly detector, or a pipeline or wrapper of one; a scikit-learn
+        classifier, regressor, outlier detector or density estimator, or a pipeline or search of one (see
+        `SklearnModel`, which also names its features); any callable `x -> prediction`; or a callable of many rows,
+        marked by `as_batch`. A callable may return a dict of probabilities, a label (for output `"label"`) or a
+        number. What is given is referred to, not copied: the function follows the model as it learns.
     output
-        `"probabilities"`, `"label"` or `"number"`. A label is returned as `{label: 1.0}`.
+        `"probabilities"`, `"label"`, `"number"`, or `"any"` for the model's own: probabilities or else the label of
+        a classifier, the number of the others, what a callable returns. A label is returned as `{label: 1.0}`.
 
     Returns
     -------
     ModelFunction
-        Returns None while the model has nothing to predict (River's empty dict or None).
+        Returns None while the model has nothing to predict: River's empty dict or None, an estimator that is not
+        fitted. What the model raises otherwise is let through.
 
     Raises
     ------
     ModelError
-        The model has no such output, for example a regressor with a loss on probabilities.
+        The model has no such output, for example a regressor with a loss on probabilities, or cannot be explained;
+        the message says what would do. From the function: a prediction is not what the output asks for.
     """
-    final = _final_step(model)
-    if isinstance(final, base.Classifier):
-        if output == "probabilities":
-            return _probabilities(model.predict_proba_one)
-        if output == "label":
-            return _label(model.predict_one)
-        raise _wrong_output(model, "a classifier", "zero_one, cross_entropy or brier")
-    if isinstance(final, base.Regressor):
-        if output == "number":
-            return _number(model.predict_one)
-        raise _wrong_output(model, "a regressor", "absolute or squared")
-    if isinstance(final, base.AnomalyDetector):
-        if output == "number":
-            return _number(model.score_one)
-        raise _wrong_output(model, "an anomaly detector", "score")
-    if isinstance(final, base.Base) or not callable(model):
-        raise ModelError(
-            f"cannot explain {type(model).__name__}: expected a River classifier, regressor or anomaly "
-            "detector, or a callable x -> prediction"
-        )
-    adapters = {"probabilities": _probabilities, "label": _label, "number": _number, "any": _any}
-    return adapters[output](model)
+    if isinstance(model, BatchModel):
+        return BatchFunction(model.predict_many, output)
+    kind = model_kind(model)
+    if kind is None:
+        if not _is_callable(model):
+            raise _refusal(model)
+        return _row_by_row(model, output)
+    if output == "any":
+        output = _own_output(model, kind)
+    if output not in _OUTPUTS[kind]:
+        article = "an" if kind == "anomaly_detector" else "a"
+        name = kind.replace("_", " ")
+        raise ModelError(f"{_name(model)} is {article} {name}: use the loss {_LOSSES[kind]}")
+    if output == "probabilities" and not _has_probabilities(model):
+        raise ModelError(f"{_name(model)} predicts labels without probabilities: use the loss zero_one")
+    if is_estimator(model):
+        return sklearn_function(model, output)
+    predict = river_predict(model, output)
+    return CompatFunction(model, predict, output) if is_compat(model) else _row_by_row(predict, output)
+
+
+def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
+    """The predictions for `rows`, in one call where the function takes many, else one by one.
+
+    Parameters
+    ----------
+    function
+        From `model_function`.
+    rows
+        Any number of rows; they are neither kept nor changed.
+    """
+    many: Callable[[Sequence[Features]], list[Prediction]] | None = getattr(function, "many", None)
+    if many is None:
+        return [function(row) for row in rows]
+    return many(rows) if rows else []
+
+
+def show_row(function: ModelFunction, x: Features) -> None:
+    """Let the function see an observation as it came, before any row that is made of several.
+
+    An estimator that was fitted without names takes its order of features from the first row. For an explainer that is
+    handed the prediction for `x`, and so does not ask for it, that would be a mixed row, whose order may differ.
+    """
+    see: Callable[[Features], None] | None = getattr(function, "see", None)
+    if see is not None:
+        see(x)
+
+
+def model_kind(model: Any) -> Kind | None:
+    """`"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable and for what cannot be explained."""
+    return estimator_kind(model) if is_estimator(model) else river_kind(model)
 
 
 def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | None) -> Loss:
     """The loss to explain `model` with.
 
-    None stands for the loss that fits the kind of model: cross_entropy for a classifier, squared for a
-    regressor, score for an anomaly detector. A bare callable reads a classifier's probabilities and any
-    other model's prediction as it is.
+    None stands for the loss that fits the kind of model: cross_entropy for a classifier, zero_one for one without
+    probabilities, squared for a regressor, score for an anomaly or outlier detector. A bare callable reads a
+    classifier's probabilities, or else its label, and any other model's prediction as it is.
 
     Raises
     ------
     ModelError
-        `loss` is None and the model is a plain callable: only the caller knows what it predicts.
+        `loss` is None and the model is a plain callable: only the caller knows what it predicts. Or the model cannot
+        be explained at all.
     """
-    final = _final_step(model)
-    numeric = isinstance(final, (base.Regressor, base.AnomalyDetector))
+    kind = model_kind(model)
     if loss is not None:
-        classifier = isinstance(final, base.Classifier)
-        return as_loss(loss, output="number" if numeric else "probabilities" if classifier else "any")
-    if isinstance(final, base.Classifier):
-        return as_loss("cross_entropy")
-    if not numeric:
+        return as_loss(loss, output="any" if kind is None else _own_output(model, kind))
+    if kind is None:
+        if not (_is_callable(model) or isinstance(model, BatchModel)):
+            raise _refusal(model)
         raise ModelError(f"cannot tell what {type(model).__name__} predicts: name a loss")
-    return as_loss("squared" if isinstance(final, base.Regressor) else "score")
+    if kind == "classifier":
+        return as_loss("cross_entropy" if _has_probabilities(model) else "zero_one")
+    return as_loss("squared" if kind == "regressor" else "score")
 
 
 def is_classifier(model: Any) -> bool:
-    """Whether `model` is a River classifier or a pipeline that ends in one."""
-    return isinstance(_final_step(model), base.Classifier)
-
-
-def _final_step(model: Any) -> Any:
-    # River's pipelines and wrappers know their last step; a pipeline in a pipeline is unwrapped in turn.
-    while hasattr(model, "steps") and model.steps:
-        model = list(model.steps.values())[-1]
-    return model
-
-
-def _wrong_output(model: Any, kind: str, losses: str) -> ModelError:
-    return ModelError(f"{type(model).__name__} is {kind}: use the loss {losses}")
-
-
-def _probabilities(predict: Callable[[Any], Any]) -> ModelFunction:
-    def function(x: Features) -> Prediction:
-        prediction = predict(x)
-        if prediction is not None and not isinstance(prediction, dict):
-            raise ModelError(f"expected the model to predict a dict of probabilities, got {prediction!r}")
-        return prediction or None
-
-    return function
-
-
-def _any(predict: Callable[[Any], Any]) -> ModelFunction:
-    def function(x: Features) -> Prediction:
-        prediction = predict(x)
-        return prediction if prediction is None or isinstance(prediction, dict) else _as_number(prediction)
-
-    return function
-
-
-def _label(predict: Callable[[Any], Any]) -> ModelFunction:
-    def function(x: Features) -> Prediction:
-        label = predict(x)
-        return None if label is None else {label: 1.0}
-
-    return function
-
-
-def _number(predict: Callable[[Any], Any]) -> ModelFunction:
-    def function(x: Features) -> Prediction:
-        prediction = predict(x)
-        return None if prediction is None else _as_number(prediction)
-
-    return function
-
-
-def _as_number(prediction: Any) -> float:
-    try:
-        return float(prediction)
-    except (TypeError, ValueError):
-        raise ModelError(f"expected the model to predict a number, got {prediction!r}") from None
+    """Whether `model` is a River or scikit-learn classifier, or a pipeline that ends in one."""
+    return model_kind(model) == "classifier"
 
 
 def is_usable(prediction: Prediction) -> bool:
@@ -147,3 +155,43 @@ def is_usable(prediction: Prediction) -> bool:
     if isinstance(prediction, dict):
         return bool(prediction) and all(map(math.isfinite, prediction.values()))
     return math.isfinite(prediction)
+
+
+def _row_by_row(predict: Callable[[Any], Any], output: Output) -> ModelFunction:
+    convert = as_output(output)
+
+    def function(x: Features, /) -> Prediction:
+        return convert(predict(x))
+
+    return function
+
+
+def _own_output(model: Any, kind: Kind) -> Output:
+    return "label" if kind == "classifier" and not _has_probabilities(model) else _OUTPUTS[kind][0]
+
+
+def _has_probabilities(classifier: Any) -> bool:
+    if is_estimator(classifier):
+        return estimator_has_probabilities(classifier)
+    return river_has_probabilities(classifier)
+
+
+def _is_callable(model: Any) -> bool:
+    # A class is callable too, but never meant: an instance was forgotten. An estimator or River model that got here
+    # is of a kind that cannot be explained.
+    return callable(model) and not isinstance(final_step(model), (type, base.Base))
+
+
+def _refusal(model: Any) -> ModelError:
+    if isinstance(model, type):
+        return ModelError(f"cannot explain {model.__name__}: it is a class, give an instance of it")
+    reason = estimator_refusal(model) if is_estimator(model) else river_refusal(model)
+    expected = (
+        "expected a River classifier, regressor or anomaly detector, a scikit-learn estimator, or a callable "
+        "x -> prediction"
+    )
+    return ModelError(f"cannot explain {_name(model)}: {reason or expected}")
+
+
+def _name(model: Any) -> str:
+    return type(model.estimator if isinstance(model, SklearnModel) else model).__name__

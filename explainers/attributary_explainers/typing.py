@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 FeatureName: TypeAlias = Hashable
 """Name of one feature; a string almost always, but River allows any hashable."""
@@ -26,8 +26,17 @@ Importance: TypeAlias = dict[Any, float]
 Output: TypeAlias = Literal["probabilities", "label", "number", "any"]
 """What a loss needs of the model; `any` is a callable loss of the user's over a callable model."""
 
-ModelFunction: TypeAlias = Callable[[Features], Prediction]
-"""One row of features to one prediction: the only thing an explainer knows of a model."""
+
+class ModelFunction(Protocol):
+    """One row of features to one prediction: the only thing an explainer knows of a model.
+
+    It may also have `many(rows: Sequence[Features]) -> list[Prediction]`, one prediction per row and equal to those
+    of the calls one by one. `predict_rows` uses it where it is there.
+    """
+
+    def __call__(self, x: Features, /) -> Prediction:
+        """The prediction for `x`, None where there is none yet."""
+
 
 Groups: TypeAlias = Mapping[str, Sequence[Any]]
 """Group name to the features in it."""

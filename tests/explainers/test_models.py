@@ -167,7 +167,8 @@ def test_a_model_is_asked_no_more_often_than_documented():
             for x, y in stream:
                 explaining.explain_one(x, y, y_pred=0.0 if known else None)
             assert explaining.n_observations == n - 1
-            assert len(model.rows) == (n - 1) * (per_observation + (not known))
+            # The first observation has nothing to draw from; its own prediction is stored with it.
+            assert len(model.rows) == (n - 1) * per_observation + n * (not known)
     model = Recording()
     batch_pfi(model, stream, loss="squared", n_permutations=5)
     assert len(model.rows) == n * (1 + d * 5)
