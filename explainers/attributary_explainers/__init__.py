@@ -4,34 +4,74 @@ Knows models and observations; knows nothing of Kafka, files or clocks.
 """
 
 from .base import IncrementalExplainer
-from .batch import IntervalPFI, SlidingWindowSAGE, batch_sage, interval_pfi
+from .batch import batch_sage
 from .change import ChangeExplainer
 from .change_explanation import ChangeExplanation
+from .conditional import EMPTY, ConditionalSampler
+from .conditional_imputer import ConditionalImputer
 from .copying import dump_model, freeze, load_model
 from .detectors import DETECTOR_NAMES, make_detector
 from .discrepancy import Distance, as_distance, expected_discrepancy
-from .errors import ExplainerError, InvalidParameterError, ModelError, NoPredictionError, SnapshotError
+from .errors import (
+    ConstantLossWarning,
+    ExplainerError,
+    InvalidParameterError,
+    ModelError,
+    ModelFailureWarning,
+    NoPredictionError,
+    SnapshotError,
+)
 from .exact import exact_sage, expected_pfi
+from .history import ChangeMark, ImportanceHistory
+from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
 from .losses import LOSS_NAMES, Loss, as_loss, most_probable
 from .mdi import IncrementalMDI
-from .models import is_classifier, is_usable, model_function, resolve_loss
+from .missing import MISSING_NAMES, read_missing
+from .model_batch import BatchModel, as_batch
+from .model_cost import is_cheap
+from .model_sklearn import SklearnModel
+from .models import is_classifier, is_usable, model_function, model_kind, predict_rows, resolve_loss, show_row
 from .pdp import IncrementalPDP
 from .pfi import BatchImportance, IncrementalPFI, batch_pfi
 from .ranking import ndcg, ranks, shares, shift
-from .reservoirs import RESERVOIR_NAMES, GeometricReservoir, Reservoir, UniformReservoir, make_reservoir
+from .removal_explainer import SKIP_REASONS, RemovalExplainer
+from .reservoirs import (
+    RESERVOIR_NAMES,
+    GeometricReservoir,
+    Reservoir,
+    SlidingWindowReservoir,
+    UniformReservoir,
+    make_reservoir,
+)
 from .sage import IncrementalSAGE
-from .smoothing import SmoothedImportance, SmoothedMean, SmoothedPrediction
+from .smoothed_importance import SmoothedImportance
+from .smoothing import SmoothedMean, SmoothedPrediction
+from .typing import ModelFunction
+from .window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 
 __all__ = [
     "DETECTOR_NAMES",
+    "EMPTY",
     "LOSS_NAMES",
+    "MISSING_NAMES",
+    "REMOVAL_NAMES",
     "RESERVOIR_NAMES",
+    "SAMPLING_NAMES",
+    "SKIP_REASONS",
     "BatchImportance",
+    "BatchModel",
     "ChangeExplainer",
     "ChangeExplanation",
+    "ChangeMark",
+    "ConditionalImputer",
+    "ConditionalSampler",
+    "ConstantImputer",
+    "ConstantLossWarning",
     "Distance",
     "ExplainerError",
     "GeometricReservoir",
+    "ImportanceHistory",
+    "Imputer",
     "IncrementalExplainer",
     "IncrementalMDI",
     "IncrementalPDP",
@@ -40,15 +80,22 @@ __all__ = [
     "IntervalPFI",
     "InvalidParameterError",
     "Loss",
+    "MarginalImputer",
     "ModelError",
+    "ModelFailureWarning",
+    "ModelFunction",
     "NoPredictionError",
+    "RemovalExplainer",
     "Reservoir",
+    "SklearnModel",
+    "SlidingWindowReservoir",
     "SlidingWindowSAGE",
     "SmoothedImportance",
     "SmoothedMean",
     "SmoothedPrediction",
     "SnapshotError",
     "UniformReservoir",
+    "as_batch",
     "as_distance",
     "as_loss",
     "batch_pfi",
@@ -59,16 +106,21 @@ __all__ = [
     "expected_pfi",
     "freeze",
     "interval_pfi",
+    "is_cheap",
     "is_classifier",
     "is_usable",
     "load_model",
     "make_detector",
     "make_reservoir",
     "model_function",
+    "model_kind",
     "most_probable",
     "ndcg",
+    "predict_rows",
     "ranks",
+    "read_missing",
     "resolve_loss",
     "shares",
     "shift",
+    "show_row",
 ]

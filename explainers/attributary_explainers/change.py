@@ -254,7 +254,7 @@ class ChangeExplainer:
             "window": self.window,
             "threshold": self.threshold,
             "detector": self.detector_name,
-            "detector_params": self.detector_params,
+            "detector_params": dict(self.detector_params),
             "signal": self.signal,
             "distance": self.distance.name,
             "loss": self.loss.name,

@@ -97,6 +97,12 @@ class ChangeExplanation:
         named = [f for f in delta if abs(delta[f]) > z * std_error[f]]
         return sorted(named, key=lambda f: (-abs(delta[f]), str(f)))
 
+    def plot(self, **parameters: Any) -> Any:
+        """Importance before and after; returns the matplotlib Axes. Parameters are those of `plots.change`."""
+        from . import plots
+
+        return plots.change(self, **parameters)
+
     def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
         """One plain English sentence: where, by how much, which features, and what is noise.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .losses import most_probable
-from .models import is_usable
+from .models import is_usable, predict_rows
 from .typing import Features, ModelFunction, Output, Prediction
 from .validation import check_choice
 
@@ -38,8 +38,8 @@ def expected_discrepancy(
     A mean over no row is 0: models that predict nothing do not differ.
     """
     total, n = 0.0, 0
-    for x in xs:
-        a, b = reference(x), current(x)
+    rows = list(xs)
+    for a, b in zip(predict_rows(reference, rows), predict_rows(current, rows), strict=True):
         if is_usable(a) and is_usable(b):
             total += distance(a, b)
             n += 1

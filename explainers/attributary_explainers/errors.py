@@ -5,6 +5,10 @@ ExplainerError
 ├── ModelError              the model cannot be explained this way, or its prediction cannot be used
 │   └── NoPredictionError   it has no usable prediction yet
 └── SnapshotError           a snapshot is of another format version, class or set of parameters
+
+UserWarning
+├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
+└── ModelFailureWarning     the model raised while it was explained: counted, and said once
 """
 
 from __future__ import annotations
@@ -44,3 +48,11 @@ class NoPredictionError(ModelError):
 
 class SnapshotError(ExplainerError):
     """A snapshot cannot be restored here; the message says what to do."""
+
+
+class ConstantLossWarning(UserWarning):
+    """The loss had one and the same value for every prediction: every importance is exactly 0."""
+
+
+class ModelFailureWarning(UserWarning):
+    """The model raised on an observation or on one with replaced features."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .errors import InvalidParameterError, ModelError, NoPredictionError
 from .losses import Loss
-from .models import is_usable
+from .models import is_usable, predict_rows, show_row
 from .pfi import BatchImportance, IncrementalPFI
 from .removal import keep, replace
 from .smoothing import mean_prediction
@@ -64,13 +64,14 @@ def expected_pfi(
     {'a': 0.666667, 'b': 0.0}
     """
     table = _Table(model, data, loss, groups)
-    base, n = table.losses(map(table.predict, table.xs)), len(data)
+    base, n = table.losses(table.predictions(table.xs)), len(data)
     importance, std_error = {}, {}
     for name, features in table.players.items():
         explained, drawn = np.zeros((2, n))
         for i, x in enumerate(table.xs):
             others = [j for j in range(n) if j != i]
-            growth = [table.loss_of(i, table.predict(replace(x, features, table.xs[j]))) - base[i] for j in others]
+            predictions = table.predictions([replace(x, features, table.xs[j]) for j in others])
+            growth = [table.loss_of(i, prediction) - base[i] for prediction in predictions]
             explained[i] = math.fsum(growth) / (n - 1)
             drawn[others] += np.array(growth) / (n - 1)
         importance[name] = math.fsum(explained) / n
@@ -135,7 +136,7 @@ def exact_sage(
             "evaluations: use batch_sage, group features that belong together, or raise max_features)",
             d,
         )
-    predictions = [table.predict(x) for x in table.xs]
+    predictions = table.predictions(table.xs)
     values = np.zeros((n, d))
     for chosen in (chosen for size in range(d + 1) for chosen in combinations(range(d), size)):
         size, kept = len(chosen), [names[j] for j in chosen]
@@ -159,6 +160,7 @@ class _Table:
         explainer = IncrementalPFI(model, loss=loss, groups=groups)  # checks and resolves the parameters
         self.model_name, self.function, self.loss = type(model).__name__, explainer._function, explainer.loss
         self.xs, self.ys = [x for x, _ in data], [y for _, y in data]
+        show_row(self.function, self.xs[0])
         self.players: dict[Any, Sequence[Any]] = {}
         for x in self.xs:
             if explainer.groups.keys() & x.keys():
@@ -166,13 +168,18 @@ class _Table:
             self.players.update(explainer._players(x))
 
     def predict(self, x: Features) -> Prediction:
-        if not is_usable(prediction := self.function(x)):
+        return self.predictions([x])[0]
+
+    def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
+        """The predictions for many rows, evaluated at once where the model can."""
+        predictions = predict_rows(self.function, rows)
+        if not all(map(is_usable, predictions)):
             raise NoPredictionError(f"{self.model_name} has no prediction for some rows: let it learn first")
-        return prediction
+        return predictions
 
     def restricted(self, x: Features, kept: Collection[Any], drawn: Sequence[Features]) -> Prediction:
         """Mean prediction with the players `kept` from `x` and the others from the rows `drawn`."""
-        return self.mean([self.predict(keep(x, kept, z, self.players)) for z in drawn])
+        return self.mean(self.predictions([keep(x, kept, z, self.players) for z in drawn]))
 
     def mean(self, predictions: list[Prediction]) -> Prediction:
         if (mean := mean_prediction(predictions)) is None:

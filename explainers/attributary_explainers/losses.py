@@ -11,7 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from .errors import ModelError
 from .typing import Output, Prediction, Probabilities
@@ -19,6 +22,14 @@ from .validation import check_choice, check_number
 
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+Derivatives: TypeAlias = Callable[[Any, Any, Array], tuple[Array, Array] | None]
+"""`(y, label, p) -> (first, second)`: derivatives of the loss in one component of the prediction, at its values `p`.
+
+The component is the probability of `label`, or the number that is predicted (label None). None: it is not read.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,10 @@ class Loss:
     function
         `(y, prediction) -> float`; the prediction is a dict of label to probability for the first two
         outputs, a float for the last.
+    derivatives
+        First and second derivatives by component of the prediction, for a loss whose mixed second derivatives are
+        zero (all of ours are such). With them `IncrementalSAGE` takes out the bias that a finite number of draws
+        gives, and says how far stored rows sway importance. None: it does neither.
 
     Examples
     --------
@@ -45,6 +60,7 @@ class Loss:
     name: str
     output: Output
     function: Callable[[Any, Any], float]
+    derivatives: Derivatives | None = None
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
         """Loss of `prediction` for the label or target `y`."""
@@ -100,9 +116,15 @@ def _cross_entropy(epsilon: float) -> Loss:
     def cross_entropy(y: Any, prediction: Probabilities) -> float:
         return -math.log(min(max(prediction.get(y, 0.0), epsilon), ceiling))
 
+    def derivatives(y: Any, label: Any, p: Array) -> tuple[Array, Array] | None:
+        if label != y:
+            return None
+        inverse = 1.0 / np.maximum(p, epsilon)
+        return -inverse, inverse * inverse
+
     # Another epsilon is another loss: it is named, so that importances in different units are told apart.
     name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
-    return Loss(name, "probabilities", cross_entropy)
+    return Loss(name, "probabilities", cross_entropy, derivatives)
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
@@ -111,13 +133,26 @@ def _brier(y: Any, prediction: Probabilities) -> float:
     return (1.0 - p_y) ** 2 + sum(p * p for label, p in prediction.items() if label != y)
 
 
+def _brier_derivatives(y: Any, label: Any, p: Array) -> tuple[Array, Array]:
+    return 2.0 * (p - float(label == y)), np.full(p.shape, 2.0)
+
+
 def _absolute(y: Any, prediction: float) -> float:
     return abs(_target(y) - prediction)
+
+
+def _absolute_derivatives(y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
+    # Not smooth at y: its curvature is all in that point, and taking it for 0 leaves the bias where it is.
+    return np.sign(p - _target(y)), np.zeros(p.shape)
 
 
 def _squared(y: Any, prediction: float) -> float:
     difference = _target(y) - prediction
     return difference * difference  # infinite where ** would raise OverflowError: a diverging model is no exception
+
+
+def _squared_derivatives(y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
+    return 2.0 * (p - _target(y)), np.full(p.shape, 2.0)
 
 
 def _target(y: Any) -> float:
@@ -131,13 +166,17 @@ def _score(_y: Any, prediction: float) -> float:
     return prediction
 
 
+def _score_derivatives(_y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
+    return np.ones(p.shape), np.zeros(p.shape)
+
+
 _LOSSES: dict[str, Loss] = {
     "zero_one": Loss("zero_one", "label", _zero_one),
     "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
-    "brier": Loss("brier", "probabilities", _brier),
-    "absolute": Loss("absolute", "number", _absolute),
-    "squared": Loss("squared", "number", _squared),
-    "score": Loss("score", "number", _score),
+    "brier": Loss("brier", "probabilities", _brier, _brier_derivatives),
+    "absolute": Loss("absolute", "number", _absolute, _absolute_derivatives),
+    "squared": Loss("squared", "number", _squared, _squared_derivatives),
+    "score": Loss("score", "number", _score, _score_derivatives),
 }
 
 LOSS_NAMES = tuple(_LOSSES)

@@ -10,7 +10,7 @@ from river import ensemble, forest, tree
 from river.ensemble.streaming_random_patches import BaseSRPEstimator
 from river.tree.nodes.branch import DTBranch
 
-from .base import SNAPSHOT_FORMAT, check_snapshot
+from .base import IncrementalExplainer
 from .errors import InvalidParameterError, ModelError
 from .models import _final_step
 from .ranking import shares
@@ -32,7 +32,7 @@ _BRANCH: Any = DTBranch  # its subclasses, and only they, declare `feature`
 _TREES = (tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor)
 
 
-class IncrementalMDI:
+class IncrementalMDI(IncrementalExplainer):
     """How much the splits on a feature lower the impurity, from the statistics that the trees hold.
 
     In one tree, with n(v) the weight of the observations at node v and i(v) its impurity, the Gini index
@@ -102,7 +102,18 @@ class IncrementalMDI:
         self.model = model
         self.features = tuple(dict.fromkeys(features))
         self.normalize = bool(normalize)
+        self._n = 0
         _trees(model)
+
+    @property
+    def n_observations(self) -> int:
+        """How often `explain_one` has been called; the importance is of all that the trees have learnt."""
+        return self._n
+
+    @property
+    def n_skipped(self) -> int:
+        """Always 0."""
+        return 0
 
     @property
     def importance(self) -> Importance:
@@ -125,6 +136,7 @@ class IncrementalMDI:
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
         """The importance; the observation is not read, the arguments are those of every explainer."""
+        self._n += 1
         return self.importance
 
     @property
@@ -132,21 +144,15 @@ class IncrementalMDI:
         """What the explainer was made with, as plain data."""
         return {"features": list(self.features), "normalize": self.normalize}
 
-    def snapshot(self) -> Snapshot:
-        """The parameters with a format version: all state is the model's."""
-        return {"format": SNAPSHOT_FORMAT, "explainer": self.name, "parameters": self.parameters}
+    def _state(self) -> Snapshot:
+        return {"n": self._n}  # all else is the model's
+
+    def _restore(self, state: Snapshot) -> None:
+        self._n = state["n"]
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot, model: Any) -> Self:
-        """The explainer that the snapshot was taken of.
-
-        Raises
-        ------
-        SnapshotError
-            The snapshot is of another class or format version.
-        """
-        check_snapshot(snapshot, cls.name)
-        return cls(model, **snapshot["parameters"])
+    def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
+        return cls(model, **parameters)
 
 
 def _trees(model: Any) -> list[Any]:

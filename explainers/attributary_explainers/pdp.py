@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from river import base
 
-from .base import SNAPSHOT_FORMAT, check_snapshot
+from .base import IncrementalExplainer
 from .errors import InvalidParameterError, ModelError
-from .models import _final_step, is_classifier, is_usable, model_function
-from .typing import Features, Output, Snapshot
+from .models import is_classifier, is_usable, model_function, model_kind, predict_rows, show_row
+from .smoothing import memory_of
+from .typing import Features, Output, Prediction, Snapshot
 from .validation import check_integer, check_number
 
 Line: TypeAlias = tuple[list[Any], list[float]]
@@ -22,7 +22,7 @@ Line: TypeAlias = tuple[list[Any], list[float]]
 _LARGEST = 1e307  # of a number: the difference of two is then a float
 
 
-class IncrementalPDP:
+class IncrementalPDP(IncrementalExplainer):
     """Mean prediction as a function of one feature, the other features as observed.
 
     With h_t the model at observation t and x_t[j := g] the observation with feature j set to grid value g,
@@ -40,7 +40,8 @@ class IncrementalPDP:
 
     Cost: at most d * grid_size evaluations per observation. Memory does not grow with the observations.
     Nothing is drawn, so there is no seed. An observation whose value of a feature is absent, None, NaN,
-    infinite or of the wrong kind is left out of that feature's curve, as is one with an unusable prediction:
+    infinite or of the wrong kind is left out of that feature's curve, as is one with an unusable prediction or a
+    model that raises:
     `n_missing` counts them by feature. `n_skipped` counts the observations that entered no curve.
 
     Parameters
@@ -48,7 +49,8 @@ class IncrementalPDP:
     model
         River classifier, regressor or anomaly detector, pipeline, or callable `x -> prediction`.
     features
-        Features to follow; None follows every feature that is seen.
+        Features to follow; None follows every feature that is seen, and forgets one that has not been seen while
+        its weight faded below 1e-12 (1000 observations at least).
     label
         Class whose probability is the prediction, where the model gives probabilities. None takes the larger
         of two classes (True, 1) at the first prediction that names two; until then observations are skipped.
@@ -77,8 +79,8 @@ class IncrementalPDP:
     Examples
     --------
     >>> pdp = IncrementalPDP(lambda x: 2 * x["a"] + x["b"], grid_size=2, alpha=0.5)
-    >>> pdp.explain_one({"a": 0, "b": 10}) is None  # two values make the first grid
-    True
+    >>> pdp.explain_one({"a": 0, "b": 10})  # two values make the first grid
+    {}
     >>> pdp.explain_one({"a": 1, "b": 30})
     {'a': ([0, 1], [30.0, 32.0]), 'b': ([10, 30], [12.0, 32.0])}
     >>> again = IncrementalPDP.from_snapshot(pdp.snapshot(), pdp.model)
@@ -103,7 +105,7 @@ class IncrementalPDP:
         for parameter, names in (("features", features), ("categorical", categorical)):
             if isinstance(names, str):
                 raise InvalidParameterError(parameter, "a list of features", names)
-        numeric = isinstance(_final_step(model), (base.Regressor, base.AnomalyDetector))
+        numeric = model_kind(model) in ("regressor", "anomaly_detector")
         if numeric and label is not None:
             raise InvalidParameterError("label", "None for a model that predicts numbers", label)
         self.model, self.label = model, label
@@ -113,12 +115,24 @@ class IncrementalPDP:
         self.window = check_integer("window", window, minimum=self.grid_size)
         self.categorical = tuple(dict.fromkeys(categorical))
         self.n_ice = check_integer("n_ice", n_ice, minimum=0)
-        self.n_observations = self.n_skipped = 0
+        self._n = self._n_skipped = 0
         self.n_missing: dict[Any, int] = dict.fromkeys(self.features or (), 0)
         self._curves: dict[Any, _Curve] = {}
+        self._last_seen: dict[Any, int] = {}
+        self._memory = memory_of(self.alpha)
         self._label = label
         output: Output = "number" if numeric else "probabilities" if is_classifier(model) else "any"
         self._function = model_function(model, output)
+
+    @property
+    def n_observations(self) -> int:
+        """Observations that entered a curve."""
+        return self._n
+
+    @property
+    def n_skipped(self) -> int:
+        """Observations that entered no curve."""
+        return self._n_skipped
 
     @property
     def pdp(self) -> dict[Any, Line]:
@@ -131,17 +145,34 @@ class IncrementalPDP:
         """Feature to the lines of the last `n_ice` observations, oldest first, on the grids of their time."""
         return {name: [(list(g), list(p)) for g, p in curve.ice] for name, curve in self._curves.items() if curve.ice}
 
-    def explain_one(self, x: Features, y: Any = None) -> dict[Any, Line] | None:
-        """Update the curves with one observation; return `pdp`, or None before there is any.
+    def plot(self, feature: Any, **parameters: Any) -> Any:
+        """The curve of one feature; returns the matplotlib Axes. Parameters are those of `plots.pdp`."""
+        from . import plots
 
-        `x` is neither kept nor changed, `y` not read.
+        return plots.pdp(self, feature, **parameters)
+
+    def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> dict[Any, Line]:
+        """Update the curves with one observation; return `pdp`, empty before there is any.
+
+        `x` is neither kept nor changed; `y` and `y_pred` are not read.
         """
         used = False
+        show_row(self._function, x)
         for name in dict.fromkeys((*self.n_missing, *(x if self.features is None else ()))):
             used |= self._update(name, x)
-        self.n_observations += used
-        self.n_skipped += not used
-        return self.pdp or None
+        self._n += used
+        self._n_skipped += not used
+        if self.features is None:
+            now = self._n + self._n_skipped
+            self._last_seen.update(dict.fromkeys(x, now))
+            if now % self._memory == 0:
+                self._forget(now)
+        return self.pdp
+
+    def _forget(self, now: int) -> None:
+        for name in [name for name, seen in self._last_seen.items() if now - seen >= self._memory]:
+            del self._last_seen[name], self.n_missing[name]
+            self._curves.pop(name, None)
 
     def _update(self, name: Any, x: Features) -> bool:
         self.n_missing.setdefault(name, 0)
@@ -153,7 +184,7 @@ class IncrementalPDP:
             self.n_missing[name] += 1
             return False
         curve.see(value, self.grid_size, self.window)
-        predictions = [self._predict({**x, name: g}) for g in curve.grid]
+        predictions = self._predictions([{**x, name: g} for g in curve.grid])
         usable = [p for p in predictions if p is not None]
         if len(usable) < len(predictions):
             self.n_missing[name] += 1
@@ -161,8 +192,16 @@ class IncrementalPDP:
             curve.add(usable, self.alpha, self.n_ice)
         return bool(usable) and len(usable) == len(predictions)
 
-    def _predict(self, x: Features) -> float | None:
-        prediction = self._function(x)
+    def _predictions(self, rows: list[Features]) -> list[float | None]:
+        try:
+            return [self._number(prediction) for prediction in predict_rows(self._function, rows)]
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about these rows
+            self._model_failed(error)
+            return [None] * len(rows)
+
+    def _number(self, prediction: Prediction) -> float | None:
         if prediction is None or not is_usable(prediction):
             return None
         if not isinstance(prediction, dict):
@@ -184,30 +223,28 @@ class IncrementalPDP:
             "n_ice": self.n_ice,
         }
 
-    def snapshot(self) -> Snapshot:
-        """Everything but the model, as plain data; restoring and continuing gives the same, bit for bit."""
+    def _state(self) -> Snapshot:
         return {
-            "format": SNAPSHOT_FORMAT,
-            "explainer": self.name,
-            "parameters": self.parameters,
             "chosen_label": self._label,
-            "counts": [self.n_observations, self.n_skipped],
+            "counts": [self._n, self._n_skipped],
             "missing": list(self.n_missing.items()),
+            "last_seen": list(self._last_seen.items()),
             "curves": [[name, copy.deepcopy(vars(curve))] for name, curve in self._curves.items()],
         }
 
+    def _restore(self, state: Snapshot) -> None:
+        self._label = state["chosen_label"]
+        self._n, self._n_skipped = state["counts"]
+        self.n_missing = dict(map(tuple, state["missing"]))
+        self._last_seen = dict(map(tuple, state["last_seen"]))
+        self._curves = {}
+        for name, attributes in state["curves"]:
+            self._curves[name] = curve = _Curve(attributes["numeric"])
+            vars(curve).update(copy.deepcopy(attributes))
+
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot, model: Any) -> Self:
-        """The explainer that the snapshot was taken of; SnapshotError for another class or format version."""
-        check_snapshot(snapshot, cls.name)
-        explainer = cls(model, **snapshot["parameters"])
-        explainer._label = snapshot["chosen_label"]
-        explainer.n_observations, explainer.n_skipped = snapshot["counts"]
-        explainer.n_missing = dict(map(tuple, snapshot["missing"]))
-        for name, state in snapshot["curves"]:
-            explainer._curves[name] = curve = _Curve(state["numeric"])
-            vars(curve).update(copy.deepcopy(state))
-        return explainer
+    def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
+        return cls(model, **parameters)
 
 
 class _Curve:

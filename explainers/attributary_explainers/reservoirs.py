@@ -36,8 +36,8 @@ class Reservoir(abc.ABC):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def update(self, x: Features, rng: np.random.Generator) -> None:
-        """Take in one observation.
+    def update(self, x: Features, rng: np.random.Generator) -> int | None:
+        """Take in one observation; return the slot that holds it now, or None where it was not taken.
 
         Parameters
         ----------
@@ -49,10 +49,11 @@ class Reservoir(abc.ABC):
         self.n_seen += 1
         if len(self.rows) < self.size:
             self.rows.append(dict(x))
-            return
+            return len(self.rows) - 1
         slot = self._slot(rng)
         if slot is not None:
             self.rows[slot] = dict(x)
+        return slot
 
     @abc.abstractmethod
     def _slot(self, rng: np.random.Generator) -> int | None:
@@ -89,7 +90,7 @@ class UniformReservoir(Reservoir):
     >>> import numpy as np
     >>> reservoir, rng = UniformReservoir(2), np.random.default_rng(1)
     >>> for i in range(100):
-    ...     reservoir.update({"i": i}, rng)
+    ...     slot = reservoir.update({"i": i}, rng)
     >>> len(reservoir), reservoir.n_seen
     (2, 100)
     """
@@ -113,7 +114,7 @@ class GeometricReservoir(Reservoir):
     >>> import numpy as np
     >>> reservoir, rng = GeometricReservoir(3), np.random.default_rng(1)
     >>> for i in range(100):
-    ...     reservoir.update({"i": i}, rng)
+    ...     slot = reservoir.update({"i": i}, rng)
     >>> 99 in [row["i"] for row in reservoir.rows]
     True
     """
@@ -124,12 +125,36 @@ class GeometricReservoir(Reservoir):
         return int(rng.integers(self.size))
 
 
-_RESERVOIRS: dict[str, type[Reservoir]] = {c.name: c for c in (UniformReservoir, GeometricReservoir)}
+class SlidingWindowReservoir(Reservoir):
+    """The last `size` observations, exactly: no chance, and what is older is forgotten at once.
+
+    Fit where the features drift and where drawn rows are to be of a known age; the geometric reservoir, which keeps
+    some older rows, needs the same memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> reservoir, rng = SlidingWindowReservoir(3), np.random.default_rng(1)
+    >>> for i in range(100):
+    ...     slot = reservoir.update({"i": i}, rng)
+    >>> sorted(row["i"] for row in reservoir.rows)
+    [97, 98, 99]
+    """
+
+    name = "sliding_window"
+
+    def _slot(self, rng: np.random.Generator) -> int | None:
+        return (self.n_seen - 1) % self.size
+
+
+_RESERVOIRS: dict[str, type[Reservoir]] = {
+    c.name: c for c in (UniformReservoir, GeometricReservoir, SlidingWindowReservoir)
+}
 
 RESERVOIR_NAMES = tuple(_RESERVOIRS)
 """Names that `make_reservoir` knows."""
 
 
 def make_reservoir(name: str, size: int) -> Reservoir:
-    """A new reservoir by name, `uniform` or `geometric`."""
+    """A new reservoir by name: `uniform`, `geometric` or `sliding_window`."""
     return _RESERVOIRS[check_choice("reservoir", name, RESERVOIR_NAMES)](size)

@@ -3,41 +3,74 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .base import IncrementalExplainer
-from .models import is_usable
-from .removal import keep
-from .smoothing import SmoothedMean, SmoothedPrediction, mean_prediction
+import numpy as np
+import numpy.typing as npt
+
+from .coalitions import CoalitionLosses, coalition_losses
+from .model_cost import is_cheap
+from .removal_explainer import RemovalExplainer
+from .smoothing import SmoothedMean, SmoothedPrediction
 from .typing import Features, Importance, Prediction, Snapshot
+from .validation import check_integer
+
+DEFAULT_SAMPLES = 10
+CHEAP_SAMPLES = 50
 
 
-class IncrementalSAGE(IncrementalExplainer):
-    """Interventional SAGE values, updated with every observation (iSAGE Algorithm 1).
+class IncrementalSAGE(RemovalExplainer):
+    """SAGE values, updated with every observation (iSAGE Algorithm 1).
 
-    Per observation a permutation of the features is drawn and walked. Coalition S grows by one feature at a
-    time; its prediction is the mean over m = n_samples whole rows of the reservoir,
+    Per observation permutations of the features are drawn and walked. Coalition S grows by one feature at a
+    time; its prediction is the mean over m = n_samples draws of the features that are not in it,
 
         y_S = mean over draws of h_t(x_S, draw_notS),      y_{} = smoothed mean prediction, h_t(x_t) included,
         Delta(feature) = loss(y_S without it) - loss(y_S with it),
         phi_t = (1 - alpha) phi_{t-1} + alpha Delta.
 
     The last coalition is all features, y = h_t(x_t). Efficiency holds exactly at every step: the importances
-    sum to `marginal_loss - model_loss`. Cost: 1 + (d - 1) * n_samples model evaluations per observation.
+    sum to `marginal_loss - model_loss`. Cost: 1 + (d - 1) * n_samples * n_permutations evaluations per observation.
 
-    With few draws a convex loss is biased: loss(mean of draws) exceeds loss(expectation). STAGGER concept A.1
-    under cross-entropy at .95/.05 has the values 0.152, 0.152, 0, and 0.198, 0.198, -0.093 in the limit for
-    one draw. Use ten draws or more where the model is cheap, and a reservoir larger than that: draws repeat rows.
+    **Removal.** `interventional` takes whole stored observations, and explains what the model does; `observational`
+    draws given the features of S, and also credits features for what others say of them.
+
+    **The bias of few draws.** The loss of a mean over few draws exceeds that of the expectation where the loss is
+    convex, by half its curvature times the variance of the mean: STAGGER concept A.1 under cross-entropy at .95/.05
+    has the values 0.152, 0.152, 0, and in the limit for one draw 0.198, 0.198, -0.093. The draws of an observation are
+    two independent sets, whose means differ by as much as the mean over both varies; `bias_correction` subtracts
+
+        1/2 loss''(y_S) * (n_a n_b / m^2 (mean_a - mean_b)^2 + s^2 / L),
+
+    s^2 / L for the L stored observations being a sample themselves. With independent observations, this is exact for
+    the squared loss and Brier at any m >= 2: E[(mean_a - mean_b)^2] n_a n_b / m^2 is the variance of the mean given the
+    reservoir, and loss(y_S) = loss(mu) + loss'(mu)(y_S - mu) + (y_S - mu)^2, the middle term having expectation 0. For
+    cross-entropy the expansion goes on, and what remains is of the order of m^-2 while probabilities are away from 0;
+    the correction is at most 1/2 there, whatever the probabilities. Losses without curvature (absolute, score) and
+    zero_one are left as they are; nothing is known at m = 1. Efficiency is not touched: neither end of the walk is.
 
     Source: Muschalik, Fumagalli, Hammer, Huellermeier, iSAGE: An Incremental Version of SAGE for Online
-    Explanation on Data Streams, ECML PKDD 2023, Algorithms 1 and 2, Definition 3.
+    Explanation on Data Streams, ECML PKDD 2023, Algorithms 1 to 4, Definitions 3 and 4.
     Deviations: means are weighted with weights that sum to 1 (both for phi and for y_{}), which starts them at
     the first value as Definition 3 says but does not leave that value a weight of (1 - alpha)^n;
     the reservoir takes the observation after it is explained; the m rows are drawn once per observation and serve
     all its coalitions, which leaves each coalition's expectation as it is and takes most of the noise out of the
-    differences.
+    differences; draws are spread over the reservoir by what the model predicted for the stored observations; several
+    permutations come in pairs of opposite order; the bias is corrected. `sampling="independent"` with
+    `bias_correction=False` is the paper's estimator but for the shared rows.
 
-    Parameters are those of `IncrementalExplainer`.
+    Parameters
+    ----------
+    n_samples
+        Valid range >= 1; m. None takes 50 where the model is cheap to evaluate on many rows (`is_cheap`), else 10.
+    n_permutations
+        Valid range >= 1; permutations per observation, averaged. Each second one is the reverse of the one before,
+        which cancels much of the variance of the order. Larger costs evaluations in proportion.
+    bias_correction
+        Whether the bias of few draws is subtracted.
+    model, loss, alpha, removal, reservoir, sampling, groups, missing, seed
+        As for `RemovalExplainer`.
 
     Examples
     --------
@@ -52,8 +85,20 @@ class IncrementalSAGE(IncrementalExplainer):
 
     name = "sage"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        model: Any,
+        *,
+        n_samples: int | None = None,
+        n_permutations: int = 1,
+        bias_correction: bool = True,
+        **parameters: Any,
+    ) -> None:
+        if n_samples is None:
+            n_samples = CHEAP_SAMPLES if is_cheap(model) else DEFAULT_SAMPLES
+        super().__init__(model, n_samples=n_samples, **parameters)
+        self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
+        self.bias_correction = bool(bias_correction)
         self._marginal = SmoothedPrediction(self.alpha)
         self._marginal_loss = SmoothedMean(self.alpha)
         self._model_loss = SmoothedMean(self.alpha)
@@ -68,42 +113,105 @@ class IncrementalSAGE(IncrementalExplainer):
         """Smoothed loss of the model itself, over the same observations."""
         return self._model_loss.value
 
-    def _increments(self, x: Features, y: Any, y_pred: Prediction) -> Importance | None:
+    def _update(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
         players = self._players(x)
-        names = list(players)
-        order = [names[i] for i in self._rng.permutation(len(names)).tolist()]
-        n = self.n_samples
-        # The same rows for every coalition: a feature that the model ignores then changes no prediction on the walk.
-        stored = [self.reservoir.rows[i] for i in self._rng.integers(len(self.reservoir), size=n).tolist()]
-        rows = [keep(x, order[: k + 1], draw, players) for k in range(len(order) - 1) for draw in stored]
-        predictions = self._evaluate(rows)
-        if y_pred is None or not all(map(is_usable, predictions)):
-            return None
+        orders = self._orders(list(players))
+        n = self.n_samples if self.imputer.n_independent else 1
+        coalitions = [order[: k + 1] for order in orders for k in range(len(order) - 1)]
+        draws = self.imputer.restrict(x, players, coalitions, n, self._rng)
+        predictions = self._evaluate([row for rows in draws.rows for row in rows])
+        if predictions is None or y_pred is None:
+            return "no_prediction"
         # An infinite loss, and the prediction behind it, would stay in the means for ever.
         model_loss = self.loss(y, y_pred)
         if not math.isfinite(model_loss):
-            return None
-        marginal_loss = previous = self.loss(y, self._marginal.update(y_pred))
-        increments: Importance = {}
-        for k, name in enumerate(order):
-            last = k == len(order) - 1
-            loss = model_loss if last else self.loss(y, mean_prediction(predictions[k * n : (k + 1) * n]))
-            increments[name] = previous - loss
-            previous = loss
+            return "not_finite"
+        marginal_loss = self.loss(y, self._marginal.update(y_pred))
+        found = coalition_losses(
+            self.loss, y, predictions, n, self._variance_of_rows() if self.bias_correction else None
+        )
+        if found is None:
+            return "no_prediction"
+        increments, parts = _walk(list(players), orders, marginal_loss, model_loss, found)
         if not all(map(math.isfinite, increments.values())):
-            return None  # before the two means below: one infinite loss would stay in them for ever
+            return "not_finite"  # before the two means below: one infinite loss would stay in them for ever
+        self._watch.update((model_loss, marginal_loss, *found.plain))
         self._marginal_loss.update(marginal_loss)
-        self._model_loss.update(previous)
-        return increments
+        self._model_loss.update(model_loss)
+        self._smoothed.update(increments, parts=parts, slots=draws.slots)
+        return None
 
-    def _extra_snapshot(self) -> Snapshot:
+    def _orders(self, names: list[Any]) -> list[list[Any]]:
+        orders: list[list[Any]] = []
+        for i in range(self.n_permutations):
+            antithetic = i % 2 == 1
+            orders.append(
+                orders[-1][::-1] if antithetic else [names[k] for k in self._rng.permutation(len(names)).tolist()]
+            )
+        return orders
+
+    def _variance_of_rows(self) -> float | None:
+        """The share of the variance of one draw that the mean over all stored ones has; None: no correction."""
+        if not self.bias_correction:
+            return None
+        return 1.0 / len(self.reservoir) if self.imputer.draws_stored_rows else 0.0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the explainer was made with, as plain data."""
+        own = {"n_permutations": self.n_permutations, "bias_correction": self.bias_correction}
+        return {**super().parameters, **own}
+
+    @classmethod
+    def _arguments(cls, parameters: Mapping[str, Any], loss: Any) -> dict[str, Any]:
+        own = {name: parameters[name] for name in ("n_permutations", "bias_correction")}
+        return {**super()._arguments(parameters, loss), **own}
+
+    def _state(self) -> Snapshot:
         return {
+            **super()._state(),
             "marginal": self._marginal.snapshot(),
             "marginal_loss": self._marginal_loss.snapshot(),
             "model_loss": self._model_loss.snapshot(),
         }
 
-    def _restore_extra(self, snapshot: Snapshot) -> None:
-        self._marginal = SmoothedPrediction.from_snapshot(snapshot["marginal"])
-        self._marginal_loss = SmoothedMean.from_snapshot(snapshot["marginal_loss"])
-        self._model_loss = SmoothedMean.from_snapshot(snapshot["model_loss"])
+    def _restore(self, state: Snapshot) -> None:
+        super()._restore(state)
+        self._marginal = SmoothedPrediction.from_snapshot(state["marginal"])
+        self._marginal_loss = SmoothedMean.from_snapshot(state["marginal_loss"])
+        self._model_loss = SmoothedMean.from_snapshot(state["model_loss"])
+
+
+def _walk(
+    names: Sequence[Any],
+    orders: Sequence[Sequence[Any]],
+    marginal_loss: float,
+    model_loss: float,
+    found: CoalitionLosses,
+) -> tuple[Importance, npt.NDArray[np.float64] | None]:
+    """Each player's share of the way from the marginal loss to the model's, averaged over the orders.
+
+    Returns
+    -------
+    Per player its increment; per player and draw that draw's part in it, shape (players, draws), or None.
+    """
+    share = 1.0 / len(orders)
+    increments: Importance = dict.fromkeys(names, 0.0)
+    row_of = {name: i for i, name in enumerate(increments)}
+    sway = None if found.sway is None else np.zeros((len(row_of), found.sway.shape[1]))
+    coalition = 0
+    for order in orders:
+        previous = marginal_loss
+        for k, name in enumerate(order):
+            last = k == len(order) - 1
+            loss = model_loss if last else found.losses[coalition]
+            increments[name] += share * (previous - loss)
+            previous = loss
+            if sway is not None and found.sway is not None and not last:
+                # The coalition's loss ends this player's step and starts the next one's.
+                sway[row_of[name]] -= share * found.sway[coalition]
+                sway[row_of[order[k + 1]]] += share * found.sway[coalition]
+            coalition += not last
+    if sway is None:
+        return increments, None
+    return increments, sway + np.fromiter(increments.values(), dtype=np.float64)[:, None]

@@ -1,16 +1,25 @@
-"""Exponential smoothing with exact weights: means, variances and standard errors of a stream."""
+"""Exponential smoothing with exact weights: means of numbers and of predictions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from .typing import Importance, Prediction, Probabilities, Snapshot
+from .typing import Prediction, Probabilities, Snapshot
 from .validation import check_number
+
+_FADED = 1e-12
+_SHORTEST_MEMORY = 1000
+
+
+def memory_of(alpha: float) -> int:
+    """Observations after which what has not been seen again is forgotten.
+
+    Its weight has then faded below 1e-12, and at least 1000 observations have passed: a stream of ever new names has
+    bounded state.
+    """
+    faded = math.log(_FADED) / math.log1p(-alpha) if alpha < 1.0 else 0.0
+    return max(_SHORTEST_MEMORY, math.ceil(faded))
 
 
 class Weights:
@@ -51,96 +60,6 @@ class Weights:
         weights = cls(snapshot["alpha"])
         weights.n, weights.total, weights.squares = snapshot["n"], snapshot["total"], snapshot["squares"]
         return weights
-
-
-class SmoothedImportance:
-    """Exponentially weighted mean and variance of importance increments, one per feature.
-
-    All features share their weights, so that sums over features are kept: the iSAGE efficiency identity
-    holds for the mean whenever it holds for each increment. A feature that an observation lacks has the
-    increment 0 there: removing what is absent changes nothing. A feature first seen late has the increment 0
-    before.
-
-    Parameters
-    ----------
-    alpha
-        Valid range (0, 1]; see `Weights`.
-
-    Examples
-    --------
-    >>> smoothed = SmoothedImportance(alpha=0.5)
-    >>> smoothed.update({"age": 1.0, "salary": 3.0})
-    >>> smoothed.update({"age": 4.0, "salary": 3.0})
-    >>> smoothed.mean()
-    {'age': 3.0, 'salary': 3.0}
-    >>> smoothed.raw_mean()
-    {'age': 2.25, 'salary': 2.25}
-    """
-
-    def __init__(self, alpha: float) -> None:
-        self.weights = Weights(alpha)
-        self._index: dict[Any, int] = {}
-        self._mean: npt.NDArray[np.float64] = np.zeros(0)
-        self._variance: npt.NDArray[np.float64] = np.zeros(0)
-
-    def update(self, increments: Mapping[Any, float]) -> None:
-        """Add the increments of one observation; features known but not named get the increment 0."""
-        for name in increments:
-            if name not in self._index:
-                self._add(name)
-        values = np.zeros(len(self._index))
-        for name, value in increments.items():
-            values[self._index[name]] = value
-        # West's update with normalised weights: exact, and without the cancellation of E[v^2] - E[v]^2.
-        rate = self.weights.step()
-        difference = values - self._mean
-        step = rate * difference
-        self._mean = self._mean + step
-        self._variance = (1.0 - rate) * (self._variance + difference * step)
-
-    def _add(self, name: Any) -> None:
-        self._index[name] = len(self._index)
-        self._mean = np.append(self._mean, 0.0)
-        self._variance = np.append(self._variance, 0.0)
-
-    def mean(self) -> Importance:
-        """The weighted mean, with weights that sum to 1 (bias-corrected)."""
-        return dict(zip(self._index, self._mean.tolist(), strict=True))
-
-    def raw_mean(self) -> Importance:
-        """The recursion from 0 as the papers print it: `mean()` times 1 - (1 - alpha)^n."""
-        return dict(zip(self._index, (self._mean * self.weights.total).tolist(), strict=True))
-
-    def std_error(self) -> Importance:
-        """Standard error of `mean()`: sqrt(weighted variance / (1 - q) * q), q the sum of squared weights.
-
-        NaN before the second observation. Increments are taken as uncorrelated over time.
-        """
-        if self.weights.n < 2:
-            return dict.fromkeys(self._index, math.nan)
-        q = self.weights.squares
-        # With alpha = 1 only the last value counts: its spread cannot be known.
-        scale = q / (1.0 - q) if q < 1.0 else math.nan
-        return dict(zip(self._index, np.sqrt(self._variance * scale).tolist(), strict=True))
-
-    def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
-        return {
-            "weights": self.weights.snapshot(),
-            "names": list(self._index),
-            "mean": self._mean.tolist(),
-            "variance": self._variance.tolist(),
-        }
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> SmoothedImportance:
-        """The means that the snapshot was taken of."""
-        smoothed = cls(snapshot["weights"]["alpha"])
-        smoothed.weights = Weights.from_snapshot(snapshot["weights"])
-        smoothed._index = {name: i for i, name in enumerate(snapshot["names"])}
-        smoothed._mean = np.array(snapshot["mean"], dtype=np.float64)
-        smoothed._variance = np.array(snapshot["variance"], dtype=np.float64)
-        return smoothed
 
 
 class SmoothedMean:
@@ -184,7 +103,8 @@ class SmoothedPrediction:
     """Exponentially weighted mean prediction, a number or a dict of probabilities.
 
     Starts at the first prediction, never at 0 (iSAGE Definition 3); a class first predicted late had the
-    probability 0 before.
+    probability 0 before. Of more than a hundred classes, those that are no longer predicted are dropped once their
+    mean probability has faded below 1e-12: a stream of ever new labels has bounded state.
     """
 
     def __init__(self, alpha: float) -> None:
@@ -200,6 +120,8 @@ class SmoothedPrediction:
                 label: mean.get(label, 0.0) + rate * (prediction.get(label, 0.0) - mean.get(label, 0.0))
                 for label in dict.fromkeys((*mean, *prediction))
             }
+            if len(self._value) > 100:
+                self._value = {k: p for k, p in self._value.items() if p >= _FADED or k in prediction}
         else:
             number = self._value if isinstance(self._value, float) else 0.0
             self._value = number + rate * (prediction - number)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from attributary_explainers import IncrementalPFI, IncrementalSAGE, batch_pfi
+from attributary_explainers import REMOVAL_NAMES, SAMPLING_NAMES, IncrementalPFI, IncrementalSAGE, batch_pfi
 from tests.explainers.oracles import FEATURES, medium_or_large, small_and_red, stagger_stream
 from tests.explainers.stand_ins import Linear, Recording
 
-ONE_HOT = {f: [f"{f}_{value}" for value in range(3)] for f in FEATURES}
+ONE_HOT = {f: [f"{f}_{value}" for value in (2, 1, 0)] for f in FEATURES}
+"""The last category's column first: sorted by their columns, observations are then in the order of their category, so
+that draws spread over a reservoir are the same."""
 
 
 def one_hot(x, *, sparse=False):
@@ -24,11 +26,13 @@ def category(x):
 
 
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("sampling", SAMPLING_NAMES)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
-def test_moving_the_columns_together_is_permuting_the_category(explainer, sparse, concept):
-    plain = explainer(concept, loss="squared", alpha=0.02, n_samples=3, seed=1)
-    grouped = explainer(lambda x: concept(category(x)), loss="squared", alpha=0.02, n_samples=3, groups=ONE_HOT, seed=1)
+def test_moving_the_columns_together_is_permuting_the_category(explainer, sampling, sparse, concept):
+    how = {"loss": "squared", "alpha": 0.02, "n_samples": 3, "sampling": sampling, "seed": 1}
+    plain = explainer(concept, **how)
+    grouped = explainer(lambda x: concept(category(x)), groups=ONE_HOT, **how)
     for x, y in stagger_stream(concept, 200, 1):
         # The same players in the same order make the same draws: equal to the last bit.
         assert plain.explain_one(x, y) == grouped.explain_one(one_hot(x, sparse=sparse), y)
@@ -56,13 +60,29 @@ def test_features_in_no_group_stand_alone(explainer):
 
 
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
-def test_the_members_of_a_group_always_come_from_one_row(explainer):
+@pytest.mark.parametrize("sampling", SAMPLING_NAMES)
+def test_the_members_of_a_group_always_come_from_one_row(explainer, sampling):
     model = Recording()
-    explaining = explainer(model, loss="squared", n_samples=4, groups={"pair": ["a", "c"]}, seed=4)
+    explaining = explainer(model, loss="squared", n_samples=4, groups={"pair": ["a", "c"]}, sampling=sampling, seed=4)
     for i in range(30):
         explaining.explain_one({"a": i, "b": i, "c": i}, 0.0)
     assert all(row["a"] == row["c"] for row in model.rows)
     assert any(row["a"] != row["b"] for row in model.rows)
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("removal", REMOVAL_NAMES)
+def test_the_members_of_a_group_are_removed_together_by_every_removal(explainer, removal):
+    model = Recording()
+    explaining = explainer(model, loss="squared", n_samples=4, groups={"pair": ["a", "c"]}, removal=removal, seed=7)
+    together = 0
+    for i in range(30):
+        model.rows.clear()
+        explaining.explain_one({"a": i, "b": i, "c": i}, 0.0)
+        # Values drawn apart may differ; but one of both alone is never the observation's own while the other is not.
+        assert all((row["a"] == i) == (row["c"] == i) for row in model.rows)
+        together += sum(row["a"] != i for row in model.rows)
+    assert together > 50
 
 
 def test_one_group_of_all_features_gets_the_whole_improvement():
@@ -80,7 +100,7 @@ def test_a_group_is_played_even_where_the_observation_has_none_of_it(explainer):
     # Sparse one-hot columns: an observation without any column of `color` may get one from the reservoir.
     model = Linear({"color_red": 1.0})
     explaining = explainer(model, loss="squared", alpha=0.1, n_samples=5, groups={"color": ["color_red"]}, seed=6)
-    explaining.explain_one({"color_red": 1.0, "a": 0.0}, 1.0)
+    assert explaining.explain_one({"color_red": 1.0, "a": 0.0}, 1.0) == {}
     importance = explaining.explain_one({"a": 0.0}, 0.0)
     if explainer is IncrementalPFI:
         assert importance == pytest.approx(

@@ -30,7 +30,7 @@ def coded_stream(n, n_codes=5, seed=1):
 def test_on_a_fixed_grid_it_is_the_weighted_mean(alpha):
     stream = coded_stream(400)
     pdp = IncrementalPDP(curved, ["a"], alpha=alpha, grid_size=5)
-    assert [pdp.explain_one(x) for x in stream[:4]] == [None] * 4  # the fifth value makes the grid
+    assert [pdp.explain_one(x) for x in stream[:4]] == [{}] * 4  # the fifth value makes the grid
     for n, x in enumerate(stream[4:], start=1):
         grid, means = pdp.explain_one(x)["a"]
         assert grid == [0, 1, 2, 3, 4]
@@ -147,7 +147,7 @@ def test_a_feature_that_is_absent_leaves_the_other_curves_alone():
 @pytest.mark.parametrize("prediction", [None, math.nan, {}, {"x": math.inf, "y": 0.0}])
 def test_an_unusable_prediction_enters_no_curve(prediction):
     pdp = IncrementalPDP(Recording(prediction), grid_size=2)
-    assert [pdp.explain_one({"a": i}) for i in range(5)] == [None] * 5
+    assert [pdp.explain_one({"a": i}) for i in range(5)] == [{}] * 5
     assert (pdp.n_observations, pdp.n_skipped, pdp.n_missing) == (0, 5, {"a": 4})
 
 

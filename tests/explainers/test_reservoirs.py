@@ -5,12 +5,14 @@ import pytest
 from scipy import stats
 
 from attributary_explainers import (
+    REMOVAL_NAMES,
     RESERVOIR_NAMES,
     GeometricReservoir,
     IncrementalPFI,
     IncrementalSAGE,
     InvalidParameterError,
     Reservoir,
+    SlidingWindowReservoir,
     SnapshotError,
     UniformReservoir,
     make_reservoir,
@@ -75,6 +77,35 @@ def test_geometric_always_takes_the_newest_and_forgets_a_uniformly_chosen_slot()
     assert stats.chisquare(slots).pvalue > SIGNIFICANCE
 
 
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_a_sliding_window_holds_exactly_the_last_observations(size):
+    reservoir, rng = SlidingWindowReservoir(size), np.random.default_rng(6)
+    state = rng.bit_generator.state
+    for i in range(40):
+        slot = reservoir.update({"i": i}, rng)
+        assert sorted(row["i"] for row in reservoir.rows) == list(range(max(0, i + 1 - size), i + 1))
+        assert reservoir.rows[slot] == {"i": i}
+        if i == 23:
+            reservoir = Reservoir.from_snapshot(reservoir.snapshot())
+    assert rng.bit_generator.state == state  # nothing is left to chance
+
+
+@pytest.mark.parametrize("name", RESERVOIR_NAMES)
+def test_the_slot_that_is_told_is_the_one_that_changed(name):
+    reservoir, rng, n_refused = make_reservoir(name, 4), np.random.default_rng(7), 0
+    for i in range(80):
+        before = [row["i"] for row in reservoir.rows]
+        slot = reservoir.update({"i": i}, rng)
+        after = [row["i"] for row in reservoir.rows]
+        if slot is None:
+            n_refused += 1
+            assert after == before
+        else:
+            assert type(slot) is int
+            assert after == [*before[:slot], i, *before[slot + 1 :]]
+    assert (n_refused > 0) == (name == "uniform")
+
+
 @pytest.mark.parametrize("name", RESERVOIR_NAMES)
 def test_rows_are_copies_and_the_callers_dict_is_left_alone(name):
     reservoir, rng = make_reservoir(name, 3), np.random.default_rng(3)
@@ -87,12 +118,15 @@ def test_rows_are_copies_and_the_callers_dict_is_left_alone(name):
     assert len({row["i"] for row in reservoir.rows}) == 3  # later writes of the caller reach no stored row
 
 
+@pytest.mark.parametrize("removal", REMOVAL_NAMES)
 @pytest.mark.parametrize("name", RESERVOIR_NAMES)
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 @pytest.mark.parametrize("size", [1, 4])
-def test_every_value_offered_in_place_of_a_feature_is_of_an_earlier_observation(explainer, name, size):
+def test_every_value_offered_in_place_of_a_feature_is_of_an_earlier_observation(explainer, name, size, removal):
     model = Recording()
-    explaining = explainer(model, loss="squared", n_samples=3, reservoir=make_reservoir(name, size), seed=4)
+    explaining = explainer(
+        model, loss="squared", n_samples=3, removal=removal, reservoir=make_reservoir(name, size), seed=4
+    )
     replaced = 0
     for t in range(60):
         model.rows.clear()
@@ -134,7 +168,9 @@ def test_a_size_that_is_no_positive_integer_is_refused(size):
 
 
 def test_an_unknown_reservoir_is_refused_by_name():
-    with pytest.raises(InvalidParameterError, match=r"^reservoir must be one of geometric, uniform, got 'fifo'"):
+    with pytest.raises(
+        InvalidParameterError, match=r"^reservoir must be one of geometric, sliding_window, uniform, got 'fifo'"
+    ):
         make_reservoir("fifo", 3)
     with pytest.raises(SnapshotError, match="fifo"):
         Reservoir.from_snapshot({"name": "fifo", "size": 3, "n_seen": 0, "rows": []})

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from river import compose, linear_model, naive_bayes, preprocessing
 from river.datasets import synth
 
-from attributary_explainers import IncrementalSAGE, make_reservoir
+from attributary_explainers import (
+    REMOVAL_NAMES,
+    RESERVOIR_NAMES,
+    SAMPLING_NAMES,
+    ConstantImputer,
+    IncrementalSAGE,
+    make_reservoir,
+)
 from tests.explainers.stand_ins import Linear
 
 IDENTITY = 1e-9  # METHODS 10: both sides are the same sum in another order
@@ -31,7 +38,7 @@ def drifting_numbers():
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
-@pytest.mark.parametrize("reservoir", ["uniform", "geometric"])
+@pytest.mark.parametrize("reservoir", RESERVOIR_NAMES)
 def test_importances_sum_to_the_improvement_of_a_learning_classifier(loss, reservoir):
     model = naive_bayes.GaussianNB()
     sage = IncrementalSAGE(model, loss=loss, alpha=0.02, n_samples=2, reservoir=make_reservoir(reservoir, 20), seed=1)
@@ -58,27 +65,26 @@ values = st.floats(-10.0, 10.0)
 rows = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     stream=st.lists(st.tuples(rows, values), min_size=2, max_size=25),
     weights=st.fixed_dictionaries(dict.fromkeys("abcd", values)),
     alpha=st.floats(0.001, 1.0),
-    n_samples=st.integers(1, 4),
+    n_samples=st.integers(1, 5),
     size=st.integers(1, 5),
-    grouped=st.booleans(),
-    kind=st.sampled_from(["uniform", "geometric"]),
+    groups=st.sampled_from([None, {"ab": ["a", "b"]}, {"all": ["a", "b", "c", "d"]}, {"zz": ["z"], "da": ["d", "a"]}]),
+    kind=st.sampled_from(RESERVOIR_NAMES),
+    removal=st.sampled_from([*REMOVAL_NAMES, "constant"]),
+    sampling=st.sampled_from(SAMPLING_NAMES),
+    loss=st.sampled_from(["squared", "absolute", "score", lambda y, p: abs(y - p) ** 1.5]),
+    n_permutations=st.integers(1, 3),
+    bias_correction=st.booleans(),
     seed=st.integers(0, 2**32),
 )
-def test_efficiency_holds_on_any_stream(stream, weights, alpha, n_samples, size, grouped, kind, seed):
-    sage = IncrementalSAGE(
-        Linear(weights),
-        loss="squared",
-        alpha=alpha,
-        n_samples=n_samples,
-        reservoir=make_reservoir(kind, size),
-        groups={"ab": ["a", "b"]} if grouped else None,
-        seed=seed,
-    )
+def test_efficiency_holds_on_any_stream(stream, weights, kind, size, removal, sampling, **parameters):
+    constant = ConstantImputer({"a": 0.5, "c": -2.0})
+    how = {"removal": removal, "sampling": sampling, "reservoir": make_reservoir(kind, size)}
+    sage = IncrementalSAGE(Linear(weights), **({"removal": constant} if removal == "constant" else how), **parameters)
     for x, y in stream:
         # Predictions reach 400 and losses 410^2; what has been forgotten leaves rounding of that size.
         assert_efficient(sage, sage.explain_one(x, y), scale=410.0**2)
@@ -92,13 +98,16 @@ labels = st.sampled_from(["red", 1, None, (2, 3)])
     stream=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), labels), min_size=2, max_size=25),
     alpha=st.floats(0.001, 1.0),
     loss=st.sampled_from(["cross_entropy", "brier"]),
+    n_samples=st.integers(1, 5),
+    removal=st.sampled_from(REMOVAL_NAMES),
+    n_permutations=st.integers(1, 3),
     seed=st.integers(0, 2**32),
 )
-def test_efficiency_holds_for_probabilities_of_any_labels(stream, alpha, loss, seed):
+def test_efficiency_holds_for_probabilities_of_any_labels(stream, **parameters):
     def model(x):
         return {"red": x["a"] * x["b"], 1: x["a"] * (1 - x["b"]), None: 1 - x["a"]}
 
-    sage = IncrementalSAGE(model, loss=loss, alpha=alpha, n_samples=2, seed=seed)
+    sage = IncrementalSAGE(model, **parameters)
     for a, b, y in stream:
         # One loss is 34.5 at the most.
         assert_efficient(sage, sage.explain_one({"a": a, "b": b}, y), scale=35.0)
@@ -151,10 +160,10 @@ def test_the_mean_prediction_includes_the_observation_itself():
 
 
 def test_the_last_coalition_is_the_prediction_itself():
-    # A single feature is always last, so no draw is ever made: all rows that the model sees are the stream's own.
+    # A single feature is always last, so no draw is evaluated: all rows that the model sees are the stream's own.
     seen = []
     sage = IncrementalSAGE(lambda x: seen.append(dict(x)) or x["a"], loss="squared", n_samples=5, seed=7)
     stream = [{"a": float(i)} for i in range(20)]
     for x in stream:
         sage.explain_one(x, 0.0)
-    assert seen == stream[1:]
+    assert seen == stream

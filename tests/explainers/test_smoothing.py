@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import InvalidParameterError, SmoothedImportance, SmoothedMean, SmoothedPrediction
-from attributary_explainers.smoothing import Weights
+from attributary_explainers.smoothing import Weights, memory_of
 from tests.explainers.oracles import smoothing_weights
 
 alphas = st.floats(0.001, 1.0)
@@ -122,6 +122,53 @@ def test_a_feature_not_named_has_the_increment_0(alpha, values, data):
             assert first == pytest.approx(second, rel=1e-6, abs=1e-6)
 
 
+def test_names_are_remembered_until_their_weight_has_faded():
+    assert memory_of(0.001) == 27618  # 0.999^27618 is the first power below 1e-12
+    assert 0.999**27618 < 1e-12 < 0.999**27617
+    assert memory_of(0.5) == memory_of(1.0) == 1000
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.5, 1.0])
+@pytest.mark.parametrize("n_slots", [0, 3])
+def test_a_name_that_is_not_seen_again_is_forgotten_and_the_others_are_not_touched(alpha, n_slots):
+    memory = memory_of(alpha)
+    rng, n = np.random.default_rng(3), 2 * memory + 5
+    smoothed, alone = SmoothedImportance(alpha, n_slots), SmoothedImportance(alpha, n_slots)
+    last = {"gone": 2, "back": 3, "now and then": 1}
+    values = rng.normal(size=n).tolist()
+    present = set()
+    for i, value in enumerate(values, start=1):
+        increments = {"a": value}
+        for name in ("gone", "back", "now and then"):
+            if i == last[name] or (name == "now and then" and i % 500 == 0) or (name == "back" and i == n - 1):
+                increments[name] = 1.0
+                last[name] = i
+        slots = np.array([i % n_slots]) if n_slots else None
+        for one, named in ((smoothed, increments), (alone, {"a": value})):
+            one.update(named, np.array([[v] for v in named.values()]), slots)
+            one.stored(i % n_slots if n_slots else None)
+        # Never before its time: an importance that still counts would be lost.
+        present = set(smoothed.mean())
+        assert all(name in present for name, seen in last.items() if seen <= i < seen + memory)
+    assert smoothed.mean()["a"] == alone.mean()["a"]
+    assert smoothed.std_error()["a"] == pytest.approx(alone.std_error()["a"], rel=1e-12, nan_ok=True)
+    assert "gone" not in present
+    assert {"a", "back", "now and then"} <= present
+    assert set(smoothed.std_error()) == set(smoothed.raw_mean()) == present
+    assert smoothed.mean()["back"] == pytest.approx(float(smoothing_weights(alpha, n)[-2]), rel=1e-6, abs=1e-12)
+
+
+def test_a_stream_of_ever_new_names_has_bounded_state():
+    smoothed = SmoothedImportance(0.5, 2)
+    held = []
+    for i in range(5000):
+        smoothed.update({"a": 1.0, f"new {i}": 1.0}, np.ones((2, 1)), np.array([0]))
+        smoothed.stored(i % 2)
+        held.append(len(smoothed.mean()))
+    assert max(held) <= 2 * 1000 + 1
+    assert max(held[2500:]) == max(held[1500:2500])
+
+
 @given(alphas, numbers)
 def test_a_smoothed_mean_is_the_weighted_mean_and_none_before_the_first(alpha, values):
     mean = SmoothedMean(alpha)
@@ -148,6 +195,36 @@ def test_smoothed_probabilities_of_a_class_predicted_late_were_0_before(alpha, p
         for label in {label for past in predictions[:n] for label in past}:
             direct = sum(w * past.get(label, 0.0) for w, past in zip(weights, predictions[:n], strict=True))
             assert mean[label] == pytest.approx(direct, rel=1e-9, abs=1e-12)
+
+
+def test_of_more_than_a_hundred_classes_those_that_have_faded_are_dropped():
+    alpha, smoothed, n = 0.5, SmoothedPrediction(0.5), 0
+    for n in range(1, 400):
+        mean = smoothed.update({"always": 0.75, n: 0.25})
+        # What is left of label k is 0.25 times its weight; 1e-12 is reached after 38 halvings. Up to 100 stay.
+        assert len(mean) <= 101
+        weights = smoothing_weights(alpha, n)
+        for label, value in mean.items():
+            direct = 0.75 if label == "always" else 0.25 * weights[label - 1]
+            assert value == pytest.approx(direct, rel=1e-9, abs=1e-15)
+        assert math.fsum(mean.values()) == pytest.approx(1.0, abs=1e-10)  # what is dropped is less than 400 * 1e-12
+    assert len(mean) < 101
+    assert {n - k for k in range(35)} < set(mean)  # whatever still counts is there
+    few = SmoothedPrediction(alpha)
+    for _ in range(200):
+        few.update({"now": 1.0})
+    few.update({"once": 1.0})
+    for _ in range(200):
+        mean = few.update({"now": 1.0})
+    assert set(mean) == {"now", "once"}  # a hundred are no burden
+
+
+@given(alphas, st.integers(101, 130))
+def test_a_class_that_is_predicted_is_never_dropped(alpha, n_classes):
+    smoothed = SmoothedPrediction(alpha)
+    prediction = dict.fromkeys(range(n_classes), 1e-13)  # each below the limit, all predicted
+    for _ in range(5):
+        assert smoothed.update(prediction) == pytest.approx(prediction, rel=1e-9)
 
 
 def test_the_handed_out_mean_does_not_alias_the_prediction():

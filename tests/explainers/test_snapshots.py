@@ -10,9 +10,16 @@ from river.datasets import synth
 
 from attributary_explainers import (
     LOSS_NAMES,
+    REMOVAL_NAMES,
     RESERVOIR_NAMES,
+    SAMPLING_NAMES,
+    ConditionalImputer,
+    ConditionalSampler,
+    ConstantImputer,
+    GeometricReservoir,
     IncrementalPFI,
     IncrementalSAGE,
+    MarginalImputer,
     SnapshotError,
     as_loss,
     make_reservoir,
@@ -20,7 +27,7 @@ from attributary_explainers import (
 from tests.explainers.plain_data import strangers
 
 EXPLAINERS = [IncrementalPFI, IncrementalSAGE]
-STOP, N = 60, 130
+STOP, N = 45, 95
 
 
 def model_for(loss):
@@ -42,7 +49,7 @@ def learn(model, x, y):
     if isinstance(model, anomaly.HalfSpaceTrees):
         model.learn_one(x)
     else:
-        model.learn_one(x, y)
+        model.learn_one({name: value for name, value in x.items() if value is not None}, y)
 
 
 def go_on(explainer, model, stream):
@@ -52,17 +59,16 @@ def go_on(explainer, model, stream):
         explainer.explain_one(x, y)
         learn(model, x, y)
         extra = [getattr(explainer, name, None) for name in ("marginal_loss", "model_loss")]
-        counts = (explainer.n_observations, explainer.n_skipped)
+        counts = (explainer.n_observations, explainer.n_skipped, sorted(explainer.skipped.items()))
         # repr tells every bit of a float, and NaN from NaN equal.
         trace.append(repr((explainer.importance, explainer.raw_importance, explainer.std_error, extra, counts)))
     return trace
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("reservoir", RESERVOIR_NAMES)
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
-def test_restoring_and_continuing_equals_never_having_stopped(explainer, loss, reservoir, grouped):
+def test_restoring_and_continuing_equals_never_having_stopped(explainer, loss, grouped):
     stream, model = stream_for(loss), model_for(loss)
     names = list(stream[0][0])
     original = explainer(
@@ -70,7 +76,7 @@ def test_restoring_and_continuing_equals_never_having_stopped(explainer, loss, r
         loss=loss,
         alpha=0.03,
         n_samples=2,
-        reservoir=make_reservoir(reservoir, 20),
+        reservoir=make_reservoir(RESERVOIR_NAMES[LOSS_NAMES.index(loss) % 3], 20),
         groups={"pair": [names[0], names[2]]} if grouped else None,
         seed=5,
     )
@@ -84,6 +90,132 @@ def test_restoring_and_continuing_equals_never_having_stopped(explainer, loss, r
     assert restored.parameters == original.parameters
     assert go_on(restored, model_then, stream[STOP:]) == expected
     assert original.n_observations >= N - 3
+
+
+def make_imputer(removal, reservoir, sampling):
+    if removal == "constant":
+        return ConstantImputer({"salary": 50_000.0, "age": 40, "elevel": 2})
+    storage = make_reservoir(reservoir, 15)
+    if removal == "observational":
+        # Small leaves, so that trees split before and after the stop.
+        sampler = ConditionalSampler(leaf_size=10, grace_period=15, features=["salary", "commission", "age"], seed=3)
+        return ConditionalImputer(storage, sampler, sampling=sampling)
+    return MarginalImputer(storage, strategy="joint" if removal == "interventional" else removal, sampling=sampling)
+
+
+def holes(stream):
+    """Every seventh observation lacks a value, every eleventh has none at all."""
+    for i, (x, y) in enumerate(stream):
+        yield ({} if i % 11 == 10 else {**x, "age": None} if i % 7 == 6 else x), y
+
+
+MARGINAL = [(r, k, s) for r in REMOVAL_NAMES[:2] for k in RESERVOIR_NAMES for s in SAMPLING_NAMES]
+OTHERS = [*(("observational", "geometric", s) for s in SAMPLING_NAMES), ("constant", None, None)]
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.parametrize(("removal", "reservoir", "sampling"), [*MARGINAL, *OTHERS])
+def test_every_removal_is_continued_bit_for_bit(explainer, removal, reservoir, sampling):
+    stream, model = list(holes(stream_for("brier"))), model_for("brier")
+    missing = "absent" if sampling == "stratified" else "skip"
+    own = {"n_permutations": 2} if explainer is IncrementalSAGE else {}
+    parameters = {"loss": "brier", "alpha": 0.03, "n_samples": 2, "missing": missing, **own}
+
+    def make(seed):
+        groups = {"money": ["salary", "commission"], "never": ["there"]}
+        return explainer(
+            model, removal=make_imputer(removal, reservoir, sampling), groups=groups, seed=seed, **parameters
+        )
+
+    original = make(5)
+    go_on(original, model, stream[:STOP])
+    snapshot = original.snapshot()
+    assert strangers(snapshot) == []
+    stored, model_then, model_again = pickle.dumps(snapshot), copy.deepcopy(model), copy.deepcopy(model)
+    expected = go_on(original, model, stream[STOP:])
+    assert pickle.dumps(snapshot) == stored, "the snapshot has changed while the explainer went on"
+    restored = explainer.from_snapshot(pickle.loads(stored), model_then)
+    assert restored.parameters == original.parameters
+    assert go_on(restored, model_then, stream[STOP:]) == expected
+    # Into one that configuration has made, with a seed of its own.
+    model = model_again
+    taken = make(6)
+    taken.restore(pickle.loads(stored))
+    assert go_on(taken, model_again, stream[STOP:]) == expected
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_restoring_replaces_what_was_seen_before(explainer):
+    def model(x):
+        return x.get("salary", 0.0) / 1e5 + x.get("age", 0) / 80
+
+    def make(seed):
+        return explainer(model, loss="squared", alpha=0.03, n_samples=2, seed=seed)
+
+    stream = [(x, 1.0) for x, _ in synth.Agrawal(seed=4).take(80)]
+    original, used = make(1), make(2)
+    for x, y in stream[:30]:
+        original.explain_one(x, y)
+    for x, y in stream[30:]:
+        used.explain_one({**x, "another": 1.0}, y)  # orders, names, rows and counts of its own
+    used.explain_one({}, 0.0)
+    used.restore(original.snapshot())
+    for x, y in stream[30:]:
+        assert used.explain_one(x, y) == original.explain_one(x, y)
+    assert repr((used.std_error, used.skipped)) == repr((original.std_error, original.skipped))
+
+
+OTHER_PARAMETERS = {
+    "alpha": 0.02,
+    "n_samples": 7,
+    "sampling": "independent",
+    "missing": "skip",
+    "removal": "product",
+    "groups": {"ab": ["a", "b"]},
+    "loss": "absolute",
+    "reservoir": make_reservoir("uniform", 100),
+    "reservoir_size": GeometricReservoir(99),
+    "n_permutations": 2,
+    "bias_correction": False,
+}
+
+
+@pytest.mark.parametrize("parameter", list(OTHER_PARAMETERS))
+def test_restoring_other_parameters_is_refused_by_their_names(parameter):
+    def make(**parameters):
+        return IncrementalSAGE(lambda x: x["a"], **{"loss": "squared", "alpha": 0.01, "n_samples": 2, **parameters})
+
+    snapshot = make().snapshot()
+    changed = make(**{parameter.removesuffix("_size"): OTHER_PARAMETERS[parameter]})
+    before = repr(changed.snapshot())
+    with pytest.raises(SnapshotError) as caught:
+        changed.restore(snapshot)
+    text = str(caught.value)
+    assert f"({parameter} {make().parameters[parameter]!r} there, {changed.parameters[parameter]!r} here)" in text
+    assert "from_snapshot" in text
+    assert repr(changed.snapshot()) == before
+
+
+def test_restoring_removal_with_other_parameters_of_its_own_names_them():
+    snapshot = IncrementalPFI(lambda x: 0.0, loss="squared", removal=ConstantImputer({"a": 1})).snapshot()
+    changed = IncrementalPFI(lambda x: 0.0, loss="squared", removal=ConstantImputer({"a": 2}))
+    with pytest.raises(SnapshotError, match=r"\(values \{'a': 1\} there, \{'a': 2\} here\)"):
+        changed.restore(snapshot)
+    marginal = IncrementalPFI(lambda x: 0.0, loss="squared")
+    with pytest.raises(SnapshotError, match=r"removal 'constant' there, 'interventional' here"):
+        marginal.restore(snapshot)
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (None, None)])
+@pytest.mark.parametrize("removal", REMOVAL_NAMES)
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_an_explainer_of_the_same_configuration_takes_the_state_whatever_its_seed(explainer, removal, seeds):
+    # After a restart configuration makes the explainer anew; where it has no seed, the new one is another.
+    first, second = (explainer(lambda x: x["a"], loss="squared", removal=removal, seed=seed) for seed in seeds)
+    for i in range(15):
+        first.explain_one({"a": float(i % 4), "b": 1.0}, 1.0)
+    second.restore(first.snapshot())
+    assert second.explain_one({"a": 1.0, "b": 2.0}, 0.0) == first.explain_one({"a": 1.0, "b": 2.0}, 0.0)
 
 
 @pytest.mark.parametrize("explainer", EXPLAINERS)
@@ -127,9 +259,13 @@ def test_a_snapshot_of_another_class_or_format_is_refused_with_advice():
     snapshot = IncrementalPFI(lambda x: 0.0, loss="squared").snapshot()
     with pytest.raises(SnapshotError, match=r"expected a snapshot of 'sage' .*got 'pfi'.*start a new explainer"):
         IncrementalSAGE.from_snapshot(snapshot, lambda x: 0.0)
-    for bad in ({**snapshot, "format": 999}, {**snapshot, "format": "1"}, {}, {"explainer": "pfi"}):
-        with pytest.raises(SnapshotError, match="restore it with the release that wrote it"):
-            IncrementalPFI.from_snapshot(bad, lambda x: 0.0)
+    for bad in ({**snapshot, "format": 999}, {**snapshot, "format": 1}, {**snapshot, "format": "2"}, {}):
+        for restore in (
+            lambda bad=bad: IncrementalPFI.from_snapshot(bad, lambda x: 0.0),
+            lambda bad=bad: IncrementalPFI(lambda x: 0.0, loss="squared").restore(bad),
+        ):
+            with pytest.raises(SnapshotError, match="restore it with the release that wrote it, or start a new expl"):
+                restore()
 
 
 def test_another_loss_is_refused_with_advice():
@@ -168,6 +304,38 @@ def test_a_named_loss_with_another_epsilon_is_not_taken_for_the_default():
 
 def test_a_reservoir_that_this_release_does_not_know_is_refused():
     snapshot = IncrementalPFI(lambda x: 0.0, loss="squared").snapshot()
-    snapshot["reservoir"]["name"] = "sliding"
-    with pytest.raises(SnapshotError, match="sliding"):
+    snapshot["imputer"]["reservoir"]["name"] = "fifo"
+    with pytest.raises(SnapshotError, match="fifo"):
         IncrementalPFI.from_snapshot(snapshot, lambda x: 0.0)
+
+
+def test_a_snapshot_of_a_later_release_with_a_reservoir_of_its_own_is_refused():
+    snapshot = IncrementalPFI(lambda x: 0.0, loss="squared").snapshot()
+    snapshot["imputer"]["reservoir"]["name"] = snapshot["parameters"]["reservoir"] = "fifo"
+    with pytest.raises(SnapshotError, match="fifo"):
+        IncrementalPFI.from_snapshot(snapshot, lambda x: 0.0)
+
+
+class LastInFirstOut(GeometricReservoir):
+    """A reservoir of the user's own: its last slot takes all that comes."""
+
+    name = "last_in_first_out"
+
+    def _slot(self, rng):
+        return self.size - 1
+
+
+def test_a_reservoir_of_the_users_own_is_restored_into_an_explainer_that_has_it():
+    def make():
+        return IncrementalPFI(lambda x: x["a"], loss="squared", reservoir=LastInFirstOut(3), n_samples=2, seed=1)
+
+    original = make()
+    for i in range(10):
+        original.explain_one({"a": float(i)}, 0.0)
+    with pytest.raises(SnapshotError, match="last_in_first_out"):
+        IncrementalPFI.from_snapshot(original.snapshot(), lambda x: x["a"])
+    again = make()
+    again.restore(original.snapshot())
+    assert type(again.reservoir) is LastInFirstOut
+    for i in range(10):
+        assert again.explain_one({"a": float(i)}, 0.0) == original.explain_one({"a": float(i)}, 0.0)

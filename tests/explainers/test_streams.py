@@ -1,6 +1,7 @@
 """Streams as they are: features come, go and change places, predictions are missing or broken, dicts are reused."""
 
 import math
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,15 @@ import pytest
 from river import naive_bayes
 from river.datasets import synth
 
-from attributary_explainers import RESERVOIR_NAMES, ChangeExplainer, IncrementalPFI, IncrementalSAGE, make_reservoir
+from attributary_explainers import (
+    REMOVAL_NAMES,
+    RESERVOIR_NAMES,
+    ChangeExplainer,
+    IncrementalPFI,
+    IncrementalSAGE,
+    ModelFailureWarning,
+    make_reservoir,
+)
 from tests.explainers.stand_ins import Linear, Recording
 
 EXPLAINERS = [IncrementalPFI, IncrementalSAGE]
@@ -27,10 +36,14 @@ def all_finite(importance):
     return all(map(math.isfinite, importance.values()))
 
 
+@pytest.mark.parametrize("removal", REMOVAL_NAMES)
 @pytest.mark.parametrize("reservoir", RESERVOIR_NAMES)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
-def test_features_come_and_go_and_change_places(explainer, reservoir):
-    explaining = explainer(Linear(WEIGHTS), loss="squared", alpha=0.05, reservoir=make_reservoir(reservoir, 7), seed=1)
+def test_features_come_and_go_and_change_places(explainer, reservoir, removal):
+    storage = make_reservoir(reservoir, 7)
+    explaining = explainer(
+        Linear(WEIGHTS), loss="squared", alpha=0.05, n_samples=3, removal=removal, reservoir=storage, seed=1
+    )
     n_empty = 0
     for x, y in ragged(300):
         n_empty += not x
@@ -188,7 +201,7 @@ def test_the_number_of_stored_rows_is_bounded(explainer, reservoir):
     sizes = []
     for i in range(500):
         explaining.explain_one({"a": i}, 0.0)
-        sizes.append(len(explaining.snapshot()["reservoir"]["rows"]))
+        sizes.append(len(explaining.snapshot()["imputer"]["reservoir"]["rows"]))
     assert max(sizes) == sizes[-1] == 25
 
 
@@ -207,6 +220,134 @@ def test_the_change_explainer_holds_two_windows_at_the_most():
             held.append(len(snapshot["collecting"] or []) + len((snapshot["reference"] or {"data": []})["data"]))
     assert change.n_alarms > 1
     assert K < max(held) <= 2 * K
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_why_an_observation_was_skipped_is_counted(explainer):
+    def model(x):
+        if x.get("a") == "unknown":
+            return None
+        if x.get("a") == "raise":
+            raise ValueError("raised")
+        return float(x.get("a", 0.0))
+
+    explaining = explainer(
+        model, loss="squared", reservoir=make_reservoir("sliding_window", 1), missing="skip", seed=18
+    )
+    stream = [
+        ({"a": 1.0, "b": 0.0}, 0.0, "nothing_stored"),
+        ({"a": 2.0, "b": 0.0}, 0.0, None),
+        ({}, 0.0, "no_features"),
+        ({"a": 2.0, "b": 0.0}, 0.0, None),
+        ({"a": None, "b": 0.0}, 0.0, "missing"),
+        ({"a": 2.0, "b": 0.0}, 0.0, None),
+        ({"a": "unknown", "b": 0.0}, 0.0, "no_prediction"),
+        ({"a": 3.0, "b": 0.0}, 0.0, "no_prediction"),  # the stored row is that of the one before
+        ({"a": 3.0, "b": 0.0}, math.inf, "not_finite"),
+        ({"a": "raise", "b": 0.0}, 0.0, "model_error"),
+        ({"a": 3.0, "b": 0.0}, 0.0, None),  # what the model raised at is not stored
+    ]
+    expected: dict[str, int] = {}
+    for x, y, reason in stream:
+        if reason == "model_error" and "model_error" not in expected:
+            with pytest.warns(ModelFailureWarning):
+                explaining.explain_one(x, y)
+        else:
+            explaining.explain_one(x, y)
+        if reason is not None:
+            expected[reason] = expected.get(reason, 0) + 1
+        assert dict(explaining.skipped) == expected, (x, y)
+    assert explaining.n_skipped == sum(expected.values()) == 7
+    assert explaining.n_observations == 4
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("removal", REMOVAL_NAMES)
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_broken_probabilities_now_and_then_neither_stop_nor_poison(explainer, removal, broken):
+    # A NaN of its own every time, as calculations give it: one that is no other's `is`.
+    rng = np.random.default_rng(19)
+
+    def model(x):
+        p = 1.0 / (1.0 + math.exp(-x["a"]))
+        return {1: broken * 1.0, 0: 1.0 - p} if x["a"] < -1.0 else {1: p, 0: 1.0 - p}
+
+    explaining = explainer(
+        model, loss="brier", alpha=0.1, n_samples=2, removal=removal, reservoir=make_reservoir("geometric", 10), seed=19
+    )
+    for a, b in rng.normal(size=(300, 2)).tolist():
+        assert all_finite(explaining.explain_one({"a": a, "b": b}, 1))
+        if removal == "interventional":
+            # Every stored row can be drawn, and none twice as often.
+            assert sorted(explaining.imputer._by_prediction.slots()) == list(range(len(explaining.reservoir)))
+    assert explaining.n_observations > 30
+    assert explaining.n_observations + explaining.n_skipped == 300
+
+
+@pytest.mark.parametrize(("loss", "value"), [("squared", 1e100), ("absolute", 1.5e308)])
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_a_huge_but_finite_loss_does_not_stay_for_ever(explainer, loss, value):
+    # The loss is finite, but the sum of two of them, or the square that a variance is made of, is not.
+    explaining = explainer(lambda x: x["a"], loss=loss, alpha=0.3, n_samples=4, seed=20)
+    for i in range(300):
+        x = {"a": value if i == 5 else float(i % 3), "b": 0.0}
+        assert all_finite(explaining.explain_one(x, 0.0))
+    assert all_finite(explaining.importance)
+    assert not any(math.isnan(error) for error in explaining.std_error.values())
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_numpy_says_nothing_of_what_is_skipped_and_counted(explainer):
+    explaining = explainer(lambda x: x["a"], loss=lambda y, p: math.inf if y else abs(p), alpha=0.1, seed=21)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(30):
+            explaining.explain_one({"a": float(i % 5), "b": 0.0}, i % 8 == 7)
+    assert dict(explaining.skipped) == {"nothing_stored": 1, "not_finite": 3}
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_the_prediction_is_asked_for_once_and_not_at_all_where_it_is_given(explainer):
+    model = Recording(1.0)
+    asked, given = (explainer(model, loss="squared", n_samples=2, seed=22) for _ in range(2))
+    for i in range(6):
+        x = {"a": i, "b": -i}
+        for explaining, y_pred in ((asked, None), (given, 1.0)):
+            model.rows.clear()
+            explaining.explain_one(x, 0.0, y_pred=y_pred)
+            assert model.rows.count(x) == (y_pred is None)
+            n_evaluations = (2 * 2 if explainer is IncrementalPFI else 2) if i else 0
+            assert len(model.rows) == n_evaluations + (y_pred is None)
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS)
+def test_an_estimator_without_names_takes_the_order_of_the_stream_where_predictions_are_given(explainer):
+    # Groups move features to other places in the rows that are made: the first row that an estimator sees decides.
+    from sklearn.linear_model import LinearRegression
+
+    table = np.random.default_rng(23).normal(size=(50, 3))
+    estimator = LinearRegression().fit(table, table @ [1.0, -2.0, 4.0])
+    rows = [dict(zip("abc", row, strict=True)) for row in table.tolist()]
+    truth = explainer(Linear({"a": 1.0, "b": -2.0, "c": 4.0}), loss="squared", groups={"ca": ["c", "a"]}, seed=23)
+    explaining = explainer(estimator, loss="squared", n_samples=truth.n_samples, groups={"ca": ["c", "a"]}, seed=23)
+    for x in rows:
+        expected = truth.explain_one(x, 0.0)
+        found = explaining.explain_one(x, 0.0, y_pred=float(estimator.predict([list(x.values())])[0]))
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_a_prediction_whose_mixtures_have_an_infinite_loss_does_not_stay_in_the_mean_prediction():
+    # The observation of 50 has a finite loss; mixed with the one before, the model predicts what has none. Both
+    # observations of which such a mixture is made are skipped: as if they had not been.
+    def model(x):
+        return float(x["a"]) if x["a"] == x["b"] else 1e200
+
+    window = make_reservoir("sliding_window", 1)
+    sage = IncrementalSAGE(model, loss="squared", alpha=0.5, n_samples=2, reservoir=window, seed=1)
+    for value in (0, 0, 0, 50, 0, 0):
+        sage.explain_one({"a": value, "b": value}, 0.0)
+    assert dict(sage.skipped) == {"nothing_stored": 1, "not_finite": 2}
+    assert sage.marginal_loss == 0.0
 
 
 def test_a_prediction_with_an_infinite_loss_does_not_stay_in_the_mean_prediction():

@@ -1,0 +1,270 @@
+"""Imputers: rows in which removed features have other values, drawn from what has been observed.
+
+A removed feature takes what the drawn observation had. If that observation lacked it, the row lacks it too:
+absence is as much an observed fact as a value.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InvalidParameterError
+from .removal import keep, replace
+from .reservoirs import GeometricReservoir, Reservoir
+from .strata import SlotOrder, prediction_key, row_key, strata, two_strata
+from .typing import Features, Prediction, Snapshot
+from .validation import check_choice
+
+Rows: TypeAlias = list[dict[Any, Any]]
+Players: TypeAlias = Mapping[Any, Sequence[Any]]
+"""Feature or group to its features."""
+
+SAMPLING_NAMES = ("stratified", "independent")
+"""How draws are spread over the reservoir."""
+
+
+class Draws(NamedTuple):
+    """Rows to evaluate, and where their replacements came from."""
+
+    rows: list[Rows]
+    """Per player or coalition the rows of its draws."""
+    slots: npt.NDArray[np.intp] | None
+    """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them; None: of no slot."""
+
+
+class Imputer(abc.ABC):
+    """Where removed features take their values from.
+
+    An explainer calls `replace_each` or `restrict` for an observation, then `update` with it, so that a draw never
+    sees the observation that is explained.
+    """
+
+    name: ClassVar[str]
+    reservoir: Reservoir
+    n_independent: ClassVar[bool] = True
+    """Whether more draws say more; False where all are the same."""
+    draws_stored_rows: ClassVar[bool] = False
+    """Whether draws are of the stored observations, so that their mean varies with those too."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to draw from."""
+        return len(self.reservoir) > 0
+
+    @abc.abstractmethod
+    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
+        """Per player `n` rows: `x` with the player's features replaced (PFI). Every player has its own draws."""
+
+    @abc.abstractmethod
+    def restrict(
+        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
+    ) -> Draws:
+        """Per coalition `n` rows: its players' features from `x`, all others replaced (SAGE).
+
+        The coalitions of one call share their draws as far as they can: a feature that the model ignores then changes
+        no prediction. The first (n + 1) // 2 draws are independent of the others.
+        """
+
+    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
+        """Take in one observation, after it has been explained; return the slot that it is stored in, or None."""
+        return self.reservoir.update(x, rng)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the imputer was made with, as plain data."""
+        return {"removal": self.name, "reservoir": self.reservoir.name, "reservoir_size": self.reservoir.size}
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {"reservoir": self.reservoir.snapshot()}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state of an imputer with equal parameters."""
+        self.reservoir = Reservoir.from_snapshot(state["reservoir"])
+
+
+class MarginalImputer(Imputer):
+    """Replacements regardless of the features that are kept: interventional removal (iPFI Definition 4, iSAGE Alg. 1).
+
+    Parameters
+    ----------
+    reservoir
+        Observations to draw from; None is `GeometricReservoir(100)`. The imputer owns it.
+    strategy
+        `joint`: all removed features come from one stored row, so that what they have in common is kept.
+        `product`: every removed feature comes from a row of its own, as if features were independent.
+    sampling
+        `independent` draws; or `stratified`, one draw from each equal part of the stored rows, in the order of the
+        removed feature (PFI) or of what the model predicted for them (SAGE): the same expectation, less variance.
+    """
+
+    draws_stored_rows = True
+
+    def __init__(
+        self, reservoir: Reservoir | None = None, *, strategy: str = "joint", sampling: str = "stratified"
+    ) -> None:
+        self.reservoir = GeometricReservoir() if reservoir is None else reservoir
+        self.strategy = check_choice("strategy", strategy, ("joint", "product"))
+        self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
+        self._predicted: dict[int, tuple[Any, ...]] = {}
+        self._by_prediction = SlotOrder()
+        self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # the two strategies go by the names of the two removals
+        """`interventional` or `product`."""
+        return "interventional" if self.strategy == "joint" else "product"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the imputer was made with, as plain data."""
+        return {**super().parameters, "sampling": self.sampling}
+
+    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
+        """Per player `n` rows with its features from stored rows."""
+        if self.strategy == "joint" or all(len(features) == 1 for features in players.values()):
+            slots = self._slots(list(map(tuple, players.values())), n, rng)
+            stored = self.reservoir.rows
+            rows = [
+                [replace(x, features, stored[slot]) for slot in of_player]
+                for features, of_player in zip(players.values(), slots.tolist(), strict=True)
+            ]
+            return Draws(rows, slots)
+        return Draws([self._mixed(x, features, n, rng) for features in players.values()], None)
+
+    def _mixed(self, x: Features, features: Sequence[Any], n: int, rng: np.random.Generator) -> Rows:
+        slots = self._slots([(feature,) for feature in features], n, rng)
+        # Without this, features in the same order would be drawn with like ranks: as if they moved together.
+        mixed = rng.permuted(slots, axis=1).T.tolist()
+        stored = self.reservoir.rows
+        rows = []
+        for of_draw in mixed:
+            row = dict(x)
+            for feature, slot in zip(features, of_draw, strict=True):
+                row = replace(row, (feature,), stored[slot])
+            rows.append(row)
+        return rows
+
+    def restrict(
+        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
+    ) -> Draws:
+        """Per coalition `n` rows with the other players' features from the same stored rows."""
+        stored = self.reservoir.rows
+        if self.strategy == "joint":
+            slots = self._shared_slots(n, rng)
+            drawn: list[Features] = [stored[slot] for slot in slots.tolist()]
+        else:
+            slots = None
+            features = [feature for of_player in players.values() for feature in of_player]
+            half = (n + 1) // 2
+            drawn = [
+                *self._mixed({}, features, half, rng),
+                *(self._mixed({}, features, n - half, rng) if n > 1 else ()),
+            ]
+        return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
+
+    def _shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+        if self.sampling == "independent":
+            return rng.integers(len(self.reservoir), size=n)
+        return np.array(self._by_prediction.at(two_strata(len(self.reservoir), n, rng).tolist()), dtype=np.intp)
+
+    def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+        size = len(self.reservoir)
+        if self.sampling == "independent":
+            return rng.integers(size, size=(len(keys), n))
+        positions = strata(size, n, rng, (len(keys),)).tolist()
+        slots = [self._order(key).at(of_key) for key, of_key in zip(keys, positions, strict=True)]
+        return np.array(slots, dtype=np.intp).reshape(len(keys), n)
+
+    def _order(self, features: tuple[Any, ...]) -> SlotOrder:
+        order = self._by_features.get(features)
+        if order is None:
+            if len(self._by_features) > 4 * (self.reservoir.size + len(self.reservoir.rows[0])):
+                self._by_features.clear()  # ever new names: orders are made anew where they are needed
+            order = self._by_features[features] = SlotOrder()
+            for slot, row in enumerate(self.reservoir.rows):
+                order.put(slot, row_key(row, features))
+        return order
+
+    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
+        """Take in one observation with the model's prediction for it."""
+        slot = self.reservoir.update(x, rng)
+        if slot is not None and self.sampling == "stratified":
+            self._predicted[slot] = prediction_key(y_pred)
+            self._by_prediction.put(slot, self._predicted[slot])
+            for features, order in self._by_features.items():
+                order.put(slot, row_key(x, features))
+        return slot
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {**super().snapshot(), "predicted": [list(self._predicted[slot]) for slot in sorted(self._predicted)]}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state of an imputer with equal parameters."""
+        super().restore(state)
+        self._by_features, self._by_prediction = {}, SlotOrder()
+        self._predicted = {slot: tuple(key) for slot, key in enumerate(state["predicted"])}
+        for slot, key in self._predicted.items():
+            self._by_prediction.put(slot, key)
+
+
+class ConstantImputer(Imputer):
+    """Removed features take a value of the user's: a baseline, as 0 or the mean of the training data.
+
+    Nothing is drawn, so one row per feature or coalition is evaluated whatever `n_samples` is.
+
+    Parameters
+    ----------
+    values
+        Feature to value; a feature that is not named is absent from the row.
+    """
+
+    name = "constant"
+    n_independent = False
+
+    def __init__(self, values: Mapping[Any, Any]) -> None:
+        if not isinstance(values, Mapping):
+            raise InvalidParameterError("values", "a mapping of features to values", values)
+        self.values = dict(values)
+        self.reservoir = GeometricReservoir(1)  # never drawn from
+
+    @property
+    def ready(self) -> bool:
+        """Always: nothing is drawn."""
+        return True
+
+    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
+        """Per player one row."""
+        return Draws([[replace(x, features, self.values)] * n for features in players.values()], None)
+
+    def restrict(
+        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
+    ) -> Draws:
+        """Per coalition one row."""
+        return Draws([[keep(x, kept, self.values, players)] * n for kept in coalitions], None)
+
+    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
+        """Nothing to take in."""
+        return None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the imputer was made with, as plain data."""
+        return {"removal": self.name, "values": dict(self.values)}
+
+    def snapshot(self) -> Snapshot:
+        """Nothing but the parameters."""
+        return {}
+
+    def restore(self, state: Snapshot) -> None:
+        """Nothing to restore."""
+
+
+REMOVAL_NAMES = ("interventional", "product", "observational")
+"""Names that `removal` takes; a constant is an imputer of its own: `ConstantImputer(values)`."""

@@ -1,0 +1,122 @@
+"""Standard errors of smoothed importances whose increments share stored rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .typing import Snapshot
+
+Array = npt.NDArray[np.float64]
+
+
+class RowInfluence:
+    """Variance of a weighted mean of increments of which many draw from the same stored observations.
+
+    An observation takes part twice: it is explained once, and as long as it is stored it is drawn, so that
+    consecutive increments are correlated and their plain variance says too little. With a(x) the part of an increment
+    that is due to the observation explained, b(z) that due to one stored row, e the rest, w_t the weight of increment t
+    and n draws each, the importance is
+
+        phi = sum_t w_t (mu + a(x_t) + mean over draws of [b(z) + e]),
+        I_i = w_i (lambda_i - mu) + sum over the draws of observation i of w_t (g - mu) / n,
+
+    I_i the influence of observation i in both roles, g the part of one draw (an increment is the mean of its n). In
+    the sum of I_i^2 over all observations each draw is counted in both roles, so that
+
+        Var(phi) = E[ sum_i I_i^2 ] - sum_t w_t^2 mean over draws of E[(g - mu)^2] / n.
+
+    That holds for every reservoir and every alpha; it is the incremental form of the standard error of `batch_pfi`. mu
+    is replaced by the importance so far. Memory: one number per slot of the reservoir and feature.
+
+    Parameters
+    ----------
+    n_slots
+        Valid range >= 1; the size of the reservoir.
+    """
+
+    def __init__(self, n_slots: int) -> None:
+        self.n_slots = n_slots
+        self._live: Array = np.zeros((n_slots, 0))
+        self._retired: Array = np.zeros(0)
+        self._twice: Array = np.zeros(0)
+        self._own: Array = np.zeros(0)
+
+    def grow(self, n_columns: int) -> None:
+        """Room for features that were not there before: nothing has influenced them yet."""
+        more = n_columns - len(self._retired)
+        self._live = np.pad(self._live, ((0, 0), (0, more)))
+        self._retired, self._twice, self._own = (np.pad(a, (0, more)) for a in (self._retired, self._twice, self._own))
+
+    def select(self, columns: npt.NDArray[np.intp]) -> None:
+        """Keep these features only."""
+        self._live = self._live[:, columns]
+        self._retired, self._twice, self._own = (a[columns] for a in (self._retired, self._twice, self._own))
+
+    def update(
+        self,
+        rate: float,
+        deviations: Array,
+        columns: npt.NDArray[np.intp],
+        parts: Array | None,
+        slots: npt.NDArray[np.intp] | None,
+    ) -> None:
+        """Add one observation.
+
+        Parameters
+        ----------
+        rate
+            Weight of its increments in the mean; all earlier ones lose that share.
+        deviations
+            Shape (features,): increments minus the mean before them.
+        columns
+            Shape (k,): the features that have been drawn for.
+        parts
+            Shape (k, n): per feature and draw, g minus the mean before.
+        slots
+            Shape (k, n), or (n,) where all features share the draws: the slots that were drawn from. None: draws
+            that are of no slot; only the first role is counted.
+        """
+        decay = 1.0 - rate
+        self._live *= decay
+        self._retired *= decay * decay
+        self._twice *= decay * decay
+        self._own = rate * deviations
+        if parts is None or slots is None:
+            return
+        n = parts.shape[1]
+        np.add.at(self._live, (slots, columns[:, None]), parts * (rate / n))
+        self._twice[columns] += rate * rate * (parts * parts).mean(axis=1) / n
+
+    def stored(self, slot: int | None) -> None:
+        """Say where the observation of the last `update` is stored now; None for nowhere."""
+        if slot is None:
+            self._retired += self._own * self._own
+        else:
+            self._retired += self._live[slot] ** 2
+            self._live[slot] = self._own
+        self._own = np.zeros(len(self._retired))
+
+    def variance(self) -> Array:
+        """Variance of the mean, per feature; an estimate that can come out negative in small samples."""
+        total: Array = self._retired + (self._live**2).sum(axis=0) + self._own**2 - self._twice
+        return total
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        state: dict[str, Any] = {"n_slots": self.n_slots, "live": self._live.tobytes()}
+        state.update(retired=self._retired.tolist(), twice=self._twice.tolist(), own=self._own.tolist())
+        return state
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> RowInfluence:
+        """The influences that the snapshot was taken of."""
+        influence = cls(snapshot["n_slots"])
+        influence._retired, influence._twice, influence._own = (
+            np.array(snapshot[key], dtype=np.float64) for key in ("retired", "twice", "own")
+        )
+        live = np.frombuffer(snapshot["live"], dtype=np.float64)
+        influence._live = live.reshape(influence.n_slots, len(influence._retired)).copy()
+        return influence

@@ -1,0 +1,51 @@
+"""Missing values: None and NaN in an observation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+from .typing import Features
+from .validation import check_choice
+
+MISSING_NAMES = ("value", "absent", "skip")
+"""Policies that explainers know by name."""
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None or NaN."""
+    if isinstance(value, (Real, Decimal)):
+        try:
+            return math.isnan(value)
+        except OverflowError:  # an integer of 400 digits
+            return False
+        except ValueError:  # Decimal's signalling NaN
+            return True
+    return value is None
+
+
+def has_missing(x: Features) -> bool:
+    """Whether some feature of an observation is missing."""
+    return any(map(is_missing, x.values()))
+
+
+def drop_missing(x: Features) -> dict[Any, Any]:
+    """A copy of an observation without its missing features."""
+    return {name: value for name, value in x.items() if not is_missing(value)}
+
+
+def check_missing(missing: object) -> str | dict[Any, Any]:
+    """Return a policy, or raise InvalidParameterError where it is neither a name nor values by feature."""
+    return dict(missing) if isinstance(missing, Mapping) else check_choice("missing", missing, MISSING_NAMES)
+
+
+def read_missing(x: Features, policy: str | Mapping[Any, Any]) -> Features | None:
+    """The observation by the policy: `x` itself where nothing is to be done, None where it is to be left out."""
+    if policy == "value" or not has_missing(x):
+        return x
+    if isinstance(policy, Mapping):
+        return {name: policy.get(name, value) if is_missing(value) else value for name, value in x.items()}
+    return None if policy == "skip" else drop_missing(x)

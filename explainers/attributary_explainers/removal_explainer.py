@@ -1,0 +1,303 @@
+"""What explainers by removal share: the loss, the imputer, missing values, smoothing, standard errors."""
+
+from __future__ import annotations
+
+import abc
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from .base import IncrementalExplainer, snapshot_loss
+from .conditional import ConditionalSampler
+from .conditional_imputer import ConditionalImputer
+from .errors import InvalidParameterError, ModelError, SnapshotError
+from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
+from .loss_watch import LossWatch
+from .losses import Loss
+from .missing import check_missing, read_missing
+from .models import is_usable, model_function, predict_rows, resolve_loss, show_row
+from .reservoirs import Reservoir, make_reservoir
+from .smoothed_importance import SmoothedImportance
+from .typing import Features, Groups, Importance, Prediction, Snapshot
+from .validation import check_choice, check_groups, check_integer
+
+SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error")
+"""Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
+model predicts nothing (yet); the loss is NaN or infinite; the model raised."""
+
+
+class RemovalExplainer(IncrementalExplainer):
+    """Global importance per feature: what the loss says of a model from which the feature is taken away.
+
+    Parameters
+    ----------
+    model
+        River classifier, regressor or anomaly detector, scikit-learn estimator, pipeline of either, or callable
+        `x -> prediction`; see `model_function`.
+    loss
+        Name, `Loss` or callable `(y, prediction) -> float`; None takes cross_entropy, squared or score by the
+        kind of model. Importance is in its unit.
+    alpha
+        Valid range (0, 1]. Larger follows change faster and is noisier; 2 / (N + 1) is a window of N
+        observations, so the default 0.001 is a window of about 2000.
+    n_samples
+        Valid range >= 1. Draws per feature (PFI) or coalition (SAGE). Larger lowers the variance, and for SAGE
+        the bias; the cost in model evaluations is proportional.
+    removal
+        Where removed features take their values: `interventional` (one stored observation for all), `product` (one
+        for each feature), `observational` (drawn given the features that are kept), or an `Imputer`, as
+        `ConstantImputer({...})`.
+    reservoir
+        Observations that replacements are drawn from; None is `GeometricReservoir(100)`. The explainer owns it. Not
+        with an `Imputer`, which has its own.
+    sampling
+        `stratified`: the draws of an observation are spread over the reservoir, which has the same expectation and
+        less variance; `independent`: as the papers draw. Not with an `Imputer`.
+    groups
+        Group name to the features that are removed together, as the one-hot columns of a category are.
+        Features in no group stand alone. A group name must differ from every feature.
+    missing
+        What None and NaN in `x` mean. `value`: values as any other, passed on to the model and drawn. `absent`: the
+        feature is not there, and the model gets `x` without it. `skip`: an observation with one is neither explained
+        nor stored. Or a mapping of features to the values that replace missing ones.
+    seed
+        Seed of the explainer's own generator; equal seeds, parameters and streams give equal importance.
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of its range.
+    ModelError
+        The loss needs an output that the model does not have.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        alpha: float = 0.001,
+        n_samples: int = 10,
+        removal: str | Imputer = "interventional",
+        reservoir: Reservoir | None = None,
+        sampling: str | None = None,
+        groups: Groups | None = None,
+        missing: str | Mapping[Any, Any] = "value",
+        seed: int | None = None,
+    ) -> None:
+        self.model = model
+        self.loss = resolve_loss(model, loss)
+        self.n_samples = check_integer("n_samples", n_samples, minimum=1)
+        self.groups = check_groups(groups)
+        self.missing = check_missing(missing)
+        self.skipped: Counter[str] = Counter()
+        self._rng = np.random.default_rng(seed)
+        self.imputer = _imputer(removal, reservoir, sampling, self._rng)
+        self._smoothed = SmoothedImportance(alpha, self.imputer.reservoir.size)
+        self._watch = LossWatch(self.loss.name)
+        self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
+        self._function = model_function(model, self.loss.output)
+
+    @property
+    def alpha(self) -> float:
+        """Smoothing factor."""
+        return self._smoothed.weights.alpha
+
+    @property
+    def reservoir(self) -> Reservoir:
+        """The stored observations."""
+        return self.imputer.reservoir
+
+    @property
+    def n_observations(self) -> int:
+        """Observations that importance is made of; `n_skipped` more could not be explained."""
+        return self._smoothed.weights.n
+
+    @property
+    def n_skipped(self) -> int:
+        """Observations that could not be explained; `skipped` counts them by the reasons in `SKIP_REASONS`."""
+        return self.skipped.total()
+
+    @property
+    def importance(self) -> Importance:
+        """Importance per feature or group, bias-corrected: a weighted mean whose weights sum to 1."""
+        return self._smoothed.mean()
+
+    @property
+    def raw_importance(self) -> Importance:
+        """The papers' recursion from 0; smaller than `importance` by 1 - (1 - alpha)^n (iPFI Theorem 2)."""
+        return self._smoothed.raw_mean()
+
+    @property
+    def std_error(self) -> Importance:
+        """Standard error of `importance`, NaN before the second observation.
+
+        Importance plus or minus 1.96 of it holds the expected importance about 95 times in 100, while neither the
+        model nor the stream changes. It takes into account that consecutive observations draw from the same stored
+        rows (see `RowInfluence`).
+        """
+        return self._smoothed.std_error()
+
+    def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
+        """Update the importance with one observation and return it.
+
+        Parameters
+        ----------
+        x
+            Features of the observation; not kept, not changed.
+        y
+            Its label or target; not read by the loss `score`.
+        y_pred
+            The model's prediction for `x`, in the form that the loss reads, where the caller has it already:
+            saves one evaluation. None evaluates the model.
+
+        Returns
+        -------
+        Importance
+            Feature or group to importance. Empty until there is a row to draw from and the model predicts.
+        """
+        read = read_missing(x, self.missing)
+        if read is None:
+            self.skipped["missing"] += 1
+            return self.importance
+        if read is not x:
+            x, y_pred = read, None  # the prediction was for something else
+        try:
+            show_row(self._function, x)
+            if y_pred is None:
+                y_pred = self._function(x)
+            reason = self._explain(x, y, y_pred)
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about this observation
+            # It is not stored either: drawn into others, it would cost them their explanation too.
+            self.skipped["model_error"] += 1
+            self._model_failed(error)
+            return self.importance
+        if reason is not None:
+            self.skipped[reason] += 1
+        self._smoothed.stored(self.imputer.update(x, y_pred, self._rng))
+        return self.importance
+
+    def _explain(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
+        """Take one observation into the importance, or return the reason why not."""
+        if not x:
+            return "no_features"
+        if not self.imputer.ready:
+            return "nothing_stored"
+        if not is_usable(y_pred):
+            return "no_prediction"
+        return self._update(x, y, y_pred)
+
+    @abc.abstractmethod
+    def _update(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
+        """Smooth this observation's own importances, or change nothing and return the reason."""
+
+    def _evaluate(self, rows: Sequence[Features]) -> list[Prediction] | None:
+        """Predictions for the rows; None where one of them is missing."""
+        predictions = predict_rows(self._function, rows)
+        return predictions if all(map(is_usable, predictions)) else None
+
+    def _players(self, x: Features) -> dict[Any, Sequence[Any]]:
+        """What is removed at a time: feature or group to its features, in the order of `x`.
+
+        A declared group always plays, even where `x` has none of its features: sparse one-hot columns.
+        """
+        if not self.groups:
+            return {feature: (feature,) for feature in x}
+        players: dict[Any, Sequence[Any]] = {}
+        for feature in x:
+            player = self._group_of.get(feature)
+            if player is None:
+                if feature in self.groups:
+                    raise InvalidParameterError("groups", "names that no feature has", feature)
+                players[feature] = (feature,)
+            else:
+                players[player] = self.groups[player]
+        players.update((name, features) for name, features in self.groups.items() if name not in players)
+        return players
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the explainer was made with, as plain data."""
+        return {
+            "loss": self.loss.name,
+            "alpha": self.alpha,
+            "n_samples": self.n_samples,
+            **self.imputer.parameters,
+            "groups": {group: list(features) for group, features in self.groups.items()},
+            "missing": self.missing if isinstance(self.missing, str) else dict(self.missing),
+        }
+
+    def _state(self) -> Snapshot:
+        return {
+            "smoothed": self._smoothed.snapshot(),
+            "imputer": self.imputer.snapshot(),
+            "generator": self._rng.bit_generator.state,
+            "skipped": dict(self.skipped),
+            "watch": self._watch.snapshot(),
+        }
+
+    def _restore(self, state: Snapshot) -> None:
+        self._smoothed = SmoothedImportance.from_snapshot(state["smoothed"])
+        self.imputer.restore(state["imputer"])
+        self._rng.bit_generator.state = state["generator"]
+        self.skipped = Counter(state["skipped"])
+        self._watch.restore(state["watch"])
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
+        return cls(model, **cls._arguments(parameters, loss))
+
+    @classmethod
+    def _arguments(cls, parameters: Mapping[str, Any], loss: Any) -> dict[str, Any]:
+        """Arguments of the constructor that give these parameters."""
+        return {
+            "loss": snapshot_loss(parameters["loss"], loss),
+            "alpha": parameters["alpha"],
+            "n_samples": parameters["n_samples"],
+            "removal": imputer_of(parameters),
+            "groups": parameters["groups"],
+            "missing": parameters["missing"],
+        }
+
+
+def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
+    """A new imputer of these parameters.
+
+    Raises
+    ------
+    SnapshotError
+        The imputer was of the user's own class.
+    """
+    removal = parameters["removal"]
+    if removal not in (*REMOVAL_NAMES, ConstantImputer.name):
+        raise SnapshotError(
+            f"the snapshot is of an explainer with an imputer of its own, {removal!r}: make the explainer with that "
+            "imputer, and take the state with explainer.restore(snapshot)"
+        )
+    if removal == "constant":
+        return ConstantImputer(parameters["values"])
+    reservoir = make_reservoir(parameters["reservoir"], parameters["reservoir_size"])
+    sampling = parameters["sampling"]
+    if removal == "observational":
+        return ConditionalImputer(reservoir, ConditionalSampler(**parameters["sampler"]), sampling=sampling)
+    return MarginalImputer(reservoir, strategy="joint" if removal == "interventional" else "product", sampling=sampling)
+
+
+def _imputer(
+    removal: str | Imputer, reservoir: Reservoir | None, sampling: str | None, rng: np.random.Generator
+) -> Imputer:
+    if isinstance(removal, Imputer):
+        if reservoir is not None or sampling is not None:
+            raise InvalidParameterError(
+                "removal", "a name where reservoir or sampling is given, as an imputer has its own", removal
+            )
+        return removal
+    check_choice("removal", removal, REMOVAL_NAMES)
+    sampling = check_choice("sampling", "stratified" if sampling is None else sampling, SAMPLING_NAMES)
+    if removal == "observational":
+        return ConditionalImputer(reservoir, ConditionalSampler(seed=int(rng.integers(2**31))), sampling=sampling)
+    return MarginalImputer(reservoir, strategy="joint" if removal == "interventional" else "product", sampling=sampling)

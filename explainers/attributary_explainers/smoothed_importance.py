@@ -1,0 +1,170 @@
+"""Exponentially weighted importance with its standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .influence import RowInfluence
+from .smoothing import Weights, memory_of
+from .typing import Importance, Snapshot
+
+Array = npt.NDArray[np.float64]
+
+_LEAST = 2.0 / 3.0
+
+
+class SmoothedImportance:
+    """Exponentially weighted mean of importance increments with its standard error, per feature.
+
+    All features share their weights, so that sums over features are kept: the iSAGE efficiency identity
+    holds for the mean whenever it holds for each increment. A feature that an observation lacks has the
+    increment 0 there: removing what is absent changes nothing. A feature first seen late has the increment 0
+    before. One that has not been seen while its weight faded below 1e-12, and for 1000 observations at least, is
+    forgotten: a stream of ever new names has bounded state.
+
+    Parameters
+    ----------
+    alpha
+        Valid range (0, 1]; see `Weights`.
+    n_slots
+        Valid range >= 0; size of the reservoir that increments draw from, so that `std_error` takes into account the
+        rows that they share (see `RowInfluence`). 0: increments are taken as uncorrelated.
+
+    Examples
+    --------
+    >>> smoothed = SmoothedImportance(alpha=0.5)
+    >>> smoothed.update({"age": 1.0, "salary": 3.0})
+    >>> smoothed.update({"age": 4.0, "salary": 3.0})
+    >>> smoothed.mean()
+    {'age': 3.0, 'salary': 3.0}
+    >>> smoothed.raw_mean()
+    {'age': 2.25, 'salary': 2.25}
+    """
+
+    def __init__(self, alpha: float, n_slots: int = 0) -> None:
+        self.weights = Weights(alpha)
+        self._index: dict[Any, int] = {}
+        self._mean: Array = np.zeros(0)
+        self._variance: Array = np.zeros(0)
+        self._last_seen: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._influence = RowInfluence(n_slots) if n_slots else None
+        self._memory = memory_of(self.weights.alpha)
+
+    def update(
+        self,
+        increments: Mapping[Any, float],
+        parts: Array | None = None,
+        slots: npt.NDArray[np.intp] | None = None,
+    ) -> None:
+        """Add the increments of one observation; features known but not named get the increment 0.
+
+        Parameters
+        ----------
+        increments
+            Feature or group to increment.
+        parts
+            Shape (increments, draws): each draw's part; an increment is the mean of its parts. None: not known.
+        slots
+            Shape (increments, draws), or (draws,) where all share them: the slots that the draws came from.
+        """
+        if any(name not in self._index for name in increments):
+            self._add([name for name in increments if name not in self._index])
+        columns = np.fromiter((self._index[name] for name in increments), dtype=np.intp, count=len(increments))
+        values = np.zeros(len(self._index))
+        values[columns] = list(increments.values())
+        # West's update with normalised weights: exact, and without the cancellation of E[v^2] - E[v]^2.
+        rate = self.weights.step()
+        difference = values - self._mean
+        if self._influence is not None:
+            # The first increment is the mean itself: there is nothing yet to deviate from.
+            first = self.weights.n == 1
+            known = parts is not None and not first
+            self._influence.update(
+                rate,
+                np.zeros(len(values)) if first else difference,
+                columns,
+                parts - self._mean[columns, None] if known and parts is not None else None,
+                slots,
+            )
+        step = rate * difference
+        self._mean = self._mean + step
+        self._variance = (1.0 - rate) * (self._variance + difference * step)
+        self._last_seen[columns] = self.weights.n
+        if self.weights.n % self._memory == 0:
+            self._forget()
+
+    def stored(self, slot: int | None) -> None:
+        """Say in which slot the observation of the last `update` is stored now; None for none."""
+        if self._influence is not None:
+            self._influence.stored(slot)
+
+    def _add(self, names: list[Any]) -> None:
+        for name in names:
+            self._index[name] = len(self._index)
+        self._mean, self._variance = (np.pad(a, (0, len(names))) for a in (self._mean, self._variance))
+        self._last_seen = np.pad(self._last_seen, (0, len(names)))
+        if self._influence is not None:
+            self._influence.grow(len(self._index))
+
+    def _forget(self) -> None:
+        kept = np.flatnonzero(self.weights.n - self._last_seen < self._memory)
+        if len(kept) == len(self._index):
+            return
+        names = list(self._index)
+        self._index = {names[old]: new for new, old in enumerate(kept.tolist())}
+        self._mean, self._variance, self._last_seen = self._mean[kept], self._variance[kept], self._last_seen[kept]
+        if self._influence is not None:
+            self._influence.select(kept)
+
+    def mean(self) -> Importance:
+        """The weighted mean, with weights that sum to 1 (bias-corrected)."""
+        return dict(zip(self._index, self._mean.tolist(), strict=True))
+
+    def raw_mean(self) -> Importance:
+        """The recursion from 0 as the papers print it: `mean()` times 1 - (1 - alpha)^n."""
+        return dict(zip(self._index, (self._mean * self.weights.total).tolist(), strict=True))
+
+    def std_error(self) -> Importance:
+        """Standard error of `mean()`; NaN before the second observation.
+
+        The root of the variance that takes shared rows into account; but since that estimate is a difference, which
+        can come out too small in few observations, at least of two thirds of that of uncorrelated increments, weighted
+        variance / (1 - q) * q with q the sum of the squared weights. Without a reservoir it is the latter.
+        """
+        if self.weights.n < 2:
+            return dict.fromkeys(self._index, math.nan)
+        q = self.weights.squares
+        # With alpha = 1 only the last value counts: its spread cannot be known.
+        variance = self._variance * (q / (1.0 - q) if q < 1.0 else math.nan)
+        if self._influence is not None:
+            variance = np.maximum(_LEAST * variance, self._influence.variance())
+        return dict(zip(self._index, np.sqrt(variance).tolist(), strict=True))
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {
+            "weights": self.weights.snapshot(),
+            "names": list(self._index),
+            "mean": self._mean.tolist(),
+            "variance": self._variance.tolist(),
+            "last_seen": self._last_seen.tolist(),
+            "influence": None if self._influence is None else self._influence.snapshot(),
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> SmoothedImportance:
+        """The means that the snapshot was taken of."""
+        smoothed = cls(snapshot["weights"]["alpha"])
+        smoothed.weights = Weights.from_snapshot(snapshot["weights"])
+        smoothed._index = {name: i for i, name in enumerate(snapshot["names"])}
+        smoothed._mean = np.array(snapshot["mean"], dtype=np.float64)
+        smoothed._variance = np.array(snapshot["variance"], dtype=np.float64)
+        smoothed._last_seen = np.array(snapshot["last_seen"], dtype=np.int64)
+        if snapshot["influence"] is not None:
+            smoothed._influence = RowInfluence.from_snapshot(snapshot["influence"])
+        return smoothed
