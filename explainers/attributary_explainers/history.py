@@ -1,0 +1,312 @@
+"""Importance over time: records of one explainer and marks of model changes, bounded, ready to plot."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .base import IncrementalExplainer
+from .change_explanation import ChangeExplanation
+from .errors import InvalidParameterError
+from .pfi import BatchImportance
+from .ranking import shares
+from .typing import Importance
+from .validation import check_integer, check_number
+
+NAMED_IN_LABEL = 2
+"""Features that the label of a change names at most; more are an ellipsis."""
+
+
+@dataclass(frozen=True)
+class ChangeMark:
+    """A model change in a history: where it was explained, where its alarm was, and what to write beside it.
+
+    Attributes
+    ----------
+    position
+        Where it was explained.
+    since
+        Where the detector raised its alarm; equal to `position` where that is not known.
+    label
+        Short text, perhaps empty.
+    """
+
+    position: float
+    since: float
+    label: str
+
+
+class ImportanceHistory:
+    """What an explainer said at some positions of the stream, and where the model changed.
+
+    Call `record` whenever a point of the curve is wanted, each observation or each hundredth. Values are copied.
+
+    Memory is bounded. When `max_records` are there and one more comes, every second record is dropped, and from
+    then on only every second (fourth, eighth, ...) further one is kept, so that the whole history stays evenly
+    spaced. The first and the newest record are always there. Change marks are never thinned, but only the newest
+    `max_records` are kept.
+
+    Parameters
+    ----------
+    max_records
+        Valid range >= 2; records. Larger keeps finer curves of long streams, at 16 bytes per record and feature.
+    unit
+        Unit of the importances, for the axis of a plot; None takes the loss of the explainer.
+
+    Raises
+    ------
+    InvalidParameterError
+        `max_records` is out of its range.
+
+    Examples
+    --------
+    >>> from attributary_explainers import IncrementalPFI
+    >>> pfi = IncrementalPFI(lambda x: x["a"], loss="squared", alpha=0.5, seed=1)
+    >>> history = ImportanceHistory()
+    >>> for a in (0, 1, 1, 2):
+    ...     importance = pfi.explain_one({"a": a, "b": 5}, a)
+    ...     history.record(pfi)
+    >>> history.positions.tolist()  # at the first observation there was nothing to draw from
+    [2.0, 3.0, 4.0]
+    >>> positions, values, std_errors = history.series("a")
+    >>> values.tolist()[-1] == importance["a"]
+    True
+    >>> history.features
+    ['a', 'b']
+    >>> history.unit
+    'squared loss'
+    """
+
+    def __init__(self, max_records: int = 10_000, *, unit: str | None = None) -> None:
+        self.max_records = check_integer("max_records", max_records, minimum=2)
+        self._unit = unit
+        self._kind: tuple[str | None, str | None] = None, None  # name of the explainer and of its loss
+        self._positions = array("d")
+        self._columns: dict[Any, tuple[array[float], array[float]]] = {}
+        self._changes: list[ChangeMark] = []
+        # Of all records taken so far, kept are those whose number is a multiple of the stride, and the newest.
+        self._stride, self._n_taken = 1, 0
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def record(self, explainer: Any, position: float | None = None) -> None:
+        """Record the importance that the explainer has now; nothing where it has none yet.
+
+        The first record decides which explainer and which loss the history is of.
+
+        Parameters
+        ----------
+        explainer
+            Anything with `importance` and perhaps `std_error`: an explainer, or the result of a batch method.
+        position
+            Place in the stream, any unit, never smaller than the last. Equal to the last, it replaces that record.
+            None is the number of observations that the explainer has been given, those that it could not explain
+            included; what counts none, as a batch method's result, needs a position.
+
+        Raises
+        ------
+        InvalidParameterError
+            The position goes backwards, is not finite or is missing; or the explainer has no importance, or is of
+            another name or loss than the one recorded before: their values are not comparable.
+        """
+        if not hasattr(explainer, "importance"):
+            raise InvalidParameterError("explainer", "one that has an importance", explainer)
+        if not (importance := dict(explainer.importance)):
+            return
+        kind = getattr(explainer, "name", None), getattr(getattr(explainer, "loss", None), "name", None)
+        if self._n_taken and kind != self._kind:
+            raise InvalidParameterError("explainer", f"of the name and loss recorded before, {self._kind}", kind)
+        position = _position_of(explainer) if position is None else position
+        self._add(position, importance, getattr(explainer, "std_error", None) or {})
+        self._kind = kind
+
+    def mark_change(self, change: ChangeExplanation | float, label: str | None = None) -> None:
+        """Mark a model change.
+
+        Parameters
+        ----------
+        change
+            An explanation, or the position of the change.
+        label
+            Text beside the mark. None names the features of an explanation that changed most, with an arrow.
+        """
+        if isinstance(change, ChangeExplanation):
+            named = change.significant()
+            text = _label(named, change.delta) if label is None else label
+            mark = ChangeMark(float(change.n_observations), float(change.n_detected), text)
+        else:
+            position = check_number("change", change, above=-math.inf, below=math.inf)
+            mark = ChangeMark(position, position, label or "")
+        self._changes = sorted([*self._changes, mark], key=lambda kept: kept.position)[-self.max_records :]
+
+    @classmethod
+    def from_events(
+        cls,
+        importances: Iterable[Mapping[str, Any]],
+        changes: Iterable[Mapping[str, Any]] = (),
+        *,
+        model_id: str | None = None,
+        explainer: str | None = None,
+        max_records: int = 10_000,
+    ) -> Self:
+        """The history that events tell: those of the topics, or of the files that `attributary replay` writes.
+
+        Parameters
+        ----------
+        importances, changes
+            Importance and change events as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed.
+        model_id, explainer
+            Which events to take. None takes all, and they must then be of one model and one explainer.
+        max_records
+            As for the class.
+
+        Raises
+        ------
+        InvalidParameterError
+            There are events of several models or explainers, and no word about which to take; or their positions
+            go backwards.
+        """
+        history = cls(max_records)
+        seen: dict[str, Any] = {"model_id": model_id, "explainer": explainer}
+
+        def wanted(event: Mapping[str, Any]) -> bool:
+            for key, chosen in (("model_id", model_id), ("explainer", explainer)):
+                if key not in event:  # a change has no explainer
+                    continue
+                if chosen is None and seen[key] is None:
+                    seen[key] = event[key]
+                if event[key] != seen[key]:
+                    if chosen is None:
+                        both = f"{seen[key]!r} and {event[key]!r}"
+                        raise InvalidParameterError(key, f"named, because there are events of {both}", None)
+                    return False
+            return True
+
+        for event in filter(wanted, importances):
+            history._kind, features = (event["explainer"], event["loss"]), event["features"]
+            # By name: events have them by rank, and features should have the same colours whichever event was first.
+            importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
+            std_error = {name: _number(features[name]["std_error"]) for name in features}
+            history._add(event["observation"], importance, std_error)
+        for event in filter(wanted, changes):
+            delta = {name: feature["delta"] for name, feature in event["features"].items()}
+            named = [name for name, feature in event["features"].items() if feature["significant"]]
+            named.sort(key=lambda name: (-abs(delta[name]), name))
+            mark = ChangeMark(float(event["observation"]), float(event["detected_at"]), _label(named, delta))
+            history._changes = sorted([*history._changes, mark], key=lambda kept: kept.position)[-max_records:]
+        return history
+
+    @property
+    def explainer(self) -> str | None:
+        """Name of the explainer that is recorded; None before a record, and for results of batch methods."""
+        return self._kind[0]
+
+    @property
+    def unit(self) -> str | None:
+        """Unit of the importances: the one given, else the explainer's loss, else None."""
+        loss = self._kind[1]
+        return self._unit if self._unit is not None or loss is None else f"{loss} loss"
+
+    @property
+    def positions(self) -> npt.NDArray[np.float64]:
+        """Positions of the records that are left, ascending; a copy."""
+        return np.array(self._positions, dtype=np.float64)
+
+    @property
+    def features(self) -> list[Any]:
+        """Every feature recorded, the one with the largest share of the newest record first."""
+        last = {name: values[-1] for name, (values, _) in self._columns.items()}
+        share = shares({name: 0.0 if math.isnan(value) else value for name, value in last.items()})
+        return sorted(share, key=lambda name: (-share[name], str(name)))
+
+    @property
+    def names(self) -> list[Any]:
+        """Every feature recorded, in the order in which they first appeared: an order that does not change."""
+        return list(self._columns)
+
+    @property
+    def changes(self) -> list[ChangeMark]:
+        """The marks, ascending."""
+        return list(self._changes)
+
+    def series(self, feature: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Positions, importances and standard errors of one feature; copies of equal length.
+
+        NaN stands where the feature had no importance (before it first appeared) or no standard error.
+
+        Raises
+        ------
+        InvalidParameterError
+            The feature was never recorded.
+        """
+        if feature not in self._columns:
+            raise InvalidParameterError("feature", f"one of {self.names}", feature)
+        values, std_errors = self._columns[feature]
+        return self.positions, np.array(values), np.array(std_errors)
+
+    def plot(self, **parameters: Any) -> Any:
+        """Importance over time; returns the matplotlib Axes. Parameters are those of `plots.importance`."""
+        from . import plots
+
+        return plots.importance(self, **parameters)
+
+    def _add(self, position: float, importance: Mapping[Any, float], std_error: Mapping[Any, float]) -> None:
+        position = check_number("position", position, above=-math.inf, below=math.inf)
+        if self._positions and position < self._positions[-1]:
+            raise InvalidParameterError("position", f"at least the last one, {self._positions[-1]:g}", position)
+        if self._positions and position == self._positions[-1]:
+            self._drop_newest()
+        else:
+            self._make_room()
+            self._n_taken += 1
+        for name in importance:
+            if name not in self._columns:
+                absent = array("d", [math.nan]) * len(self._positions)
+                self._columns[name] = absent[:], absent[:]
+        self._positions.append(position)
+        for name, (values, errors) in self._columns.items():
+            values.append(importance.get(name, math.nan))
+            errors.append(std_error.get(name, math.nan))
+
+    def _make_room(self) -> None:
+        """Let go of the newest record where it is kept only for being the newest, and thin where all is full."""
+        if self._n_taken and (self._n_taken - 1) % self._stride:
+            self._drop_newest()
+        if len(self._positions) == self.max_records:
+            self._stride *= 2
+            self._positions = self._positions[::2]
+            self._columns = {name: (values[::2], errors[::2]) for name, (values, errors) in self._columns.items()}
+
+    def _drop_newest(self) -> None:
+        self._positions.pop()
+        for values, errors in self._columns.values():
+            values.pop()
+            errors.pop()
+
+
+def _position_of(explainer: Any) -> float:
+    """Observations that an explainer has been given."""
+    counted = 0 if isinstance(explainer, BatchImportance) else getattr(explainer, "n_observations", 0)
+    if isinstance(explainer, IncrementalExplainer):
+        counted += explainer.n_skipped
+    if not counted:
+        raise InvalidParameterError("position", f"given: {type(explainer).__name__} has counted no observations", None)
+    return float(counted)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _label(named: list[Any], delta: Importance) -> str:
+    if not named:
+        return "changed"
+    parts = [f"{name} {'↑' if delta[name] > 0 else '↓'}" for name in named[:NAMED_IN_LABEL]]
+    return " ".join(parts) + (" …" if len(named) > NAMED_IN_LABEL else "")
