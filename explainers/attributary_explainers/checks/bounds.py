@@ -1,0 +1,70 @@
+"""Checks of what adds up and of what stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..base import IncrementalExplainer
+from ..typing import Features
+from .data import n_held, size_of
+from .failures import expect
+from .subject import Subject, explain
+
+_MEASUREMENTS = 8
+_MARGIN = 1.05
+
+
+def counts_add_up(subject: Subject) -> None:
+    """Every observation is in `n_observations` or in `n_skipped`, and most of an ordinary stream in the first."""
+    explainer, _ = subject.new()
+    results = explain(explainer, subject.stream)
+    expect(
+        explainer.n_observations > len(results) / 2,
+        f"more than half of {len(results)} ordinary observations to be explained",
+        f"{explainer.n_observations} of them",
+    )
+
+
+def memory_is_bounded(subject: Subject) -> None:
+    """State does not grow after `horizon` observations: neither the snapshot nor what the object holds."""
+    explainer, model = subject.new()
+    _stays(explainer, model, _long(subject), subject.horizon, "of a stream that goes on as it began")
+
+
+def memory_is_bounded_by_names(subject: Subject) -> None:
+    """Neither does it where every observation brings a feature that never comes again: what is gone is forgotten."""
+    explainer, model = subject.new()
+    ever_new = (({**x, f"new {i}": 1.0}, y) for i, (x, y) in enumerate(_long(subject)))
+    _stays(explainer, model, ever_new, subject.horizon, "each with a feature of a new name")
+
+
+def _long(subject: Subject) -> Iterator[tuple[Features, Any]]:
+    """The stream three horizons long; a number never comes twice, so that whoever counts values is found out."""
+    stream = subject.stream
+    for i in range(3 * subject.horizon):
+        x, y = stream[i % len(stream)]
+        nudge = 1.0 + 1e-9 * i
+        yield {name: value * nudge if type(value) is float else value for name, value in x.items()}, y
+
+
+def _stays(
+    explainer: IncrementalExplainer, model: Any, stream: Iterator[tuple[Features, Any]], horizon: int, of_what: str
+) -> None:
+    early, late = (0, 0), (0, 0)
+    every = max(horizon // _MEASUREMENTS, 1)
+    for number, (x, y) in enumerate(stream, 1):
+        explainer.explain_one(x, y)
+        if number % every:
+            continue
+        sizes = size_of(explainer.snapshot()), n_held(explainer, model)
+        if number <= horizon:
+            early = max(early[0], sizes[0]), max(early[1], sizes[1])
+        else:
+            late = max(late[0], sizes[0]), max(late[1], sizes[1])
+    for name, before, after in zip(("bytes of the snapshot", "objects held"), early, late, strict=True):
+        expect(
+            after <= _MARGIN * before,
+            f"the {name} to stay below {_MARGIN} times their number within {horizon} observations {of_what}",
+            f"{before} until then, {after} within {3 * horizon}",
+        )

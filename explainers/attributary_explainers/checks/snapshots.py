@@ -1,0 +1,141 @@
+"""Checks of snapshots: plain data from which an explainer goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from ..base import IncrementalExplainer
+from ..copying import freeze
+from ..errors import SnapshotError
+from ..typing import Snapshot
+from .data import spoil, strangers
+from .failures import CheckFailure, expect, expect_equal
+from .subject import Subject, feed, go_on, restored
+
+
+def snapshot_is_plain(subject: Subject) -> None:
+    """A snapshot holds builtin types only, and survives pickle."""
+    for n in (0, len(subject.stream)):
+        explainer, model = subject.new(0)
+        feed(explainer, model, subject.stream[:n])
+        snapshot = explainer.snapshot()
+        found = strangers(snapshot, "snapshot")
+        expect(not found, "a snapshot of str, int, float, bool, bytes, None, list, tuple and dict", found)
+        pickle.dumps(snapshot)
+
+
+def snapshot_continues(subject: Subject) -> None:
+    """`from_snapshot` and going on gives what never stopping gives, bit for bit, through pickle and at any time."""
+    _continues(subject, restored)
+
+
+def restore_continues(subject: Subject) -> None:
+    """`restore` into a new explainer of equal parameters does as well, whatever this has seen before."""
+
+    def taken_over(_: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
+        explainer = subject.make(model, 99)
+        for x, y in subject.stream[:30]:
+            explainer.explain_one(dict(x), y)
+        explainer.restore(snapshot)
+        return explainer
+
+    _continues(subject, taken_over)
+
+
+def _continues(subject: Subject, take_up: Any) -> None:
+    stream = subject.stream
+    for stop in (0, 1, len(stream) // 3, 2 * len(stream) // 3):
+        explainer, model = subject.new(0)
+        feed(explainer, model, stream[:stop])
+        stored, model_then = pickle.dumps(explainer.snapshot()), freeze(model)
+        continued = take_up(explainer, pickle.loads(stored), model_then)
+        expect(
+            continued.parameters == explainer.parameters,
+            f"the restored explainer to have the parameters {explainer.parameters!r}",
+            continued.parameters,
+        )
+        expected = f"a snapshot after {stop} observations to continue bit for bit"
+        expect_equal(go_on(explainer, model, stream[stop:]), go_on(continued, model_then, stream[stop:]), expected)
+        states = [repr(_without_bytes(e.snapshot())) for e in (explainer, continued)]
+        expect_equal(states[:1], states[1:], f"{expected}, also in the next snapshot")
+
+
+def _without_bytes(data: Any) -> Any:
+    # Bytes are pickles, and those of equal things differ by which of their parts are one object.
+    if isinstance(data, dict):
+        return {key: _without_bytes(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_without_bytes(value) for value in data]
+    return "bytes" if isinstance(data, bytes) else data
+
+
+def snapshot_shares_nothing(subject: Subject) -> None:
+    """A snapshot stays as it is while explainers go on, and to change it changes none of them."""
+    half = len(subject.stream) // 2
+    first, second = subject.stream[:half], subject.stream[half:]
+    explainer, model = subject.new(0)
+    feed(explainer, model, first)
+    snapshot = explainer.snapshot()
+    before, stored, models = repr(snapshot), pickle.dumps(snapshot), [freeze(model) for _ in range(3)]
+    unharmed = restored(explainer, pickle.loads(stored), models[0])
+    one, other = (restored(explainer, snapshot, model) for model in models[1:])
+    feed(explainer, model, second)
+    feed(one, models[1], second)
+    expect(repr(snapshot) == before, "a snapshot to stay as it is while explainers go on", "another one")
+    spoil(snapshot)
+    wanted, seen = go_on(unharmed, models[0], second), go_on(other, models[2], second)
+    expect_equal(wanted, seen, "an explainer to go on unharmed where the snapshot that it is made of is emptied")
+    # The other way round: the explainer that it was taken of.
+    explainer, model = subject.new(0)
+    trace = feed(explainer, model, first)
+    spoil(explainer.snapshot())
+    trace += go_on(explainer, model, second)
+    expect_equal(subject.trace(), trace, "an explainer to go on unharmed where a snapshot of it is emptied")
+
+
+def other_snapshots_refused(subject: Subject) -> None:
+    """Snapshots of another format or explainer raise SnapshotError, which says what came."""
+    explainer, model = subject.new(0)
+    snapshot = explainer.snapshot()
+    for key, value in (("format", 987_654), ("explainer", "somebody else's")):
+        for take_up in (type(explainer).from_snapshot, _restore_into(explainer)):
+            _refused(lambda take_up=take_up, key=key, value=value: take_up({**snapshot, key: value}, model), str(value))
+
+
+def other_parameters_refused(subject: Subject) -> None:
+    """`restore` raises SnapshotError where a parameter of the snapshot differs, and names the parameter."""
+    explainer, _ = subject.new(0)
+    snapshot = explainer.snapshot()
+    for name in snapshot["parameters"]:
+        other = {**snapshot, "parameters": {**snapshot["parameters"], name: "another value"}}
+        _refused(lambda other=other: explainer.restore(other), name)
+
+
+def _restore_into(explainer: IncrementalExplainer) -> Any:
+    return lambda snapshot, _model: explainer.restore(snapshot)
+
+
+def _refused(take_up: Any, said: str) -> None:
+    try:
+        take_up()
+    except SnapshotError as error:
+        expect(said in str(error), f"the SnapshotError to mention {said!r}", str(error))
+    else:
+        raise CheckFailure(f"a SnapshotError that mentions {said!r}", "the snapshot was accepted")
+
+
+def parameters_are_plain(subject: Subject) -> None:
+    """Parameters are plain data, the same for explainers made alike, and stay: nobody can change them from outside."""
+    explainer, model = subject.new(0)
+    found = strangers(explainer.parameters, "parameters")
+    expect(not found, "parameters of builtin types", found)
+    wanted = repr(explainer.parameters)
+    feed(explainer, model, subject.stream)
+    expect(repr(explainer.parameters) == wanted, f"parameters to stay {wanted}", explainer.parameters)
+    alike = subject.new(0)[0].parameters
+    expect(repr(alike) == wanted, f"an explainer made alike to have the parameters {wanted}", alike)
+    spoil(explainer.parameters)
+    expect(
+        repr(explainer.parameters) == wanted, "parameters not to change with the copy that is handed out", "they did"
+    )

@@ -1,0 +1,167 @@
+"""What is checked: an explainer's factory with the model and the observations that it is tried on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from river import base
+
+from ..base import IncrementalExplainer
+from ..copying import freeze
+from ..losses import Loss
+from ..model_river import final_step
+from ..models import is_classifier
+from ..typing import Features, Snapshot
+from .data import strangers
+from .failures import expect
+from .stand_ins import AnyClassifier, Switch, ask, ordinary_stream
+
+Factory: TypeAlias = Callable[[Any, int], IncrementalExplainer]
+"""`make(model, seed)`: a new explainer of the model. Called several times in a check; each call must make another."""
+
+Stream: TypeAlias = Sequence[tuple[Features, Any]]
+
+
+@dataclass
+class Subject:
+    """A factory, a model of which every check takes copies, and observations."""
+
+    make: Factory
+    model: Any = field(default_factory=AnyClassifier)
+    stream: Stream = field(default_factory=ordinary_stream)
+    horizon: int = 2000
+
+    def new_model(self, n_learnt: int | None = None) -> Any:
+        """A copy of the model that has learnt the first `n_learnt` observations, None for all of them."""
+        model = freeze(self.model)
+        for x, y in self.stream[:n_learnt]:
+            learn(model, x, y)
+        return model
+
+    def new(self, n_learnt: int | None = None, seed: int = 1) -> tuple[IncrementalExplainer, Any]:
+        """A new explainer and its model."""
+        model = self.new_model(n_learnt)
+        return self.make(model, seed), model
+
+    def switched(self) -> tuple[IncrementalExplainer, Switch]:
+        """A new explainer of a model that has learnt, and the switch that makes this fail."""
+        switch = Switch(self.new_model())
+        return self.make(switch.model, 1), switch
+
+    def model_takes(self, stream: Stream) -> bool:
+        """Whether the model by itself can learn and predict these observations: some cannot sort mixed types."""
+        model = freeze(self.model)
+        try:
+            for x, y in stream:
+                ask(model, x)
+                learn(model, x, y)
+        except Exception:  # noqa: BLE001 - the model is the user's code, and it is the explainer that is checked
+            return False
+        return True
+
+    def trace(self, seed: int = 1, stream: Stream | None = None) -> list[str]:
+        """What a new explainer says to each observation of a model that learns from nothing on, and at the end."""
+        explainer, model = self.new(0, seed)
+        return go_on(explainer, model, self.stream if stream is None else stream)
+
+    def said(self) -> list[str]:
+        """The same without the end."""
+        return self.trace()[:-1]
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the explainer's class takes a seed."""
+        constructors = [vars(cls).get("__init__") for cls in type(self.new(0)[0]).__mro__ if cls is not object]
+        return any("seed" in inspect.signature(made).parameters for made in constructors if made is not None)
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether the explainer reads the model through a `Loss`."""
+        return isinstance(getattr(self.new(0)[0], "loss", None), Loss)
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether explaining asks the model for predictions."""
+        explainer, switch = self.switched()
+        for x, y in self.stream[:50]:
+            explainer.explain_one(dict(x), y)
+        return switch.n_calls > 0
+
+    @property
+    def classifies(self) -> bool:
+        """Whether the model is a classifier."""
+        return is_classifier(self.model)
+
+    @property
+    def regresses(self) -> bool:
+        """Whether explaining reads a target that is a number."""
+        return self.has_loss and not self.classifies
+
+
+def learn(model: Any, x: Features, y: Any) -> None:
+    """Let a River model learn one observation; other models stay as they are."""
+    if isinstance(final_step(model), base.AnomalyDetector):
+        model.learn_one(dict(x))
+    elif hasattr(model, "learn_one"):
+        model.learn_one(dict(x), y)
+
+
+def feed(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
+    """What is said to each observation, to the last bit, while the model learns."""
+    said = []
+    for x, y in stream:
+        said.append(told(explainer, explainer.explain_one(dict(x), y)))
+        learn(model, x, y)
+    return said
+
+
+def go_on(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
+    """The same, and in the end all that is published."""
+    return [*feed(explainer, model, stream), repr(published(explainer))]
+
+
+def told(explainer: IncrementalExplainer, result: Any) -> str:
+    """A result and the counts as text: repr tells every bit of a float, and finds NaN equal to NaN."""
+    return repr((result, explainer.n_observations, explainer.n_skipped))
+
+
+def properties(explainer: IncrementalExplainer) -> list[str]:
+    """Names of the public properties of an explainer's class."""
+    cls = type(explainer)
+    return [name for name in dir(cls) if not name.startswith("_") and isinstance(getattr(cls, name), property)]
+
+
+def published(explainer: IncrementalExplainer) -> dict[str, Any]:
+    """The public properties that are plain data."""
+    found = {name: getattr(explainer, name) for name in properties(explainer)}
+    return {name: value for name, value in found.items() if not strangers(value, name)}
+
+
+def explain(
+    explainer: IncrementalExplainer, observations: Iterable[tuple[Features, Any]]
+) -> list[tuple[Features, Any]]:
+    """Explain observations, counting them: each is in `n_observations` or in `n_skipped`. Gives x and result."""
+    results = []
+    before = counted(explainer)
+    for x, y in observations:
+        results.append((x, explainer.explain_one(dict(x), y)))
+        expect(
+            counted(explainer) == before + len(results),
+            f"n_observations + n_skipped to be {before + len(results)} after as many observations",
+            f"{explainer.n_observations} + {explainer.n_skipped} after {dict(x)!r}",
+        )
+    return results
+
+
+def counted(explainer: IncrementalExplainer) -> int:
+    """Observations that the explainer says it has been given."""
+    return explainer.n_observations + explainer.n_skipped
+
+
+def restored(explainer: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
+    """The explainer of a snapshot, with the loss of the other where it has one: a loss of the user's is not in it."""
+    loss = getattr(explainer, "loss", None)
+    return type(explainer).from_snapshot(snapshot, model, loss=loss if isinstance(loss, Loss) else None)
