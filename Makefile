@@ -6,10 +6,10 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: .venv/.installed ## Create .venv with the package, the demo's broker and the development tools
 
@@ -58,6 +58,12 @@ layers: venv ## Check which package may import which
 
 elec2: venv ## Run the main benchmark, on Elec2: make elec2 ARGS=...
 	$(BIN)/python -m benchmarks.main_job $(ARGS)
+
+papers: venv ## Compare with the papers' tables and figures: make papers ARGS="--full"
+	$(BIN)/python -m benchmarks.papers $(ARGS)
+
+calibration: venv ## Measure how often standard errors are right: make calibration ARGS=...
+	$(BIN)/python -m benchmarks.calibration $(ARGS)
 
 clean: ## Remove all that the targets above have made
 	rm -rf .venv $(JARS) deploy/kafka/target build dist

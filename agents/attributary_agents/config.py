@@ -11,10 +11,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from attributary_explainers import DETECTOR_NAMES, LOSS_NAMES, RESERVOIR_NAMES, make_detector
+from attributary_explainers import (
+    DETECTOR_NAMES,
+    LOSS_NAMES,
+    MISSING_NAMES,
+    REMOVAL_NAMES,
+    RESERVOIR_NAMES,
+    SAMPLING_NAMES,
+    make_detector,
+)
 from attributary_topics import FEATURE_TYPES, InvalidRecordError, Topics, decode_model_id
 
 from .errors import ConfigError
@@ -76,14 +84,33 @@ class ExplainerConfig(Section):
     """One incremental explainer."""
 
     n_samples: PositiveInt = Field(5, description="Draws per feature (pfi) or coalition (sage). Cost is proportional.")
-    reservoir: str = Field("geometric", description="uniform remembers for ever, geometric favours the recent.")
+    removal: str = Field(
+        "interventional",
+        description="Where removed features take their values: interventional (one stored observation for all), "
+        "product (one for each), observational (given the features that are kept, by a tree per feature).",
+    )
+    reservoir: str = Field(
+        "geometric",
+        description="uniform remembers for ever, geometric favours the recent, sliding_window forgets all else.",
+    )
     reservoir_size: PositiveInt = Field(100, description="Observations that replacements are drawn from.")
+    sampling: str = Field(
+        "stratified", description="stratified spreads draws over the reservoir, independent draws as the papers do."
+    )
     alpha: Alpha | None = Field(None, description="Smoothing; the model's alpha where it is not given.")
+    n_permutations: PositiveInt | None = Field(None, description="Of sage only: per observation, 1 by default.")
+    bias_correction: bool | None = Field(None, description="Of sage only: of the bias of few draws, true by default.")
 
-    @field_validator("reservoir")
+    @field_validator("removal", "reservoir", "sampling")
     @classmethod
-    def _known(cls, value: str) -> str:
-        return _one_of(value, RESERVOIR_NAMES)
+    def _known(cls, value: str, info: ValidationInfo) -> str:
+        names = {"removal": REMOVAL_NAMES, "reservoir": RESERVOIR_NAMES, "sampling": SAMPLING_NAMES}
+        return _one_of(value, names[str(info.field_name)])
+
+    def of_sage(self) -> dict[str, Any]:
+        """The arguments that only sage has, where they are given."""
+        own = {"n_permutations": self.n_permutations, "bias_correction": self.bias_correction}
+        return {name: value for name, value in own.items() if value is not None}
 
 
 def _default_explainers() -> dict[ExplainerName, ExplainerConfig]:
@@ -143,6 +170,11 @@ class ModelConfig(Section):
         None, description="Feature to number, category, boolean or any: all needed, no others. Without it: any."
     )
     groups: dict[str, list[str]] = Field(default_factory=dict, description="Group name to features removed together.")
+    missing: str | dict[str, Any] = Field(
+        "value",
+        description="What null means in x. value: a value as any other; absent: the feature is not there; skip: the "
+        "observation is not explained; or feature to the value that takes its place.",
+    )
     loss: str | None = Field(None, description="cross_entropy, brier, zero_one, squared, absolute or score.")
     alpha: Alpha = Field(0.001, description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(42, description="Of the explainers' generators, together with the model id.")
@@ -165,6 +197,19 @@ class ModelConfig(Section):
     @classmethod
     def _known_loss(cls, value: str | None) -> str | None:
         return value if value is None else _one_of(value, LOSS_NAMES)
+
+    @field_validator("missing")
+    @classmethod
+    def _known_policy(cls, value: str | dict[str, Any]) -> str | dict[str, Any]:
+        return _one_of(value, MISSING_NAMES) if isinstance(value, str) else value
+
+    @field_validator("explainers")
+    @classmethod
+    def _sage_only(cls, value: dict[ExplainerName, ExplainerConfig]) -> dict[ExplainerName, ExplainerConfig]:
+        for name, explainer in value.items():
+            if name != "sage" and explainer.of_sage():
+                raise ValueError(f"{name} has no {' or '.join(explainer.of_sage())}: only sage has")
+        return value
 
     def model_post_init(self, _context: Any) -> None:
         """Exactly one way to make the model."""

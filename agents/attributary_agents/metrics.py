@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from attributary_explainers import shares
+from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from .config import Config
@@ -35,6 +35,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "importance_ndcg_ratio": ("NDCG of the ranking against the reference; 1 is unchanged", _EXPLAINER),
     "importance_shift_ratio": ("Share of importance that has moved since the reference", _EXPLAINER),
     "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
+    "explainer_skipped_total": ("Observations that could not be explained", (*_EXPLAINER, "reason")),
     "model_loss": ("Smoothed loss of the model before it learns each observation", _MODEL),
     "model_baseline_loss": ("Smoothed loss of the smoothed mean prediction, which knows no feature", _MODEL),
     "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
@@ -140,6 +141,8 @@ class AttributaryCollector(Collector):
             add("importance_shift_ratio", labels, moved)
             add("importance_ndcg_ratio", labels, gain)
             add("explainer_observations", labels, float(explainer.n_observations))
+            for reason in SKIP_REASONS:
+                add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
         add("model_loss", model, finite(state.model_loss.value))
         add("model_baseline_loss", model, finite(state.baseline_loss.value))
         add("model_observations_total", model, float(state.n_observations))

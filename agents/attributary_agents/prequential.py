@@ -14,15 +14,16 @@ from attributary_explainers import (
     ChangeExplainer,
     ChangeExplanation,
     ExplainerError,
-    IncrementalExplainer,
     IncrementalPFI,
     IncrementalSAGE,
+    RemovalExplainer,
     SmoothedMean,
     SmoothedPrediction,
     dump_model,
     is_usable,
     make_reservoir,
     model_function,
+    read_missing,
     resolve_loss,
 )
 from attributary_topics import (
@@ -39,7 +40,7 @@ from .errors import ConfigError
 from .model_factory import make_model
 from .publication import Publication, feature_importances, finite
 
-_EXPLAINERS: dict[str, type[IncrementalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
+_EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
 
 
 class StepError(Exception):
@@ -61,7 +62,7 @@ class ModelState:
     model_id: str
     config: ModelConfig
     model: Any
-    explainers: dict[str, IncrementalExplainer]
+    explainers: dict[str, RemovalExplainer]
     change: ChangeExplainer | None
     publications: dict[str, Publication]
     model_loss: SmoothedMean
@@ -126,7 +127,7 @@ def check_models(config: Config) -> None:
             raise ConfigError(f"models.{model_id}: {error}") from None
 
 
-def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> IncrementalExplainer:
+def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> RemovalExplainer:
     """The configured explainer of that name, before its first observation."""
     chosen = config.explainers[name]  # type: ignore[index]
     return _EXPLAINERS[name](
@@ -134,9 +135,13 @@ def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> 
         loss=config.loss,
         alpha=config.alpha if chosen.alpha is None else chosen.alpha,
         n_samples=chosen.n_samples,
+        removal=chosen.removal,
         reservoir=make_reservoir(chosen.reservoir, chosen.reservoir_size),
+        sampling=chosen.sampling,
         groups=config.groups,
+        missing=config.missing,
         seed=_seed(config.seed, model_id, name),
+        **chosen.of_sage(),
     )
 
 
@@ -173,6 +178,9 @@ def prequential(
         in part; that part is kept, by every replay in the same way.
     """
     x, y = observation.x, observation.y
+    if state.config.missing not in ("value", "skip"):
+        # The model too reads the observation by the policy; `skip` is the explainers' business.
+        x = dict(read_missing(x, state.config.missing) or {})
     stage = "predict"
     try:
         y_pred = state.predict(x)
@@ -215,6 +223,7 @@ def _importance_event(state: ModelState, name: str, trigger: str, source: Source
         model_id=state.model_id,
         model_version=state.config.version,
         explainer=name,
+        removal=explainer.imputer.name,
         loss=explainer.loss.name,
         alpha=explainer.alpha,
         observation=state.n_observations,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attributary_explainers import IncrementalExplainer, ndcg, ranks, shares, shift
+from attributary_explainers import RemovalExplainer, ndcg, ranks, shares, shift
 from attributary_topics import FeatureImportance
 
 from .config import PublishConfig
@@ -28,7 +28,7 @@ class Publication:
         self._reference_at: int | None = None
         self._take_reference_at: float = config.reference_after
 
-    def trigger(self, explainer: IncrementalExplainer, observation: int) -> str | None:
+    def trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
         """Why an event is due after this observation of the model: `interval`, `material_change` or None."""
         due = self._trigger(explainer, observation)
         if self._take_reference_at <= observation and explainer.n_observations:
@@ -38,7 +38,7 @@ class Publication:
             self._published = explainer.importance
         return due
 
-    def _trigger(self, explainer: IncrementalExplainer, observation: int) -> str | None:
+    def _trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
         if explainer.n_observations == 0:
             return None
         if observation % self._config.every == 0:
@@ -79,7 +79,7 @@ class Publication:
         self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
 
 
-def feature_importances(explainer: IncrementalExplainer) -> dict[str, FeatureImportance]:
+def feature_importances(explainer: RemovalExplainer) -> dict[str, FeatureImportance]:
     """The importances of an explainer as they go over the wire, the most important first."""
     importance, std_error = explainer.importance, explainer.std_error
     share, rank = shares(importance), ranks(importance)

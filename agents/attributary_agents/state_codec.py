@@ -1,6 +1,6 @@
 """A model's state as bytes and back: what the state table holds.
 
-Layout: 4 bytes `ATS1`, then a zstd frame with a checksum over the slim pickle of plain data, in which the
+Layout: 4 bytes `ATS2`, then a zstd frame with a checksum over the slim pickle of plain data, in which the
 model is a slim pickle of its own. Unpickling runs code: the state's changelog topic must be writable by the
 workers alone.
 """
@@ -18,7 +18,7 @@ from .config import ModelConfig
 from .errors import StateError
 from .prequential import ModelState, new_state
 
-MAGIC = b"ATS1"
+MAGIC = b"ATS2"
 _COMPRESSOR = zstandard.ZstdCompressor(level=3, write_checksum=True)
 _MAX_DECOMPRESSED_BYTES = 2**31
 

@@ -45,6 +45,7 @@ def importance(observation: int, features: dict[str, float], **more: Any) -> dic
         "model_id": "credit",
         "model_version": "1",
         "explainer": "pfi",
+        "removal": "interventional",
         "loss": "cross_entropy",
         "observation": observation,
         "model_loss": 0.4,

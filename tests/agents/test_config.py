@@ -106,7 +106,11 @@ WRONG_VALUES = [
     ("models.m.features", {"a": "numeric"}, "number"),
     ("models.m.groups", ["a"], "dictionary"),
     ("models.m.explainers.pfi.n_samples", 0, "greater than or equal to 1"),
-    ("models.m.explainers.pfi.reservoir", "fifo", "geometric, uniform"),
+    ("models.m.explainers.pfi.reservoir", "fifo", "geometric, sliding_window, uniform"),
+    ("models.m.explainers.pfi.removal", "magic", "interventional, observational, product"),
+    ("models.m.explainers.pfi.sampling", "lucky", "independent, stratified"),
+    ("models.m.explainers.sage.n_permutations", 0, "greater than or equal to 1"),
+    ("models.m.missing", "ignore", "absent, skip, value"),
     ("models.m.explainers.pfi.reservoir_size", 0, "greater than or equal to 1"),
     ("models.m.explainers.pfi.alpha", 2, "less than or equal to 1"),
     ("models.m.change.window", 1, "greater than or equal to 2"),
@@ -133,6 +137,12 @@ def test_a_wrong_value_is_named_with_its_path_and_what_was_expected(path: str, v
     assert path in message
     assert expectation in message
     assert repr(value) in message or (isinstance(value, dict) and repr(next(iter(value.values()))) in message)
+
+
+def test_what_only_sage_has_is_refused_for_pfi() -> None:
+    message = refusal(at("models.m.explainers.pfi.bias_correction", False))
+    assert "models.m.explainers" in message
+    assert "pfi has no bias_correction: only sage has" in message
 
 
 def test_every_fault_is_named() -> None:

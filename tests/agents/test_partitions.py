@@ -112,7 +112,7 @@ def test_a_header_without_a_value_does_not_stop_the_partition() -> None:
     assert header(letter, "attributary-dlq-reason") == "invalid_json"
 
 
-@pytest.mark.parametrize("stage", ["predict", "explain", "learn"])
+@pytest.mark.parametrize("stage", ["predict", "learn"])
 def test_a_model_that_raises_costs_one_dead_letter(stage: str) -> None:
     partition = partition_of(config(factory=TOUCHY_FACTORY, features=None, explainers={"pfi": {}, "sage": {}}))
     for offset in range(5):

@@ -10,6 +10,7 @@ from river import linear_model
 from attributary_agents.config import ModelConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.prequential import ModelState, StepError, check_models, new_state, prequential
+from attributary_explainers import ModelFailureWarning
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 from tests.agents.stand_ins import TOUCHY_FACTORY, CountingClassifier, TouchyClassifier, config_of, observations
 
@@ -94,9 +95,7 @@ def test_neither_observation_nor_its_features_are_changed() -> None:
     assert [(o.x, o.y) for o in stream] == before
 
 
-@pytest.mark.parametrize(
-    ("stage", "error"), [("predict", RuntimeError), ("explain", ZeroDivisionError), ("learn", ValueError)]
-)
+@pytest.mark.parametrize(("stage", "error"), [("predict", RuntimeError), ("learn", ValueError)])
 def test_a_model_that_raises_is_reported_with_its_stage(stage: str, error: type[Exception]) -> None:
     state = state_of(factory=TOUCHY_FACTORY, explainers=FEW, **NO_CHANGE)
     run(state, [Observation("m", {"a": o.x["a"], "b": o.x["b"], "c": "fine"}, o.y) for o in observations(5)])
@@ -114,6 +113,55 @@ def test_a_model_that_raises_is_reported_with_its_stage(stage: str, error: type[
     # It goes on as if nothing had been.
     prequential(state, Observation("m", {"a": 1.0, "b": 0.0, "c": "fine"}, True), Source("topic", 0, 6), 0)
     assert (state.n_observations, state.n_failed) == (6, 1)
+
+
+def test_explainers_are_made_as_configured() -> None:
+    sage = {"removal": "observational", "sampling": "independent", "n_permutations": 3, "bias_correction": False}
+    chosen = {"pfi": {"removal": "product", "reservoir": "sliding_window"}, "sage": sage}
+    state = state_of(explainers=chosen, missing="skip", publish={"every": 5}, **NO_CHANGE)
+    pfi, made = state.explainers["pfi"].parameters, state.explainers["sage"].parameters
+    assert (pfi["removal"], pfi["reservoir"], pfi["sampling"]) == ("product", "sliding_window", "stratified")
+    assert {name: made[name] for name in sage} == sage
+    assert pfi["missing"] == made["missing"] == "skip"
+    events = importances(run(state, observations(10)))
+    assert {(event.explainer, event.removal) for event in events} == {("pfi", "product"), ("sage", "observational")}
+
+
+@pytest.mark.parametrize(
+    ("missing", "seen", "skipped"),
+    [
+        ("value", {"a": 1.0, "b": None}, 0),
+        ("absent", {"a": 1.0}, 0),
+        ("skip", {"a": 1.0, "b": None}, 1),
+        ({"b": 9.0}, {"a": 1.0, "b": 9.0}, 0),
+    ],
+)
+def test_model_and_explainers_read_missing_values_by_the_same_policy(missing: Any, seen: Any, skipped: int) -> None:
+    model = CountingClassifier()
+    state = state_of(model, missing=missing, explainers=FEW, **NO_CHANGE)
+    run(state, [Observation("m", {"a": float(i), "b": 1.0}, i % 2 == 0) for i in range(5)])
+    model.calls.clear()
+    prequential(state, Observation("m", {"a": 1.0, "b": None}, True), Source("topic", 0, 5), 0)
+    assert model.predicted[0] == seen
+    assert [x for what, x in model.calls if what == "learn"] == [seen]
+    assert [explainer.skipped["missing"] for explainer in state.explainers.values()] == [skipped] * len(FEW)
+
+
+def test_a_model_that_raises_on_replaced_features_only_is_counted_and_goes_on_learning() -> None:
+    state = state_of(factory=TOUCHY_FACTORY, explainers=FEW, **NO_CHANGE)
+    run(state, [Observation("m", {"a": o.x["a"], "b": o.x["b"], "c": "fine"}, o.y) for o in observations(5)])
+    learnt = sum(map(sum, state.model.counts.values()))
+    before = {name: (e.n_observations, e.importance, e.n_skipped) for name, e in state.explainers.items()}
+    with pytest.warns(ModelFailureWarning, match="cannot predict a mixture"):
+        prequential(state, Observation("m", {"a": 0.25, "b": 0.5, "c": "explain"}, True), Source("topic", 0, 5), 0)
+    assert (state.n_observations, state.n_failed) == (6, 0)
+    assert sum(map(sum, state.model.counts.values())) == learnt + 1
+    for name, explainer in state.explainers.items():
+        n, importance, n_skipped = before[name]
+        assert (explainer.n_observations, explainer.importance) == (n, importance)
+        assert (explainer.n_skipped, explainer.skipped["model_error"]) == (n_skipped + 1, 1)
+        # Stored, it would make the model raise for every observation that draws it.
+        assert all(row["c"] == "fine" for row in explainer.reservoir.rows)
 
 
 def test_model_loss_and_baseline_loss_equal_their_definitions() -> None:

@@ -204,7 +204,7 @@ def test_publishing_follows_the_configuration_of_now(
     [
         lambda blob: b"",
         lambda blob: blob[:3],
-        lambda blob: b"ATS2" + blob[4:],
+        lambda blob: b"ATS1" + blob[4:],
         lambda blob: b"junk",
         lambda blob: MAGIC,
         lambda blob: blob[: len(blob) // 2],

@@ -27,6 +27,7 @@ def importance_event(**changes):
         "model_id": "credit",
         "model_version": "1",
         "explainer": "sage",
+        "removal": "interventional",
         "loss": "cross_entropy",
         "alpha": 0.001,
         "observation": 500,

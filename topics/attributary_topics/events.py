@@ -33,6 +33,9 @@ class ImportanceEvent:
 
     Attributes
     ----------
+    removal
+        Where removed features take their values: `interventional`, `product` or `observational`. Importances by
+        different removals answer different questions.
     observation
         Number of the model's observation, from 1.
     n_observations
@@ -49,6 +52,7 @@ class ImportanceEvent:
     model_id: str
     model_version: str
     explainer: str
+    removal: str
     loss: str
     alpha: float
     observation: int
