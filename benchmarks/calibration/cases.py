@@ -42,8 +42,8 @@ class Case:
         if self.loss == "cross_entropy":
             return -math.log(prediction[y])
         if self.loss == "brier":
-            return sum((p - (label == y)) ** 2 for label, p in prediction.items())
-        return (y - prediction) ** 2 if self.loss == "squared" else abs(y - prediction)
+            return math.fsum((p - (label == y)) ** 2 for label, p in prediction.items())
+        return float((y - prediction) ** 2 if self.loss == "squared" else abs(y - prediction))
 
     def _mean(self, predictions: list[Any]) -> Any:
         n = len(predictions)
@@ -71,24 +71,28 @@ class Case:
         }
 
     def _sage(self) -> dict[str, float]:
-        value: dict[frozenset[str], float] = {}
-        for size in range(4):
-            for kept in combinations(FEATURES, size):
-                value[frozenset(kept)] = -sum(
-                    self._expected_loss(
-                        x, self._mean([self.predict({**z, **{f: x[f] for f in kept}}) for z in self.points])
-                    )
-                    for x in self.points
-                ) / len(self.points)
-        exact = {}
-        for name in FEATURES:
-            others = [f for f in FEATURES if f != name]
-            exact[name] = sum(
-                (value[frozenset((*kept, name))] - value[frozenset(kept)]) / (3 * math.comb(2, size))
-                for size in range(3)
-                for kept in combinations(others, size)
-            )
+        exact = dict.fromkeys(FEATURES, 0.0)
+        for x in self.points:
+            for y, probability in self.targets(x):
+                for name, value in self.exact_one(x, y).items():
+                    exact[name] += probability * value / len(self.points)
         return exact
+
+    def exact_one(self, x: dict[str, int], y: Any) -> dict[str, float]:
+        """The SAGE values of one observation: Shapley values of the exact expectations of every coalition."""
+        kept = [frozenset(of_size) for size in range(4) for of_size in combinations(FEATURES, size)]
+        losses = {
+            names: self._loss(y, self._mean([self.predict({**z, **{f: x[f] for f in names}}) for z in self.points]))
+            for names in kept
+        }
+        return {
+            name: sum(
+                (losses[names] - losses[names | {name}]) / (3 * math.comb(2, len(names)))
+                for names in kept
+                if name not in names
+            )
+            for name in FEATURES
+        }
 
 
 def _small_and_red(x: dict[str, int]) -> float:
@@ -97,6 +101,11 @@ def _small_and_red(x: dict[str, int]) -> float:
 
 def _probabilities(x: dict[str, int]) -> dict[bool, float]:
     p = 0.05 + 0.9 * _small_and_red(x)
+    return {True: p, False: 1.0 - p}
+
+
+def _medium_or_large(x: dict[str, int]) -> dict[bool, float]:
+    p = 0.95 if x["a"] else 0.05
     return {True: p, False: 1.0 - p}
 
 
@@ -117,8 +126,9 @@ def _linear(x: dict[str, int]) -> float:
 
 
 CASES = [
-    Case("concept, squared", "squared", _small_and_red, lambda x: [(_small_and_red(x), 1.0)]),
-    Case("concept .95/.05, cross-entropy", "cross_entropy", _probabilities, lambda x: [(bool(_small_and_red(x)), 1.0)]),
+    Case("A.1, squared", "squared", _small_and_red, lambda x: [(_small_and_red(x), 1.0)]),
+    Case("A.1 .95/.05, cross-entropy", "cross_entropy", _probabilities, lambda x: [(bool(_small_and_red(x)), 1.0)]),
+    Case("A.2 .95/.05, cross-entropy", "cross_entropy", _medium_or_large, lambda x: [(x["a"] > 0, 1.0)]),
     Case("logistic, cross-entropy", "cross_entropy", _logistic(1.0, 0.0), _truth_of(_logistic(1.0, 0.0))),
     Case("logistic, Brier", "brier", _logistic(1.0, 0.0), _truth_of(_logistic(1.0, 0.0))),
     Case("overconfident, cross-entropy", "cross_entropy", _logistic(1.5, 0.8), _truth_of(_logistic(1.0, 0.0))),

@@ -23,7 +23,7 @@ from .errors import (
 )
 from .exact import exact_sage, expected_pfi
 from .history import ChangeMark, ImportanceHistory
-from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
+from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Draws, Imputer, MarginalImputer
 from .losses import LOSS_NAMES, Loss, as_loss, most_probable
 from .mdi import IncrementalMDI
 from .missing import MISSING_NAMES, read_missing
@@ -68,6 +68,7 @@ __all__ = [
     "ConstantImputer",
     "ConstantLossWarning",
     "Distance",
+    "Draws",
     "ExplainerError",
     "GeometricReservoir",
     "ImportanceHistory",

@@ -62,8 +62,8 @@ class IncrementalExplainer(abc.ABC):
 
     _has_warned: bool = False
 
-    def _model_failed(self, error: Exception) -> None:
-        """Say once that the model raised; the explainer counts it."""
+    def _model_failed(self, error: Exception, *, depth: int) -> None:
+        """Say once that the model raised; the explainer counts it. `depth`: calls below that of the user."""
         if self._has_warned:
             return
         self._has_warned = True
@@ -71,7 +71,7 @@ class IncrementalExplainer(abc.ABC):
             f"{type(self.model).__name__} raised {error!r} while it was explained. What cannot be explained is counted "
             "in n_skipped, and the explanation is of the rest; this is said once",
             ModelFailureWarning,
-            stacklevel=4,
+            stacklevel=depth + 2,
         )
 
     @abc.abstractmethod

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from .losses import Derivatives, Loss
 from .smoothing import mean_prediction
-from .strata import halves
 from .typing import Prediction
 
 Array = npt.NDArray[np.float64]
@@ -34,12 +33,19 @@ def coalition_losses(
 ) -> CoalitionLosses | None:
     """Losses of coalitions with `n` draws each.
 
-    To second order, with mu the expectation over draws and V the variance of the mean y_S over them,
+    To second order, with mu the expectation over draws and observations stored, and V the variance of the mean y_S,
 
-        E[loss(y_S)] = loss(mu) + 1/2 loss''(mu) V,      V = Var(mean over draws | rows) + Var(one draw) / rows.
+        E[loss(y_S)] = loss(mu) + 1/2 loss''(mu) V,      V = D + R / L,
 
-    The first n_a = (n + 1) // 2 draws are independent of the other n_b, both of the same expectation, so that
-    n_a n_b / n^2 (mean_a - mean_b)^2 has the expectation of the first term, however either set is spread.
+    D the variance over the draws given the L rows, R that of one draw over all rows there could be. The first
+    k = n // 2 draws and the next k are independent sets of one expectation, with means a and b, and a last draw where n
+    is odd is on its own. With v the mean square of the n draws less the square of their mean, and E[v] + D the variance
+    of one draw over the L rows however the draws are spread over them,
+
+        D = E[(a - b)^2] / 4  for an even n,      D = (k^2 E[(a - b)^2] + E[v]) / (n^2 - 1)  for an odd one,
+        R / L = (E[v] + D) / (L - 1).
+
+    All of these are without bias; the correction is therefore exact where loss'' is constant.
 
     Parameters
     ----------
@@ -65,14 +71,13 @@ def coalition_losses(
     # What overflows is not finite, and the observation is then skipped and counted.
     with np.errstate(all="ignore"):
         bias, sway = _bias_and_sway(derivatives, y, predictions, n, variance_of_rows)
-        return CoalitionLosses(plain, (np.array(plain) - bias).tolist(), sway)
+        return CoalitionLosses(plain, (np.array(plain) - np.minimum(bias, loss.most_bias)).tolist(), sway)
 
 
 def _bias_and_sway(
     derivatives: Derivatives, y: Any, predictions: Sequence[Prediction], n: int, variance_of_rows: float | None
 ) -> tuple[Array, Array]:
     bias, sway = np.zeros(len(predictions) // n), np.zeros((len(predictions) // n, n))
-    n_a, n_b = halves(n)
     for label, values in _components(predictions, n):
         mean = values.mean(axis=1)
         found = derivatives(y, label, mean)
@@ -81,10 +86,20 @@ def _bias_and_sway(
         slope, curvature = found
         sway += slope[:, None] * (values - mean[:, None])
         if variance_of_rows is not None:
-            difference = values[:, :n_a].mean(axis=1) - values[:, n_a:].mean(axis=1)
-            of_mean = n_a * n_b / (n * n) * difference**2 + variance_of_rows * values.var(axis=1, ddof=1)
-            bias += 0.5 * curvature * of_mean
+            bias += 0.5 * curvature * _variance_of_mean(values, variance_of_rows)
     return bias, sway
+
+
+def _variance_of_mean(values: Array, variance_of_rows: float) -> Array:
+    """V per coalition; `values` has the shape (coalitions, n)."""
+    n, k = values.shape[1], values.shape[1] // 2
+    apart = (values[:, :k].mean(axis=1) - values[:, k : 2 * k].mean(axis=1)) ** 2
+    spread = values.var(axis=1)
+    of_draws: Array = apart / 4.0 if n % 2 == 0 else (k * k * apart + spread) / (n * n - 1)
+    if not 0.0 < variance_of_rows < 1.0:
+        return of_draws  # no rows are drawn from, or a single one, which says nothing of the others
+    total: Array = of_draws + variance_of_rows / (1.0 - variance_of_rows) * (spread + of_draws)
+    return total
 
 
 def _components(predictions: Sequence[Prediction], n: int) -> list[tuple[Any, Array]]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .conditional import EMPTY, ConditionalSampler
 from .imputers import Draws, Imputer, Players, Rows
 from .reservoirs import GeometricReservoir, Reservoir
-from .strata import halves
+from .strata import independent_sets
 from .typing import Features, Prediction, Snapshot
 from .validation import check_choice
 
@@ -50,7 +50,8 @@ class ConditionalImputer(Imputer):
     @property
     def parameters(self) -> dict[str, Any]:
         """What the imputer was made with, as plain data."""
-        return {**super().parameters, "sampling": self.sampling, "sampler": self.sampler.parameters}
+        sampler = {name: value for name, value in self.sampler.parameters.items() if name != "seed"}
+        return {**super().parameters, "sampling": self.sampling, "sampler": sampler}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
         """Per player `n` rows with its features drawn given all others."""
@@ -101,13 +102,13 @@ class ConditionalImputer(Imputer):
         return rows
 
     def _numbers(self, n: int, n_features: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-        """Uniform numbers, shape (draws, features); each column spread over [0, 1) in both halves of the draws."""
+        """Uniform numbers, shape (draws, features); each column spread over [0, 1) in every independent set."""
         if self.sampling == "independent":
             return rng.random((n, n_features))
         parts = []
-        for half in halves(n):
-            order = rng.permuted(np.tile(np.arange(half)[:, None], (1, n_features)), axis=0)
-            parts.append((order + rng.random((half, n_features))) / max(half, 1))
+        for size in independent_sets(n):
+            order = rng.permuted(np.tile(np.arange(size)[:, None], (1, n_features)), axis=0)
+            parts.append((order + rng.random((size, n_features))) / size)
         # Rounding can give 1.0.
         return np.minimum(np.concatenate(parts), np.nextafter(1.0, 0.0))
 

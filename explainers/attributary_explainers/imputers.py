@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .errors import InvalidParameterError
 from .removal import keep, replace
 from .reservoirs import GeometricReservoir, Reservoir
-from .strata import SlotOrder, prediction_key, row_key, strata, two_strata
+from .strata import SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
 from .typing import Features, Prediction, Snapshot
 from .validation import check_choice
 
@@ -67,7 +67,7 @@ class Imputer(abc.ABC):
         """Per coalition `n` rows: its players' features from `x`, all others replaced (SAGE).
 
         The coalitions of one call share their draws as far as they can: a feature that the model ignores then changes
-        no prediction. The first (n + 1) // 2 draws are independent of the others.
+        no prediction. The sets of draws that `strata.independent_sets` says are independent of each other.
         """
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
@@ -85,7 +85,7 @@ class Imputer(abc.ABC):
 
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
-        self.reservoir = Reservoir.from_snapshot(state["reservoir"])
+        self.reservoir.restore(state["reservoir"])
 
 
 class MarginalImputer(Imputer):
@@ -161,17 +161,13 @@ class MarginalImputer(Imputer):
         else:
             slots = None
             features = [feature for of_player in players.values() for feature in of_player]
-            half = (n + 1) // 2
-            drawn = [
-                *self._mixed({}, features, half, rng),
-                *(self._mixed({}, features, n - half, rng) if n > 1 else ()),
-            ]
+            drawn = [row for size in independent_sets(n) for row in self._mixed({}, features, size, rng)]
         return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
 
     def _shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         if self.sampling == "independent":
             return rng.integers(len(self.reservoir), size=n)
-        return np.array(self._by_prediction.at(two_strata(len(self.reservoir), n, rng).tolist()), dtype=np.intp)
+        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng).tolist()), dtype=np.intp)
 
     def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         size = len(self.reservoir)
@@ -233,6 +229,9 @@ class ConstantImputer(Imputer):
             raise InvalidParameterError("values", "a mapping of features to values", values)
         self.values = dict(values)
         self.reservoir = GeometricReservoir(1)  # never drawn from
+
+    def __repr__(self) -> str:
+        return f"ConstantImputer({self.values!r})"
 
     @property
     def ready(self) -> bool:

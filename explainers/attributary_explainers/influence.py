@@ -26,7 +26,7 @@ class RowInfluence:
     I_i the influence of observation i in both roles, g the part of one draw (an increment is the mean of its n). In
     the sum of I_i^2 over all observations each draw is counted in both roles, so that
 
-        Var(phi) = E[ sum_i I_i^2 ] - sum_t w_t^2 mean over draws of E[(g - mu)^2] / n.
+        Var(phi) = E[ sum_i I_i^2 ] - E[ sum_t sum over rows drawn at t of (sum of its draws' w_t (g - mu) / n)^2 ].
 
     That holds for every reservoir and every alpha; it is the incremental form of the standard error of `batch_pfi`. mu
     is replaced by the importance so far. Memory: one number per slot of the reservoir and feature.
@@ -39,20 +39,27 @@ class RowInfluence:
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
-        self._live: Array = np.zeros((n_slots, 0))
+        self._columns: Array = np.zeros((n_slots, 0))
         self._retired: Array = np.zeros(0)
         self._twice: Array = np.zeros(0)
         self._own: Array = np.zeros(0)
 
+    @property
+    def _live(self) -> Array:
+        """Shape (slots, features): influence so far of the observation in each slot."""
+        return self._columns[:, : len(self._retired)]
+
     def grow(self, n_columns: int) -> None:
         """Room for features that were not there before: nothing has influenced them yet."""
         more = n_columns - len(self._retired)
-        self._live = np.pad(self._live, ((0, 0), (0, more)))
+        if n_columns > self._columns.shape[1]:
+            # Room for as many again: names that keep coming one at a time would copy everything each time.
+            self._columns = np.pad(self._live, ((0, 0), (0, n_columns + more - len(self._retired))))
         self._retired, self._twice, self._own = (np.pad(a, (0, more)) for a in (self._retired, self._twice, self._own))
 
     def select(self, columns: npt.NDArray[np.intp]) -> None:
         """Keep these features only."""
-        self._live = self._live[:, columns]
+        self._columns = self._live[:, columns]
         self._retired, self._twice, self._own = (a[columns] for a in (self._retired, self._twice, self._own))
 
     def update(
@@ -80,15 +87,18 @@ class RowInfluence:
             that are of no slot; only the first role is counted.
         """
         decay = 1.0 - rate
-        self._live *= decay
+        live = self._live
+        live *= decay
         self._retired *= decay * decay
         self._twice *= decay * decay
         self._own = rate * deviations
         if parts is None or slots is None:
             return
-        n = parts.shape[1]
-        np.add.at(self._live, (slots, columns[:, None]), parts * (rate / n))
-        self._twice[columns] += rate * rate * (parts * parts).mean(axis=1) / n
+        k, n = parts.shape
+        drawn = np.zeros((self.n_slots, k))
+        np.add.at(drawn, (slots, np.arange(k)[:, None]), parts * (rate / n))
+        live[:, columns] += drawn
+        self._twice[columns] += (drawn * drawn).sum(axis=0)
 
     def stored(self, slot: int | None) -> None:
         """Say where the observation of the last `update` is stored now; None for nowhere."""
@@ -118,5 +128,5 @@ class RowInfluence:
             np.array(snapshot[key], dtype=np.float64) for key in ("retired", "twice", "own")
         )
         live = np.frombuffer(snapshot["live"], dtype=np.float64)
-        influence._live = live.reshape(influence.n_slots, len(influence._retired)).copy()
+        influence._columns = live.reshape(influence.n_slots, len(influence._retired)).copy()
         return influence

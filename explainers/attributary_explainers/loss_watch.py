@@ -47,7 +47,7 @@ class LossWatch:
                 "also with features replaced, so every importance is 0: check that labels have the type of the model's "
                 "classes, that the loss reads what the model predicts, and that the model does not predict a constant",
                 ConstantLossWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def snapshot(self) -> Snapshot:

@@ -49,6 +49,8 @@ class Loss:
         First and second derivatives by component of the prediction, for a loss whose mixed second derivatives are
         zero (all of ours are such). With them `IncrementalSAGE` takes out the bias that a finite number of draws
         gives, and says how far stored rows sway importance. None: it does neither.
+    most_bias
+        No larger bias is subtracted: where the second derivative is steep, few draws can say more than there is.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class Loss:
     output: Output
     function: Callable[[Any, Any], float]
     derivatives: Derivatives | None = None
+    most_bias: float = math.inf
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
         """Loss of `prediction` for the label or target `y`."""
@@ -124,7 +127,7 @@ def _cross_entropy(epsilon: float) -> Loss:
 
     # Another epsilon is another loss: it is named, so that importances in different units are told apart.
     name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
-    return Loss(name, "probabilities", cross_entropy, derivatives)
+    return Loss(name, "probabilities", cross_entropy, derivatives, 0.5)
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:

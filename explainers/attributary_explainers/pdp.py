@@ -198,7 +198,7 @@ class IncrementalPDP(IncrementalExplainer):
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about these rows
-            self._model_failed(error)
+            self._model_failed(error, depth=3)
             return [None] * len(rows)
 
     def _number(self, prediction: Prediction) -> float | None:

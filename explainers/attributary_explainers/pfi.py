@@ -14,7 +14,7 @@ from .errors import InvalidParameterError, NoPredictionError
 from .losses import Loss
 from .models import is_usable, predict_rows, show_row
 from .removal import replace
-from .removal_explainer import RemovalExplainer
+from .removal_explainer import RemovalExplainer, is_representable
 from .typing import Features, Groups, Importance, Prediction
 from .validation import check_integer
 
@@ -66,8 +66,9 @@ class IncrementalPFI(RemovalExplainer):
         # The mean of differences, not the difference of means: exactly 0 where no draw changes the prediction.
         loss = self.loss(y, y_pred)
         losses = [self.loss(y, prediction) for prediction in predictions]
-        growth = np.array(losses).reshape(len(players), n) - loss
-        if not np.isfinite(growth).all():
+        with np.errstate(all="ignore"):
+            growth = np.array(losses).reshape(len(players), n) - loss
+        if not is_representable(growth):
             return "not_finite"
         self._watch.update((loss, *losses))
         self._smoothed.update(

@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from .base import IncrementalExplainer, snapshot_loss
 from .conditional import ConditionalSampler
 from .conditional_imputer import ConditionalImputer
-from .errors import InvalidParameterError, ModelError, SnapshotError
+from .errors import ExplainerError, InvalidParameterError, SnapshotError
 from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
 from .loss_watch import LossWatch
 from .losses import Loss
 from .missing import check_missing, read_missing
 from .models import is_usable, model_function, predict_rows, resolve_loss, show_row
-from .reservoirs import Reservoir, make_reservoir
+from .reservoirs import RESERVOIR_NAMES, Reservoir, make_reservoir
 from .smoothed_importance import SmoothedImportance
 from .typing import Features, Groups, Importance, Prediction, Snapshot
 from .validation import check_choice, check_groups, check_integer
@@ -26,6 +27,11 @@ from .validation import check_choice, check_groups, check_integer
 SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error")
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
 model predicts nothing (yet); the loss is NaN or infinite; the model raised."""
+
+
+class _ModelRaisedError(Exception):
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 class RemovalExplainer(IncrementalExplainer):
@@ -167,14 +173,12 @@ class RemovalExplainer(IncrementalExplainer):
         try:
             show_row(self._function, x)
             if y_pred is None:
-                y_pred = self._function(x)
+                y_pred = self._predict([x])[0]
             reason = self._explain(x, y, y_pred)
-        except ModelError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about this observation
+        except _ModelRaisedError as raised:
             # It is not stored either: drawn into others, it would cost them their explanation too.
             self.skipped["model_error"] += 1
-            self._model_failed(error)
+            self._model_failed(raised.error, depth=1)
             return self.importance
         if reason is not None:
             self.skipped[reason] += 1
@@ -195,9 +199,17 @@ class RemovalExplainer(IncrementalExplainer):
     def _update(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
         """Smooth this observation's own importances, or change nothing and return the reason."""
 
+    def _predict(self, rows: Sequence[Features]) -> list[Prediction]:
+        try:
+            return predict_rows(self._function, rows)
+        except ExplainerError:
+            raise
+        except Exception as error:  # the model is the user's code: what it raises is about these rows
+            raise _ModelRaisedError(error) from error
+
     def _evaluate(self, rows: Sequence[Features]) -> list[Prediction] | None:
         """Predictions for the rows; None where one of them is missing."""
-        predictions = predict_rows(self._function, rows)
+        predictions = self._predict(rows)
         return predictions if all(map(is_usable, predictions)) else None
 
     def _players(self, x: Features) -> dict[Any, Sequence[Any]]:
@@ -264,6 +276,11 @@ class RemovalExplainer(IncrementalExplainer):
         }
 
 
+def is_representable(values: npt.ArrayLike) -> bool:
+    """Whether values are finite, and sums of their squares too."""
+    return bool((np.abs(values) < 1e150).all())
+
+
 def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
     """A new imputer of these parameters.
 
@@ -280,6 +297,11 @@ def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
         )
     if removal == "constant":
         return ConstantImputer(parameters["values"])
+    if parameters["reservoir"] not in RESERVOIR_NAMES:
+        raise SnapshotError(
+            f"the snapshot is of an explainer with the reservoir {parameters['reservoir']!r}, which is not known here: "
+            "make the explainer with that reservoir, and take the state with explainer.restore(snapshot)"
+        )
     reservoir = make_reservoir(parameters["reservoir"], parameters["reservoir_size"])
     sampling = parameters["sampling"]
     if removal == "observational":

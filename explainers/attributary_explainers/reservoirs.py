@@ -74,9 +74,18 @@ class Reservoir(abc.ABC):
         if snapshot["name"] not in _RESERVOIRS:
             raise SnapshotError(f"unknown reservoir {snapshot['name']!r}: update attributary, or reset the explainer")
         reservoir = _RESERVOIRS[snapshot["name"]](snapshot["size"])
-        reservoir.n_seen = snapshot["n_seen"]
-        reservoir.rows = [dict(row) for row in snapshot["rows"]]
+        reservoir.restore(snapshot)
         return reservoir
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take the state of a reservoir of this class and size."""
+        if snapshot["name"] != self.name:
+            raise SnapshotError(
+                f"expected the reservoir {self.name!r}, got {snapshot['name']!r}: update attributary, or reset the "
+                "explainer"
+            )
+        self.n_seen = snapshot["n_seen"]
+        self.rows = [dict(row) for row in snapshot["rows"]]
 
 
 class UniformReservoir(Reservoir):

@@ -111,6 +111,10 @@ class SmoothedPrediction:
         self.weights = Weights(alpha)
         self._value: Probabilities | float | None = None
 
+    def copy(self) -> SmoothedPrediction:
+        """A mean that goes on by itself."""
+        return SmoothedPrediction.from_snapshot(self.snapshot())
+
     def update(self, prediction: Probabilities | float) -> Probabilities | float:
         """Add one prediction and return the mean that includes it (the caller must not change it)."""
         rate = self.weights.step()

@@ -82,11 +82,14 @@ def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...
     return np.minimum(positions, n_slots - 1)
 
 
-def halves(n: int) -> tuple[int, int]:
-    """Sizes of two independent sets of draws, whose difference shows how far the mean of both varies."""
-    return (n + 1) // 2, n // 2
+def independent_sets(n: int) -> list[int]:
+    """Sizes of sets of draws that are made independently of each other: two halves, and one draw over where n is odd.
+
+    How far the means of the two halves are apart shows how far the mean of all draws varies.
+    """
+    return [size for size in (n // 2, n // 2, n % 2) if size]
 
 
-def two_strata(n_slots: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Positions of two independent stratified sets of draws, one after the other; shape (n,)."""
-    return np.concatenate([strata(n_slots, half, rng) for half in halves(n) if half])
+def strata_of_sets(n_slots: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Positions of the independent sets of n draws, each stratified, one set after the other; shape (n,)."""
+    return np.concatenate([strata(n_slots, size, rng) for size in independent_sets(n)])

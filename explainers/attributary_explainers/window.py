@@ -61,7 +61,7 @@ class _WindowExplainer(IncrementalExplainer):
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about these rows
-            self._model_failed(error)
+            self._model_failed(error, depth=2)
             batch = None
         if batch is None:
             self._n_skipped += self._n_waiting

@@ -94,11 +94,12 @@ class Naive:
         n_permutations: int = 1,
         slopes: Slopes | None = None,
         bias_correction: bool = False,
+        most_bias: float = math.inf,
         sampler: ConditionalSampler | None = None,
     ) -> None:
         self.predict, self.loss, self.alpha, self.m = predict, loss, alpha, n_samples
         self.sampling, self.removal, self.groups, self.n_permutations = sampling, removal, groups or {}, n_permutations
-        self.slopes, self.bias_correction = slopes, bias_correction
+        self.slopes, self.bias_correction, self.most_bias = slopes, bias_correction, most_bias
         self.reservoir = NaiveReservoir(kind, size)
         self.rng = np.random.default_rng(seed)
         self.sampler = sampler
@@ -137,7 +138,8 @@ class Naive:
         return [order[i] for half in self.halves() for i in self.positions(half, 1)[0]]
 
     def halves(self) -> list[int]:
-        return [half for half in ((self.m + 1) // 2, self.m // 2) if half]
+        """Two halves, and a draw on its own where m is odd."""
+        return [size for size in (self.m // 2, self.m // 2, self.m % 2) if size]
 
     def mixed(self, features: list[Any], n: int) -> list[Row]:
         """`n` rows of which every feature has its own source: a feature that the source lacks is marked EMPTY."""
@@ -256,13 +258,17 @@ class Naive:
         """Half the curvature times the variance of the mean, as the docstring of `IncrementalSAGE` writes it."""
         if not self.bias_correction or self.slopes is None or self.m == 1:
             return 0.0
-        total, n_a, n_b = 0.0, (self.m + 1) // 2, self.m // 2
+        total, k = 0.0, self.m // 2
         for label, values in components(outcomes):
             curvature = self.slopes(y, label, float(np.mean(values)))[1]
-            between = float(np.mean(values[:n_a]) - np.mean(values[n_a:]))
-            of_rows = 0.0 if self.removal == "observational" else np.var(values, ddof=1) / len(self.reservoir.rows)
-            total += 0.5 * curvature * (n_a * n_b / self.m**2 * between**2 + of_rows)
-        return float(total)
+            between = float(np.mean(values[:k]) - np.mean(values[k : 2 * k]))
+            of_mean = between**2 / 4
+            if self.m % 2:
+                of_mean = (k**2 * between**2 + np.var(values)) / (self.m**2 - 1)
+            n_rows = math.inf if self.removal == "observational" else len(self.reservoir.rows)
+            of_rows = (np.var(values) + of_mean) / (n_rows - 1) if n_rows > 1 else 0.0
+            total += 0.5 * curvature * (of_mean + of_rows)
+        return float(min(total, self.most_bias))
 
     def sway(self, y: Any, outcomes: list[Any]) -> np.ndarray:
         total = np.zeros(self.m)
@@ -327,9 +333,12 @@ def influence_variance(
             continue  # the first increment is the mean: nothing deviates from it
         mean = float(smoothing_weights(alpha, t) @ np.array(values[:t]))
         influence[number] = influence.get(number, 0.0) + weights[t] * (value - mean)
+        of_row: dict[int, float] = {}
         for source, part in of_draws or []:
-            influence[source] = influence.get(source, 0.0) + weights[t] * (part - mean) / len(of_draws)
-            twice += weights[t] ** 2 * (part - mean) ** 2 / len(of_draws) ** 2
+            of_row[source] = of_row.get(source, 0.0) + weights[t] * (part - mean) / len(of_draws)
+        for source, share in of_row.items():
+            influence[source] = influence.get(source, 0.0) + share
+            twice += share**2
     return sum(value * value for value in influence.values()) - twice
 
 

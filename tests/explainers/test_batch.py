@@ -10,8 +10,8 @@ from river import naive_bayes
 
 from attributary_explainers import InvalidParameterError, ModelError, NoPredictionError, batch_pfi
 from attributary_explainers.batch import batch_sage
-from attributary_explainers.window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 from attributary_explainers.exact import exact_sage, expected_pfi
+from attributary_explainers.window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 from tests.explainers import oracles
 from tests.explainers.oracles import FEATURES, POINTS, mean_and_error, medium_or_large, small_and_red, stagger_stream
 from tests.explainers.stand_ins import Counting, Linear, Recording

@@ -11,7 +11,7 @@ from benchmarks.calibration.__main__ import run
 from benchmarks.calibration.cases import CASES, FEATURES
 
 RUNS = 200
-CASE_NAMES = ["concept, squared", "logistic, cross-entropy"]
+CASE_NAMES = ["A.1, squared", "logistic, cross-entropy"]
 
 
 def test_exact_values_are_those_of_the_closed_forms() -> None:

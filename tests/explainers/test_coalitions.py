@@ -47,9 +47,10 @@ def one_of_each_part(n_rows, n_parts):
 
 
 def stratified(n_rows, n_draws):
-    """Every pair of two independent stratified sets."""
-    halves = [one_of_each_part(n_rows, half) for half in ((n_draws + 1) // 2, n_draws // 2)]
-    return [(first + second, v * w) for (first, v), (second, w) in product(*halves)]
+    """Every combination of independent stratified sets: two halves, and a draw on its own where their number is odd."""
+    sizes = [size for size in (n_draws // 2, n_draws // 2, n_draws % 2) if size]
+    combined = product(*(one_of_each_part(n_rows, size) for size in sizes))
+    return [(sum((rows for rows, _ in sets), ()), math.prod(weight for _, weight in sets)) for sets in combined]
 
 
 def expected_losses(loss, y, rows, draws, variance_of_rows):

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from attributary_explainers.strata import SlotOrder, halves, prediction_key, row_key, sort_key, strata, two_strata
+from attributary_explainers.strata import (
+    SlotOrder,
+    independent_sets,
+    prediction_key,
+    row_key,
+    sort_key,
+    strata,
+    strata_of_sets,
+)
 
 SIGNIFICANCE = 1e-4  # a right sampler fails once in 10 000 choices of the seed
 SIZES = [(1, 1), (1, 3), (5, 1), (5, 2), (7, 3), (10, 10), (4, 10), (100, 7)]
@@ -66,16 +74,16 @@ def test_the_largest_number_below_one_stays_in_the_reservoir():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 11])
-def test_two_sets_are_the_strata_of_their_halves(n):
-    assert halves(n) == ((n + 1) // 2, n // 2)
-    both = two_strata(7, n, np.random.default_rng(3))
+def test_the_sets_are_two_halves_and_what_is_over(n):
+    assert independent_sets(n) == [size for size in (n // 2, n // 2, n - 2 * (n // 2)) if size]
+    both = strata_of_sets(7, n, np.random.default_rng(3))
     rng = np.random.default_rng(3)
-    expected = [strata(7, half, rng).tolist() for half in halves(n) if half]
+    expected = [strata(7, size, rng).tolist() for size in independent_sets(n)]
     assert both.tolist() == [position for of_half in expected for position in of_half]
 
 
 def test_the_two_sets_are_independent():
-    pairs = np.array([two_strata(3, 2, rng) for rng in [np.random.default_rng(4)] for _ in range(4000)])
+    pairs = np.array([strata_of_sets(3, 2, rng) for rng in [np.random.default_rng(4)] for _ in range(4000)])
     counts = np.bincount(pairs[:, 0] * 3 + pairs[:, 1], minlength=9)
     assert stats.chisquare(counts).pvalue > SIGNIFICANCE
 
