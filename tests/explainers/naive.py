@@ -151,10 +151,10 @@ class Naive:
         if self.sampling == "independent":
             return self.rng.random((self.m, n_features))
         columns = [np.zeros((0, n_features))]
-        for half in ((self.m + 1) // 2, self.m // 2):
+        for half in self.halves():
             strata = np.array([[k] * n_features for k in range(half)], dtype=int).reshape(half, n_features)
             strata = self.rng.permuted(strata, axis=0)
-            columns.append((strata + self.rng.random((half, n_features))) / max(half, 1))
+            columns.append((strata + self.rng.random((half, n_features))) / half)
         return np.concatenate(columns)
 
     def conditional(self, x: Row, kept: list[Any], removed: list[Any], u: Sequence[float], slot: int) -> Row:
