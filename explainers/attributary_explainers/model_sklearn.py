@@ -77,6 +77,10 @@ class SklearnModel:
         self.estimator = estimator
         self.features = None if features is None else check_names("features", features)
 
+    def __repr__(self) -> str:
+        features = "" if self.features is None else f", features={list(self.features)!r}"
+        return f"SklearnModel({self.estimator!r}{features})"
+
 
 def is_estimator(model: Any) -> bool:
     """Whether `model` is an estimator in the manner of scikit-learn, fitted or not; River's models are not."""

@@ -396,7 +396,7 @@ def test_an_error_of_the_estimator_that_is_not_about_fitting_is_let_through():
         ("features", {"features": []}),
         ("features", {"features": ["a", "a", "b"]}),
     ],
-    ids=str,
+    ids=["a number", "a class", "a function", "one name", "no name", "a name twice"],
 )
 def test_parameters_of_the_wrapper_are_checked_by_name(parameter, arguments):
     with pytest.raises(InvalidParameterError) as caught:
