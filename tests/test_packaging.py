@@ -24,6 +24,8 @@ def test_the_wheel_from_the_sdist_is_complete(tmp_path: Path) -> None:
     expected: set[str] = set()
     for package in PACKAGES:
         folder = ROOT / package
-        expected |= {f"{folder.name}/{path.name}" for path in folder.glob("*.py")} | {f"{folder.name}/py.typed"}
+        expected |= {str(path.relative_to(folder.parent)) for path in folder.rglob("*.py")} | {
+            f"{folder.name}/py.typed"
+        }
     modules = {name for name in names if ".dist-info/" not in name}
     assert modules == expected

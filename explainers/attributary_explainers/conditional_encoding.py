@@ -77,7 +77,7 @@ class Nominal:
 
     def learn(self, value: Any, now: int) -> int | None:
         """The number of an observed category, a new one where there is one to give, or None where it is missing."""
-        if is_missing(value):
+        if says_nothing(value):
             return None
         known = self._numbers.pop(value, None)
         if known is not None:
@@ -95,4 +95,4 @@ class Nominal:
 
     def code(self, value: Any) -> int | None:
         """The number of a category, `OTHER` where it has none, or None where it is missing."""
-        return None if is_missing(value) else self._numbers.get(value, (OTHER, 0))[0]
+        return None if says_nothing(value) else self._numbers.get(value, (OTHER, 0))[0]

@@ -22,6 +22,9 @@ from attributary_agents.state_codec import decode_state, encode_state
 from tests.agents.stand_ins import TOUCHY_FACTORY, observations
 from tests.agents.test_partitions import BAD, DEAD_LETTERS, TOPIC, Table, balances, config, header, partition_of, record
 
+# Its model raises on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning")
+
 
 def stream() -> list[Record]:
     """60 records of two models: good ones, bad ones, and some that the model raises on at each stage."""
