@@ -14,7 +14,7 @@ from attributary_explainers import GeometricReservoir, IncrementalPFI, Reservoir
 from attributary_explainers.typing import Importance
 from benchmarks.papers.explainers import average, realisations
 from benchmarks.papers.figures import boxes, draw_lines, figure, label_axes
-from benchmarks.papers.rows import Band, Quantity, Row, Run
+from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.static import compute_static, explain_static
 from benchmarks.papers.streams import AGRAWAL, Observation, agrawal, agrawal_label, shuffled
 
