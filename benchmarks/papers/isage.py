@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -18,6 +17,7 @@ from attributary_explainers.typing import Features
 from benchmarks.papers.explainers import as_batch, our_sage, paper_sage
 from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
+from benchmarks.papers.static import Shared
 from benchmarks.papers.streams import AGRAWAL, agrawal, switching
 
 LOSS = "cross_entropy"
@@ -51,36 +51,19 @@ VARIANTS = {
 
 
 class CurrentModel:
-    """The model of the concept that the stream is in; asked once where two explainers want the same."""
+    """The model of the concept that the stream is in."""
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models, self.current = models, 0
-        self._repeated: dict[str, deque[Any]] = {}
 
     def predict(self, x: Features) -> dict[Any, float]:
         """Probabilities of one row."""
         found: dict[Any, float] = self.models[self.current].predict_proba_one(x)
         return found
 
-    def first(self, name: str, rows: Sequence[Features]) -> list[Any]:
-        """Predictions, kept for `again` under the name."""
-        found = [self.predict(row) for row in rows]
-        self._repeated.setdefault(name, deque()).append((rows, found))
-        return found
-
-    def again(self, name: str, rows: Sequence[Features]) -> list[Any]:
-        """The predictions that `first` of that name has made, for the same rows.
-
-        Raises
-        ------
-        RuntimeError
-            The rows are others.
-        """
-        asked, found = self._repeated[name].popleft()
-        if asked != rows:
-            raise RuntimeError("two explainers with equal seeds asked for different rows")
-        predictions: list[Any] = found
-        return predictions
+    def predict_many(self, rows: Sequence[Features]) -> list[dict[Any, float]]:
+        """Probabilities of every row."""
+        return [self.predict(row) for row in rows]
 
 
 def train(seed: int, n: int) -> list[Any]:
@@ -113,10 +96,9 @@ def approximation(
     model = CurrentModel(models)
     explainers: dict[tuple[str, int], Any] = {}
     for name, (make, n_samples) in VARIANTS.items():
-        # Explainers that differ in alpha alone draw the same rows: the second is given the first one's predictions.
+        shared = Shared(model.predict_many)
         for window in windows:
-            answer = model.first if window == windows[0] else model.again
-            batch = as_batch(partial(answer, name))
+            batch = as_batch(shared.first if window == windows[0] else shared.again)
             parameters = {"loss": LOSS, "alpha": 2 / (window + 1), "n_samples": n_samples, "seed": seed}
             explainers[name, window] = make(batch, **parameters)
     for n_samples in (1, 10):
@@ -151,8 +133,10 @@ def approximation(
 
 
 def _run(seed: int, settings: Settings, *, probability: float) -> Run:
-    # The errors are means over time: a shorter stream is noisier and expects the same.
-    n, n_truth = (20_000, 10_000) if settings.full else (8000, 4000)
+    # Errors are means over time: a shorter stream is noisier and expects the same. The band is for high frequency.
+    n, n_truth = 6000, 4000 if probability == PROBABILITIES["high"] else 2500
+    if settings.full:
+        n, n_truth = 20_000, 10_000
     return approximation(seed, probability, n=n, n_train=20_000, n_truth=n_truth)
 
 

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from river import forest, tree
 
 from attributary_explainers import batch_sage, ndcg, ranks
+from attributary_explainers.model_batch import BatchModel
 from attributary_explainers.typing import Importance
-from benchmarks.papers.explainers import paper_sage
+from benchmarks.papers.explainers import as_batch, paper_sage
 from benchmarks.papers.figures import boxes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
-from benchmarks.papers.static import compute_static, explain_static
+from benchmarks.papers.static import Shared, compute_static, explain_static
 from benchmarks.papers.streams import Observation, numbers, shuffled
 
 ALPHAS = (0.001, 0.0005)
@@ -126,7 +127,7 @@ def static(name: str, seed: int, settings: Settings, *, n: int, n_batch: int) ->
     series: dict[str, Any] = {"batch SAGE": batch}
     values: dict[str, float] = {}
     *_, both = explain_static(
-        lambda model: _Pair([paper_sage(model, alpha=alpha, **parameters) for alpha in ALPHAS]),
+        partial(_Pair, **parameters),
         predict_many, stream, **options,
     )  # fmt: skip
     for alpha, explainer in zip(ALPHAS, both.explainers, strict=True):
@@ -139,10 +140,12 @@ def static(name: str, seed: int, settings: Settings, *, n: int, n_batch: int) ->
 
 
 class _Pair:
-    """Explainers of one model that differ in alpha alone, run over the stream together."""
+    """Two explainers of one model that differ in alpha alone, run over the stream together."""
 
-    def __init__(self, explainers: Sequence[Any]) -> None:
-        self.explainers = explainers
+    def __init__(self, model: BatchModel, **parameters: Any) -> None:
+        shared = Shared(model.predict_many)
+        models = as_batch(shared.first), as_batch(shared.again)
+        self.explainers = [paper_sage(one, alpha=a, **parameters) for one, a in zip(models, ALPHAS, strict=True)]
 
     def explain_one(self, x: Any, y: Any = None) -> Importance:
         importance: Importance = {}

@@ -8,6 +8,7 @@ with a model that notes the rows and answers nothing of value, then with one tha
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -72,6 +73,36 @@ class _Replayer:
                 "rows differ from those noted: what is asked depends on the answers; ask the model itself"
             )
         return predictions
+
+
+class Shared:
+    """A model for two explainers that ask for the same rows, as those do that differ in alpha alone: asked once.
+
+    Give one explainer `as_batch(shared.first)`, the other `as_batch(shared.again)`, and call them in this order.
+    """
+
+    def __init__(self, predict_many: Callable[[Sequence[Features]], Sequence[Any]]) -> None:
+        self._predict_many = predict_many
+        self._kept: deque[tuple[Sequence[Features], Sequence[Any]]] = deque()
+
+    def first(self, rows: Sequence[Features]) -> Sequence[Any]:
+        """Predictions, kept for `again`."""
+        found = self._predict_many(rows)
+        self._kept.append((rows, found))
+        return found
+
+    def again(self, rows: Sequence[Features]) -> Sequence[Any]:
+        """The predictions that `first` has made for the same rows.
+
+        Raises
+        ------
+        RuntimeError
+            The rows are others.
+        """
+        asked, found = self._kept.popleft()
+        if asked != rows:
+            raise RuntimeError("two explainers with equal seeds asked for different rows")
+        return found
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from benchmarks.papers.autoencoder import OnlineAutoencoder
 from benchmarks.papers.pool import Task, execute
 from benchmarks.papers.registry import ROWS, select
 from benchmarks.papers.rows import Band, NoDataError, Quantity, Settings, judge
-from benchmarks.papers.static import compute_static, explain_static
+from benchmarks.papers.static import Shared, compute_static, explain_static
 from benchmarks.papers.streams import (
     agrawal,
     agrawal_label,
@@ -329,15 +329,18 @@ def test_approximation():
 
 
 def test_the_second_explainer_is_given_the_first_ones_predictions():
-    class Constant:
-        def predict_proba_one(self, x):
-            return {0: x["a"]}
+    asked = []
 
-    model = isage.CurrentModel([Constant()])
-    assert model.first("n", [{"a": 1.0}]) == model.again("n", [{"a": 1.0}]) == [{0: 1.0}]
-    model.first("n", [{"a": 1.0}])
+    def predict_many(rows):
+        asked.extend(rows)
+        return [row["a"] for row in rows]
+
+    shared = Shared(predict_many)
+    assert shared.first([{"a": 1.0}]) == shared.again([{"a": 1.0}]) == [1.0]
+    assert asked == [{"a": 1.0}]
+    shared.first([{"a": 1.0}])
     with pytest.raises(RuntimeError, match="different rows"):
-        model.again("n", [{"a": 2.0}])
+        shared.again([{"a": 2.0}])
 
 
 def test_removal(tmp_path):
