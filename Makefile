@@ -6,7 +6,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ papers: venv ## Compare with the papers' tables and figures: make papers ARGS="-
 
 calibration: venv ## Measure how often standard errors are right: make calibration ARGS=...
 	$(BIN)/python -m benchmarks.calibration $(ARGS)
+
+change: venv ## Measure how often and how late changes are found: make change ARGS="--full"
+	$(BIN)/python -m benchmarks.change $(ARGS)
 
 clean: ## Remove all that the targets above have made
 	rm -rf .venv $(JARS) deploy/kafka/target build dist

@@ -17,9 +17,12 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_agents_topics_and_tables_are_exactly_these() -> None:
     application = create_app(parse_config(yaml.safe_load(EXAMPLE)))
     app = application.app
-    assert set(app.agents) == {"attributary.observations"}
+    assert set(app.agents) == {"attributary.observations", "attributary.models"}
     assert set(app.tables) == {"state"}
-    assert {name for agent in app.agents.values() for name in agent.channel.topics} == {"attributary.observations.v1"}
+    assert {name: list(agent.channel.topics) for name, agent in app.agents.items()} == {
+        "attributary.observations": ["attributary.observations.v1"],
+        "attributary.models": ["attributary.models.v1"],
+    }
     assert set(application.worker.outputs) == {
         "attributary.importances.v1",
         "attributary.changes.v1",
@@ -31,7 +34,7 @@ def test_agents_topics_and_tables_are_exactly_these() -> None:
 def test_what_the_app_uses_is_what_topics_create_makes() -> None:
     config = parse_config(yaml.safe_load(EXAMPLE))
     application = create_app(config)
-    used = {"attributary.observations.v1", *application.worker.outputs, config.kafka.changelog}
+    used = {"attributary.observations.v1", "attributary.models.v1", *application.worker.outputs, config.kafka.changelog}
     assert {spec.name for spec in topic_specs(config)} == used
 
 

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "explainers"
 IMAGES = FOLDER / "images"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 LARGEST_BYTES = 60_000
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 UPDATE = bool(os.environ.get("UPDATE_DOCS"))
 HOW = "if the new one is right: UPDATE_DOCS=1 pytest tests/test_doc_pages.py"
 
@@ -32,6 +33,10 @@ def test_a_page_does_what_it_says(name: str, tmp_path: Path) -> None:
     page = Page(FOLDER / name)
     assert page.blocks, "a page without code"
     assert page.pictures, "a page without a picture"
+    for file in page.data:
+        if not (DATA / file).is_file():
+            pytest.skip(f"{name} reads {file}, which is not in {DATA}")
+        (tmp_path / file).symlink_to(DATA / file)
     outputs = page.run(tmp_path)
     drawn = {path.name: normalised(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.svg")}
     assert sorted(drawn) == sorted(page.pictures), "the code saves the pictures that the page shows"

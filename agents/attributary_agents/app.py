@@ -1,9 +1,10 @@
-"""The Faust application: topics, the state table, the observations agent, timers and signals, by name."""
+"""The Faust application: topics, the state table, the agents, timers and signals, by name."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,8 @@ def create_app(config: Config) -> Application:
     outputs = {name: _topic(app, name) for name in (topics.importances, topics.changes, topics.dead_letters)}
     worker = Worker(app, config, table, outputs, view)
     web = WebServer(config, view)
-    _register_observations(app, _topic(app, topics.observations), worker)
+    _register_agent(app, "attributary.observations", _topic(app, topics.observations), worker.handle)
+    _register_agent(app, "attributary.models", _topic(app, topics.models), worker.handle_control)
     _register_lifecycle(app, worker, web)
     return Application(app, worker, view, web)
 
@@ -85,11 +87,11 @@ def _topic(app: faust.App, name: str) -> Any:
     )
 
 
-def _register_observations(app: faust.App, topic: Any, worker: Worker) -> None:
-    async def observations(stream: Any) -> None:
+def _register_agent(app: faust.App, name: str, topic: Any, handle: Callable[[Any], Awaitable[None]]) -> None:
+    async def agent(stream: Any) -> None:
         async for event in stream.noack().events():
             try:
-                await worker.handle(event)
+                await handle(event)
             except Exception as error:
                 # Whatever is in a record ends in the dead letters, so this is delivery or storage: stop, so that the
                 # restart resumes from the last checkpoint. Faust would restart the agent alone, past the record.
@@ -97,7 +99,7 @@ def _register_observations(app: faust.App, topic: Any, worker: Worker) -> None:
                 raise
             await asyncio.sleep(0)  # a full buffer must not starve timers and signals
 
-    app.agent(topic, name="attributary.observations", concurrency=1)(observations)
+    app.agent(topic, name=name, concurrency=1)(agent)
 
 
 def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
@@ -106,20 +108,23 @@ def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
     async def tick() -> None:
         try:
             await worker.tick()
-            look()
+            await look()
         except Exception as error:
             await app.crash(error)
             raise
 
-    def look() -> None:
+    async def look() -> None:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.
         recovery = app.tables.recovery
         ready = recovery.completed.is_set() and not app.rebalancing and not recovery.in_recovery
-        if ready and not view.ready:
+        begins = ready and not view.ready
+        if begins:
             ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
             worker.adopt(ours, app.consumer_generation_id)
             logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
         view.ready = ready
+        if begins:
+            await worker.note_ends()
 
     app.timer(1.0, name="attributary.tick")(tick)
 

@@ -130,7 +130,8 @@ class KafkaBroker(LocalBroker):
         java += ["-cp", f"{jars}/*"]
         if not (folder / "data" / "meta.properties").exists():
             cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            tool = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+            # One argument, as the id may begin with a hyphen.
+            tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties)]
             with self.log.open("ab") as output:
                 done = subprocess.run([*java, *tool], stdout=output, stderr=output, check=False)
             if done.returncode != 0:

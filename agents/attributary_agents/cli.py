@@ -5,48 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
-from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .config import EXAMPLE, Config, load_config
+from .cli_options import config_option, json_option
+from .config import EXAMPLE, Config
 from .errors import AttributaryError
 from .logs import configure_logging
-
-F = TypeVar("F", bound=Callable[..., Any])
+from .models_cli import models
 
 stderr = Console(stderr=True)
-
-
-def config_option(function: F) -> F:
-    """`--config`, loaded and checked."""
-    option = click.option(
-        "--config",
-        "-c",
-        "path",
-        type=click.Path(path_type=Path, dir_okay=False),
-        envvar="ATTRIBUTARY_CONFIG",
-        default=None,
-        help="YAML configuration [env ATTRIBUTARY_CONFIG]. See `attributary config example`.",
-    )
-
-    @wraps(function)
-    def loaded(path: Path | None, **kwargs: Any) -> Any:
-        return function(config=load_config(path), **kwargs)
-
-    return option(loaded)  # type: ignore[return-value]
-
-
-def json_option(function: F) -> F:
-    """`--json`."""
-    return click.option("as_json", "--json", is_flag=True, help="Print JSON.")(function)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -162,6 +136,9 @@ def check(config: Config, as_json: bool) -> None:
         click.echo(json.dumps({"ok": True, "models": list(config.models)}))
     else:
         click.echo(f"ok: {len(config.models)} models, topics at {', '.join(config.kafka.brokers)}")
+
+
+cli.add_command(models)
 
 
 @cli.group()

@@ -11,32 +11,34 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from attributary_explainers import (
-    DETECTOR_NAMES,
-    LOSS_NAMES,
-    MISSING_NAMES,
-    REMOVAL_NAMES,
-    RESERVOIR_NAMES,
-    SAMPLING_NAMES,
-    make_detector,
-)
-from attributary_topics import FEATURE_TYPES, InvalidRecordError, Topics, decode_model_id
+from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
 from .errors import ConfigError
+from .model_config import (
+    ModelConfig,
+    ModelSettings,
+    PositiveInt,
+    PublishConfig,
+    Section,
+    StepConfig,
+    with_defaults,
+)
 
-PositiveInt = Annotated[int, Field(ge=1)]
+__all__ = [
+    "EXAMPLE",
+    "Config",
+    "KafkaConfig",
+    "ModelConfig",
+    "PublishConfig",
+    "StepConfig",
+    "load_config",
+    "parse_config",
+]
+
 PositiveFloat = Annotated[float, Field(gt=0)]
-ExplainerName = Literal["pfi", "sage"]
-Alpha = Annotated[float, Field(gt=0, le=1)]
-
-
-class Section(BaseModel):
-    """A part of the configuration."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class KafkaConfig(Section):
@@ -70,158 +72,29 @@ class KafkaConfig(Section):
         return f"{self.group}-state-changelog"
 
 
-class StepConfig(Section):
-    """One class and its arguments: a model, or a step of a pipeline."""
-
-    class_: str = Field(alias="class", description="Dotted path of a class, such as river.forest.ARFClassifier.")
-    params: dict[str, Any] = Field(default_factory=dict, description="Arguments of the class.")
-
-
-Pipeline = Annotated[list[StepConfig], Field(min_length=1)]
-
-
-class ExplainerConfig(Section):
-    """One incremental explainer."""
-
-    n_samples: PositiveInt = Field(5, description="Draws per feature (pfi) or coalition (sage). Cost is proportional.")
-    removal: str = Field(
-        "interventional",
-        description="Where removed features take their values: interventional (one stored observation for all), "
-        "product (one for each), observational (given the features that are kept, by a tree per feature).",
-    )
-    reservoir: str = Field(
-        "geometric",
-        description="uniform remembers for ever, geometric favours the recent, sliding_window forgets all else.",
-    )
-    reservoir_size: PositiveInt = Field(100, description="Observations that replacements are drawn from.")
-    sampling: str = Field(
-        "stratified", description="stratified spreads draws over the reservoir, independent draws as the papers do."
-    )
-    alpha: Alpha | None = Field(None, description="Smoothing; the model's alpha where it is not given.")
-    n_permutations: PositiveInt | None = Field(None, description="Of sage only: per observation, 1 by default.")
-    bias_correction: bool | None = Field(None, description="Of sage only: of the bias of few draws, true by default.")
-
-    @field_validator("removal", "reservoir", "sampling")
-    @classmethod
-    def _known(cls, value: str, info: ValidationInfo) -> str:
-        names = {"removal": REMOVAL_NAMES, "reservoir": RESERVOIR_NAMES, "sampling": SAMPLING_NAMES}
-        return _one_of(value, names[str(info.field_name)])
-
-    def of_sage(self) -> dict[str, Any]:
-        """The arguments that only sage has, where they are given."""
-        own = {"n_permutations": self.n_permutations, "bias_correction": self.bias_correction}
-        return {name: value for name, value in own.items() if value is not None}
-
-
-def _default_explainers() -> dict[ExplainerName, ExplainerConfig]:
-    return {"pfi": ExplainerConfig()}
-
-
-class ChangeConfig(Section):
-    """Explanation of model change."""
-
-    window: Annotated[int, Field(ge=2)] = Field(1000, description="Observations in each of the two data sets (K).")
-    threshold: Annotated[float, Field(ge=0)] = Field(0.3, description="Expected discrepancy to exceed (tau).")
-    detector: str = Field("adwin", description="Drift detector on the model's error.")
-    detector_params: dict[str, Any] = Field(
-        default_factory=lambda: {"delta": 0.025}, description="Of the detector; ADWIN's delta: larger alarms more."
-    )
-    signal: Literal["zero_one", "loss"] | None = Field(None, description="What the detector reads.")
-    distance: Literal["label", "probability", "number"] | None = Field(None, description="What is compared.")
-    loss: str | None = Field(None, description="Loss of the importances; zero_one for a classifier by default.")
-    n_permutations: PositiveInt = Field(1, description="Permutations per feature that are averaged.")
-
-    @field_validator("loss")
-    @classmethod
-    def _known_loss(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, LOSS_NAMES)
-
-    @field_validator("detector")
-    @classmethod
-    def _known_detector(cls, value: str) -> str:
-        return _one_of(value, DETECTOR_NAMES)
-
-    def model_post_init(self, _context: Any) -> None:
-        """Refuse detector parameters that River would accept and choke on."""
-        make_detector(self.detector, self.detector_params)
-
-
-class PublishConfig(Section):
-    """When importance events are sent. Counted in observations, so that a replay sends the same ones."""
-
-    every: PositiveInt = Field(500, description="An event per explainer at every so many observations of the model.")
-    material_shift: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.2, description="Also when this share of importance has moved since the last event."
-    )
-    min_observations: PositiveInt = Field(200, description="No event on material change before so many observations.")
-    reference_after: PositiveInt = Field(
-        2000, description="Observations until the reference for shift and NDCG is taken, and after a model change."
-    )
-
-
-class ModelConfig(Section):
-    """One model: how it is made, and how it is explained."""
-
-    version: str = Field("1", description="Version of the model. A new version starts afresh.")
-    model: StepConfig | Pipeline | None = Field(None, description="A class, or the steps of a pipeline.")
-    factory: str | None = Field(None, description="module:function that returns the model, instead of `model`.")
-    learn: bool = Field(True, description="Whether the model learns from each observation (false: redeployed models).")
-    features: dict[str, str] | None = Field(
-        None, description="Feature to number, category, boolean or any: all needed, no others. Without it: any."
-    )
-    groups: dict[str, list[str]] = Field(default_factory=dict, description="Group name to features removed together.")
-    missing: str | dict[str, Any] = Field(
-        "value",
-        description="What null means in x. value: a value as any other; absent: the feature is not there; skip: the "
-        "observation is not explained; or feature to the value that takes its place.",
-    )
-    loss: str | None = Field(None, description="cross_entropy, brier, zero_one, squared, absolute or score.")
-    alpha: Alpha = Field(0.001, description="Smoothing: larger follows change faster and is noisier.")
-    seed: int = Field(42, description="Of the explainers' generators, together with the model id.")
-    explainers: dict[ExplainerName, ExplainerConfig] = Field(default_factory=_default_explainers)
-    change: ChangeConfig | None = Field(
-        default_factory=ChangeConfig,
-        description="null: changes are not explained.",
-    )
-    publish: PublishConfig = Field(default_factory=PublishConfig)
-
-    @field_validator("features")
-    @classmethod
-    def _known_types(cls, value: dict[str, str] | None) -> dict[str, str] | None:
-        for name, kind in (value or {}).items():
-            if kind not in FEATURE_TYPES:
-                raise ValueError(f"{name}: expected one of {', '.join(sorted(FEATURE_TYPES))}, got {kind!r}")
-        return value
-
-    @field_validator("loss")
-    @classmethod
-    def _known_loss(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, LOSS_NAMES)
-
-    @field_validator("missing")
-    @classmethod
-    def _known_policy(cls, value: str | dict[str, Any]) -> str | dict[str, Any]:
-        return _one_of(value, MISSING_NAMES) if isinstance(value, str) else value
-
-    @field_validator("explainers")
-    @classmethod
-    def _sage_only(cls, value: dict[ExplainerName, ExplainerConfig]) -> dict[ExplainerName, ExplainerConfig]:
-        for name, explainer in value.items():
-            if name != "sage" and explainer.of_sage():
-                raise ValueError(f"{name} has no {' or '.join(explainer.of_sage())}: only sage has")
-        return value
-
-    def model_post_init(self, _context: Any) -> None:
-        """Exactly one way to make the model."""
-        if (self.model is None) == (self.factory is None):
-            raise ValueError("give either `model` (a class, or steps) or `factory` (module:function)")
-
-
 class CheckpointConfig(Section):
     """When state is stored and offsets are committed, per partition."""
 
     interval_s: PositiveFloat = Field(10.0, description="At least so often while observations come.")
     max_observations: PositiveInt = Field(5000, description="And after so many observations.")
+
+
+class ArtefactsConfig(Section):
+    """Files of models that a record of the models topic may name."""
+
+    directory: Path | None = Field(
+        None,
+        description="Folder of the files. They are unpickled, which runs code: nobody else may write there. null: "
+        "none are taken.",
+    )
+
+
+class ControlConfig(Section):
+    """What a record of the models topic may do."""
+
+    allowed: list[Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*$")]] = Field(
+        ["river."], description="Packages or modules whose classes and functions a new version may name, dotted."
+    )
 
 
 class WebConfig(Section):
@@ -254,12 +127,29 @@ class Config(BaseSettings):
     )
 
     kafka: KafkaConfig = Field(default_factory=KafkaConfig)
+    defaults: ModelSettings = Field(
+        default_factory=ModelSettings, description="Settings of every model that it does not give itself."
+    )
     models: dict[str, ModelConfig] = Field(min_length=1, description="Model id to model. The id is the records' key.")
+    control: ControlConfig = Field(default_factory=ControlConfig)
+    artefacts: ArtefactsConfig = Field(default_factory=ArtefactsConfig)
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
     web: WebConfig = Field(default_factory=WebConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
     log: LogConfig = Field(default_factory=LogConfig)
     max_observation_bytes: PositiveInt = Field(1_000_000, description="Longer values go to the dead letters.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _merge_defaults(cls, data: Any) -> Any:
+        models, defaults = data.get("models"), data.get("defaults")
+        if not isinstance(models, dict) or not isinstance(defaults, dict):
+            return data
+        try:
+            ModelSettings.model_validate(defaults)
+        except ValidationError:
+            return data  # named as a fault of the defaults, once, and not of every model
+        return {**data, "models": {name: with_defaults(own, defaults) for name, own in models.items()}}
 
     @field_validator("models")
     @classmethod
@@ -358,12 +248,6 @@ def _fault(fault: Any) -> str:
     return f"{path}: {message}{got}"
 
 
-def _one_of(value: str, choices: Any) -> str:
-    if value not in choices:
-        raise ValueError(f"expected one of {', '.join(sorted(choices))}")
-    return value
-
-
 EXAMPLE = """\
 # Every key and its default: attributary config schema
 kafka:
@@ -380,7 +264,7 @@ models:
     explainers:
       pfi: {n_samples: 5}
       sage: {n_samples: 5}
-    change: {window: 1000, threshold: 0.3, detector_params: {delta: 0.025}}
+    change: {window: 1000, threshold: 0.3, importances: [pfi, sage]}
     publish: {every: 500}
 web: {host: 127.0.0.1, port: 6066}
 """

@@ -2,6 +2,8 @@
 
 AttributaryError
 ├── ConfigError      the configuration is wrong
+├── DeploymentError  a new version of a model cannot be deployed
+│   └── NotAllowedError   it names what the configuration does not allow
 ├── PreflightError   the brokers or topics are not as the configuration says
 ├── SourceError      a file of observations cannot be read
 └── BrokerError      a broker for demo or tests cannot be started
@@ -18,6 +20,29 @@ class AttributaryError(Exception):
 
 class ConfigError(AttributaryError):
     """The configuration is wrong."""
+
+
+class DeploymentError(AttributaryError):
+    """A new version of a model cannot be deployed.
+
+    Parameters
+    ----------
+    message
+        What is wrong and what to do.
+    reason
+        One of `attributary_topics.REASONS`.
+    """
+
+    def __init__(self, message: str, reason: str = "unusable_model") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class NotAllowedError(DeploymentError):
+    """A new version names a class, function or file that the configuration does not allow."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "not_allowed")
 
 
 class PreflightError(AttributaryError):

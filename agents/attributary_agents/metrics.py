@@ -5,7 +5,7 @@ No metric is kept in a registry: a model that has moved to another worker has no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -13,9 +13,10 @@ from prometheus_client.registry import Collector
 from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
+from .checkpoints import PartitionCounters
 from .config import Config
 from .metrics_view import Durations, WorkerView
-from .prequential import ModelState
+from .model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
 from .publication import finite
 from .series_limits import ShownFeatures
 
@@ -44,9 +45,14 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_info": ("The model's version, loss and drift detector; always 1", (*_MODEL, "version", "loss", "detector")),
     "model_state_bytes": ("Size of the stored state", _MODEL),
     "model_observations_total": ("Observations predicted, explained and learnt", _MODEL),
-    "model_changes_total": ("Model changes explained", (*_MODEL, "detector")),
-    "model_changes_rejected_total": ("Alarms whose discrepancy stayed within the threshold", (*_MODEL, "detector")),
-    "model_last_change_timestamp_seconds": ("Time of the observation of the last change", (*_MODEL, "detector")),
+    "model_alarms_total": ("Alarms, of the drift detector or the discrepancy", (*_MODEL, "route")),
+    "model_collecting": ("1 while observations are collected for a reference or after an alarm", _MODEL),
+    "model_changes_total": ("Model changes explained", (*_MODEL, "route")),
+    "model_data_changes_total": ("Alarms explained by the data: the model predicts as before", _MODEL),
+    "model_changes_rejected_total": ("Alarms whose discrepancy stayed within the threshold", (*_MODEL, "route")),
+    "model_rejected_discrepancy": ("Discrepancy of the last alarm that was rejected", _MODEL),
+    "model_versions_total": ("New versions of the model, by what became of them", (*_MODEL, "outcome")),
+    "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction, transaction markers", _PARTITION),
@@ -96,20 +102,24 @@ class AttributaryCollector(Collector):
         for state in shown:
             self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
-        topic = self._config.kafka.topics.observations
-        dead_letters = dict.fromkeys(REASONS, 0)
-        for number, partition in view.partitions.items():
-            add("records_consumed_total", (topic, str(number)), float(partition.counters.consumed))
-            add("records_unavailable_total", (topic, str(number)), float(partition.counters.unavailable))
-            add("consumer_lag_records", (topic, str(number)), _maybe(view.lag.get(number)))
-            for reason, count in partition.counters.dead_letters.items():
-                dead_letters[reason] = dead_letters.get(reason, 0) + count
-        for reason, count in dead_letters.items():
-            add("dead_letters_total", (topic, reason), float(count))
+        topics = self._config.kafka.topics
+        self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
+        self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.steps), ("checkpoint", view.checkpoints)):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
         yield from families.values()
+
+    def _records(self, topic: str, counters: Mapping[int, PartitionCounters], add: _Add) -> None:
+        dead_letters = dict.fromkeys(REASONS, 0)
+        for number, counted in counters.items():
+            add("records_consumed_total", (topic, str(number)), float(counted.consumed))
+            add("records_unavailable_total", (topic, str(number)), float(counted.unavailable))
+            add("consumer_lag_records", (topic, str(number)), _maybe(self._view.lag.get((topic, number))))
+            for reason, count in counted.dead_letters.items():
+                dead_letters[reason] = dead_letters.get(reason, 0) + count
+        for reason, count in dead_letters.items():
+            add("dead_letters_total", (topic, reason), float(count))
 
     def _within_limits(self, models: list[ModelState]) -> list[ModelState]:
         """The first models, by id, whose feature series stay within the limits."""
@@ -148,16 +158,24 @@ class AttributaryCollector(Collector):
         add("model_observations_total", model, float(state.n_observations))
         add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
-        change = state.change
-        detector = change.detector_name if change else "none"
-        add("model_info", (*model, state.config.version, state.loss.name, detector), 1.0)
+        change, counts = state.change, state.counts
+        detector = change.detector_name or "none" if change else "none"
+        add("model_info", (*model, state.version, state.loss.name, detector), 1.0)
+        for outcome in VERSION_OUTCOMES:
+            add("model_versions_total", (*model, outcome), float(counts.versions[outcome]))
         if change is not None:
             add("model_discrepancy", model, finite(change.discrepancy))
             add("model_discrepancy_threshold", model, change.threshold)
             add("model_discrepancy_observations", model, float(change.n_discrepancy))
-            add("model_changes_total", (*model, detector), float(state.n_changes))
-            add("model_changes_rejected_total", (*model, detector), float(change.n_rejected))
-            add("model_last_change_timestamp_seconds", (*model, detector), _seconds(state.last_change_ms))
+            add("model_collecting", model, float(change.is_collecting))
+            for route in ALARM_ROUTES:
+                add("model_alarms_total", (*model, route), float(counts.alarms[route]))
+                add("model_changes_rejected_total", (*model, route), float(counts.rejected[route]))
+            for route in CHANGE_ROUTES:
+                add("model_changes_total", (*model, route), float(counts.changes[route]))
+            add("model_data_changes_total", model, float(counts.data_changes))
+            add("model_rejected_discrepancy", model, counts.rejected_discrepancy)
+            add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
 
 
 def _family(name: str) -> Metric:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+from .partition_control import PartitionControl
 from .partitions import Partition
 
 STEP_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -31,7 +32,8 @@ class WorkerView:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.partitions: dict[int, Partition] = {}
-        self.lag: dict[int, int] = {}
+        self.controls: dict[int, PartitionControl] = {}
+        self.lag: dict[tuple[str, int], int] = {}
         self.state_bytes: dict[str, int] = {}
         self.steps = Durations(STEP_BUCKETS_S)
         self.checkpoints = Durations(CHECKPOINT_BUCKETS_S)
@@ -60,6 +62,7 @@ class WorkerView:
     def forget(self, partition: int) -> None:
         """The partition is no longer ours: its series go at once."""
         lost = self.partitions.pop(partition, None)
-        self.lag.pop(partition, None)
+        self.controls.pop(partition, None)
+        self.lag = {place: n for place, n in self.lag.items() if place[1] != partition}
         for model_id in lost.models if lost else ():
             self.state_bytes.pop(model_id, None)

@@ -6,75 +6,30 @@ Plain Python without Faust: what comes in are records, what goes out are `Outgoi
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
 
-import orjson
-
+from attributary_explainers import load_model
 from attributary_topics import (
-    REASONS,
     ChangeEvent,
-    DeadLetter,
     ImportanceEvent,
     InvalidRecordError,
-    Source,
     decode_model_id,
     decode_observation,
     encode_json,
     event_headers,
-    fit_dead_letter,
 )
 
+from .checkpoints import checkpoint_key, decode_checkpoint
 from .config import Config
-from .errors import StateError
+from .control_log import ControlLog, control_key, decode_log
+from .model_factory import make_model
+from .model_state import configured_as
 from .prequential import ModelState, StepError, new_state, prequential
+from .records import Outgoing, Record, dead_letter
 from .state_codec import decode_state
+from .swap import Version, begin_with, swap
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record of the observations topic, as Kafka has it."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]] = ()
-
-    @property
-    def source(self) -> Source:
-        """Where it is."""
-        return Source(self.topic, self.partition, self.offset)
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """One record to send."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
-
-
-@dataclass
-class PartitionCounters:
-    """Counters of a partition since its first record ever: they are part of the checkpoint.
-
-    consumed = explained + dead letters, always; `unavailable` counts offsets that were gone from the topic
-    (retention) before they could be read, which are in none of the three.
-    """
-
-    consumed: int = 0
-    explained: int = 0
-    unavailable: int = 0
-    dead_letters: Counter[str] = field(default_factory=Counter)
 
 
 class Partition:
@@ -92,6 +47,7 @@ class Partition:
         self.config = config
         self._load = load
         self.models: dict[str, ModelState] = {}
+        self.logs: dict[str, ControlLog] = {}
         self.dirty: set[str] = set()
         self.counters, self.checkpointed = decode_checkpoint(load(checkpoint_key(partition)))
         self.offset = self.checkpointed
@@ -116,8 +72,9 @@ class Partition:
             return []  # delivered again after a restart or rebalance, and already in the checkpoint
         self.offset = record.offset
         self.counters.consumed += 1
+        events: list[ImportanceEvent | ChangeEvent] = []
         try:
-            events = self._explain(record)
+            self._explain(record, events)
         except InvalidRecordError as error:
             return [self._dead_letter(record, "decode", error.reason, error)]
         except _AlreadyFailedError:
@@ -125,11 +82,12 @@ class Partition:
             return []
         except StepError as error:
             self.models[decode_model_id(record.key)].failed_offsets.append(record.offset)
-            return [self._dead_letter(record, error.stage, "model_failed", error.error)]
+            # A new version may have taken over just before.
+            return [*self._sent(events, record), self._dead_letter(record, error.stage, "model_failed", error.error)]
         self.counters.explained += 1
-        return events
+        return self._sent(events, record)
 
-    def _explain(self, record: Record) -> list[Outgoing]:
+    def _explain(self, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> None:
         model_id = decode_model_id(record.key)
         model_config = self.config.models.get(model_id)
         if model_config is None:
@@ -138,16 +96,48 @@ class Partition:
         observation = decode_observation(
             record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes
         )
-        state = self._state(model_id)
+        state = self.state(model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what
             # followed from it was sent before the snapshot. Only the counters are behind.
             if record.offset in state.failed_offsets:
                 raise _AlreadyFailedError
-            return []
+            return
+        state = self._take_over(state, record, events)
         state.offset = record.offset
         self.dirty.add(model_id)
-        events = prequential(state, observation, record.source, record.timestamp_ms)
+        events += prequential(state, observation, record.source, record.timestamp_ms)
+
+    def _take_over(self, state: ModelState, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> ModelState:
+        """Let the version take over that is due before this observation, by the models topic or the configuration."""
+        config, model_id = state.config, state.model_id
+        configured, log = configured_as(config), self.log(model_id)
+        entry = log.due(state, configured, record.offset)
+        if entry is None and state.configured == configured:
+            return state
+        found: list[ChangeEvent] = []
+        try:
+            if entry is None:
+                new = Version(config.version, config.spec, make_model(config), log.outdated(configured))
+            else:
+                new = Version(entry.version, entry.spec, load_model(entry.model), entry.offset)
+            if state.n_observations == state.n_failed == 0:
+                swapped = begin_with(state, new)
+            else:
+                swapped, found = swap(state, new, record.source, record.timestamp_ms)
+        except Exception:
+            if entry is None:
+                raise  # the worker has made the configured model when it started
+            # It could when it was deployed. The last version goes on: losing the observations would be worse.
+            logger.exception("model %s: version %s stays, %s cannot take over", model_id, state.version, entry.version)
+            state.counts.versions["refused"] += 1
+            state.deployed = entry.offset
+            return self._take_over(state, record, events)
+        self.models[model_id] = swapped
+        events += found
+        return swapped
+
+    def _sent(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
         for event in events:
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
@@ -158,6 +148,7 @@ class Partition:
         self.checkpointed = offset
         for state in self.models.values():
             state.failed_offsets = [failed for failed in state.failed_offsets if failed > offset]
+            state.stored_deployed = state.deployed
 
     def restore(self) -> None:
         """Load the configured models whose observations come on this partition.
@@ -174,7 +165,40 @@ class Partition:
                 if state.partition == self.number:
                     self.models[model_id] = state
 
-    def _state(self, model_id: str) -> ModelState:
+    def log(self, model_id: str) -> ControlLog:
+        """The deployments of a model that its stored state may not have behind it.
+
+        Raises
+        ------
+        StateError
+            The stored ones cannot be read.
+        """
+        if model_id not in self.logs:
+            self.logs[model_id] = decode_log(model_id, self._load(control_key(model_id, self.number)))
+        return self.logs[model_id]
+
+    def known(self, model_id: str) -> ModelState | None:
+        """The state of a model whose observations have come, on this partition; None before the first.
+
+        Raises
+        ------
+        StateError, InvalidRecordError
+            As for `state`.
+        """
+        if model_id not in self.models and self._load(model_id.encode()) is None:
+            return None
+        return self.state(model_id)
+
+    def state(self, model_id: str) -> ModelState:
+        """The state of a configured model, loaded or new.
+
+        Raises
+        ------
+        StateError
+            The stored state cannot be read.
+        InvalidRecordError
+            The model's observations began on another partition.
+        """
         state = self.models.get(model_id)
         if state is None:
             blob = self._load(model_id.encode())
@@ -202,69 +226,8 @@ class Partition:
 
     def _dead_letter(self, record: Record, stage: str, reason: str, error: Exception) -> Outgoing:
         self.counters.dead_letters[reason] += 1
-        where = f"{record.topic}[{record.partition}]@{record.offset}"
-        logger.warning("dead letter %s: %s at %s: %s", where, reason, stage, error)
-        letter = fit_dead_letter(
-            DeadLetter(
-                key=record.key,
-                value=record.value,
-                headers=list(record.headers),
-                source=record.source,
-                timestamp_ms=record.timestamp_ms,
-                stage=stage,
-                reason=reason,
-                error=type(error).__name__,
-                message=str(error)[:1000],
-            ),
-            self.config.kafka.max_state_bytes,
-        )
-        return Outgoing(self.config.kafka.topics.dead_letters, letter.key, letter.value, letter.all_headers())
+        return dead_letter(record, stage, reason, error, self.config)
 
 
 class _AlreadyFailedError(Exception):
     """The model raised on this record before the restart; its dead letter has been sent."""
-
-
-def checkpoint_key(partition: int) -> bytes:
-    """Key of a partition's checkpoint in the state table; no model id can begin with a control character."""
-    return b"\x00checkpoint/%d" % partition
-
-
-def encode_checkpoint(offset: int, counters: PartitionCounters) -> bytes:
-    """The checkpoint of a partition: the last offset whose effects are durable, and the counters up to it."""
-    return orjson.dumps(
-        {
-            "format": 1,
-            "offset": offset,
-            "consumed": counters.consumed,
-            "explained": counters.explained,
-            "unavailable": counters.unavailable,
-            "dead_letters": dict(counters.dead_letters),
-        }
-    )
-
-
-def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
-    """Counters and offset of a stored checkpoint; zeros and -1 where there is none.
-
-    Raises
-    ------
-    StateError
-        The bytes are no checkpoint of this format.
-    """
-    counters = PartitionCounters(dead_letters=Counter(dict.fromkeys(REASONS, 0)))
-    if blob is None:
-        return counters, -1
-    try:
-        data: dict[str, Any] = orjson.loads(blob)
-        if data["format"] != 1:
-            raise ValueError(f"format {data['format']!r}")
-        counters.consumed, counters.explained = data["consumed"], data["explained"]
-        counters.unavailable = data["unavailable"]
-        counters.dead_letters.update(data["dead_letters"])
-        return counters, data["offset"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StateError(
-            f"a checkpoint in the state's changelog cannot be read ({error!r}): run the release that wrote it, or "
-            "delete the changelog topic to start afresh from the observations"
-        ) from None

@@ -5,42 +5,20 @@ The worker, `attributary replay` and the tests all come through `prequential`.
 
 from __future__ import annotations
 
+import logging
 import math
-import zlib
-from dataclasses import dataclass, field
 from typing import Any
 
-from attributary_explainers import (
-    ChangeExplainer,
-    ChangeExplanation,
-    ExplainerError,
-    IncrementalPFI,
-    IncrementalSAGE,
-    RemovalExplainer,
-    SmoothedMean,
-    SmoothedPrediction,
-    dump_model,
-    is_usable,
-    make_reservoir,
-    model_function,
-    read_missing,
-    resolve_loss,
-)
-from attributary_topics import (
-    ChangeEvent,
-    DetectorSpec,
-    FeatureChange,
-    ImportanceEvent,
-    Observation,
-    Source,
-)
+from attributary_explainers import ChangeExplanation, is_usable, read_missing
+from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 
-from .config import Config, ModelConfig
-from .errors import ConfigError
-from .model_factory import make_model
-from .publication import Publication, feature_importances, finite
+from .change_events import explained
+from .model_state import ModelState, check_models, new_state
+from .publication import feature_importances, finite
 
-_EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
+__all__ = ["ModelState", "StepError", "check_models", "new_state", "prequential"]
+
+logger = logging.getLogger(__name__)
 
 
 class StepError(Exception):
@@ -50,113 +28,6 @@ class StepError(Exception):
         self.stage = stage
         self.error = error
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
-
-
-@dataclass
-class ModelState:
-    """Everything that one model id has: the model, its explainers, and how they are published.
-
-    `n_observations` counts those that went all the way through, `n_failed` those on which the model raised.
-    """
-
-    model_id: str
-    config: ModelConfig
-    model: Any
-    explainers: dict[str, RemovalExplainer]
-    change: ChangeExplainer | None
-    publications: dict[str, Publication]
-    model_loss: SmoothedMean
-    baseline_loss: SmoothedMean
-    marginal: SmoothedPrediction
-    n_observations: int = 0
-    n_failed: int = 0
-    n_changes: int = 0
-    last_observation_ms: int | None = None
-    last_change_ms: int | None = None
-    partition: int = -1
-    """Partition that the model's observations come on; -1 before the first."""
-    offset: int = -1
-    """Offset of the last observation that is in this state; -1 before the first."""
-    failed_offsets: list[int] = field(default_factory=list)
-    """Offsets since the last checkpoint on which the model raised."""
-    _function: Any = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.loss = resolve_loss(self.model, self.config.loss)
-        self._function = model_function(self.model, self.loss.output)
-
-    def predict(self, x: dict[str, Any]) -> Any:
-        """The model's prediction in the form that the loss reads."""
-        return self._function(x)
-
-
-def new_state(model_id: str, config: ModelConfig, model: Any = None) -> ModelState:
-    """The state of a model before its first observation.
-
-    Parameters
-    ----------
-    model
-        The model to explain; None builds the configured one.
-    """
-    model = make_model(config) if model is None else model
-    return ModelState(
-        model_id=model_id,
-        config=config,
-        model=model,
-        explainers={name: new_explainer(model_id, config, name, model) for name in config.explainers},
-        change=new_change_explainer(model_id, config, model),
-        publications={name: Publication(config.publish) for name in config.explainers},
-        model_loss=SmoothedMean(config.alpha),
-        baseline_loss=SmoothedMean(config.alpha),
-        marginal=SmoothedPrediction(config.alpha),
-    )
-
-
-def check_models(config: Config) -> None:
-    """Build every configured model with its explainers once, save and forget it: faults show before the start.
-
-    Raises
-    ------
-    ConfigError
-        A model cannot be made or saved, or cannot be explained as configured.
-    """
-    for model_id, model in config.models.items():
-        try:
-            dump_model(new_state(model_id, model).model)
-        except (ExplainerError, ConfigError) as error:
-            raise ConfigError(f"models.{model_id}: {error}") from None
-
-
-def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> RemovalExplainer:
-    """The configured explainer of that name, before its first observation."""
-    chosen = config.explainers[name]  # type: ignore[index]
-    return _EXPLAINERS[name](
-        model,
-        loss=config.loss,
-        alpha=config.alpha if chosen.alpha is None else chosen.alpha,
-        n_samples=chosen.n_samples,
-        removal=chosen.removal,
-        reservoir=make_reservoir(chosen.reservoir, chosen.reservoir_size),
-        sampling=chosen.sampling,
-        groups=config.groups,
-        missing=config.missing,
-        seed=_seed(config.seed, model_id, name),
-        **chosen.of_sage(),
-    )
-
-
-def new_change_explainer(model_id: str, config: ModelConfig, model: Any) -> ChangeExplainer | None:
-    """The configured change explainer, before its first observation; None where there is none."""
-    if config.change is None:
-        return None
-    return ChangeExplainer(
-        model, **config.change.model_dump(), groups=config.groups, seed=_seed(config.seed, model_id, "change")
-    )
-
-
-def _seed(seed: int, model_id: str, name: str) -> int:
-    # Each generator its own stream of numbers, the same in every process: hash() of a string is not.
-    return zlib.crc32(f"{seed}/{model_id}/{name}".encode())
 
 
 def prequential(
@@ -196,7 +67,7 @@ def prequential(
         if state.config.learn:
             state.model.learn_one(x, y)
         stage = "change"
-        explanation = state.change.update(x, y, y_pred) if state.change else None
+        explanation = _look_for_change(state, x, y, y_pred)
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         raise StepError(stage, error) from error
@@ -204,11 +75,9 @@ def prequential(
     state.last_observation_ms = timestamp_ms
     events: list[ImportanceEvent | ChangeEvent] = []
     if explanation is not None:
-        state.n_changes += 1
-        state.last_change_ms = timestamp_ms
-        events.append(_change_event(state, explanation, source))
+        events.append(explained(state, explanation, state.n_observations, source, timestamp_ms))
     for name, publication in state.publications.items():
-        if explanation is not None:
+        if explanation is not None and explanation.kind == "model":
             publication.model_changed(state.n_observations)
         trigger = publication.trigger(state.explainers[name], state.n_observations)
         if trigger is not None:
@@ -216,12 +85,37 @@ def prequential(
     return events
 
 
+def _look_for_change(state: ModelState, x: dict[str, Any], y: Any, y_pred: Any) -> ChangeExplanation | None:
+    change, counts = state.change, state.counts
+    if change is None:
+        return None
+    alarms, n_rejected = dict(change.n_alarms), change.n_rejected
+    try:
+        explanation = change.update(x, y, y_pred)
+    finally:  # the model can raise after the alarm
+        for route, n in change.n_alarms.items():
+            counts.alarms[route] += n - alarms.get(route, 0)
+    if change.n_rejected > n_rejected:
+        alarm = change.rejected[-1]
+        counts.rejected[alarm.route] += 1
+        counts.rejected_discrepancy = finite(alarm.discrepancy)
+        logger.info(
+            "model %s: alarm of the %s at observation %d rejected: discrepancy %.4g within the threshold %g",
+            state.model_id,
+            alarm.route,
+            state.n_observations + 1,
+            alarm.discrepancy,
+            alarm.threshold,
+        )
+    return explanation
+
+
 def _importance_event(state: ModelState, name: str, trigger: str, source: Source) -> ImportanceEvent:
     explainer, publication = state.explainers[name], state.publications[name]
     moved, gain = publication.movement(explainer.importance)
     return ImportanceEvent(
         model_id=state.model_id,
-        model_version=state.config.version,
+        model_version=state.version,
         explainer=name,
         removal=explainer.imputer.name,
         loss=explainer.loss.name,
@@ -236,44 +130,5 @@ def _importance_event(state: ModelState, name: str, trigger: str, source: Source
         reference_id=publication.reference_id,
         trigger=trigger,
         features=feature_importances(explainer),
-        source=source,
-    )
-
-
-def _change_event(state: ModelState, explanation: ChangeExplanation, source: Source) -> ChangeEvent:
-    # The change explainer counts from when it was (re)started; the event counts the model's observations.
-    began = state.n_observations - explanation.n_observations
-    significant = set(explanation.significant())
-    delta, delta_std_error = explanation.delta, explanation.delta_std_error
-    before_ranks, after_ranks = explanation.before_ranks, explanation.after_ranks
-    features = {
-        str(name): FeatureChange(
-            before=finite(explanation.before.get(name)),
-            after=finite(explanation.after.get(name)),
-            delta=delta[name],
-            before_std_error=finite(explanation.before_std_error.get(name)),
-            after_std_error=finite(explanation.after_std_error.get(name)),
-            delta_std_error=finite(delta_std_error[name]),
-            before_rank=before_ranks.get(name),
-            after_rank=after_ranks.get(name),
-            significant=name in significant,
-        )
-        for name in sorted(delta, key=lambda name: (-abs(delta[name]), str(name)))
-    }
-    return ChangeEvent(
-        model_id=state.model_id,
-        model_version=state.config.version,
-        observation=state.n_observations,
-        detected_at=began + explanation.n_detected,
-        reference_at=began + explanation.reference_observation,
-        detector=DetectorSpec(explanation.detector, explanation.detector_params, explanation.signal),
-        window=explanation.window,
-        discrepancy=explanation.discrepancy,
-        threshold=explanation.threshold,
-        n_discrepancy=explanation.n_discrepancy,
-        distance=explanation.distance,
-        loss=explanation.loss,
-        features=features,
-        sentence=explanation.sentence(state.model_id, state.n_observations),
         source=source,
     )

@@ -15,7 +15,8 @@ from attributary_topics import encode_json, find_not_finite
 
 from .config import Config
 from .metrics_view import WorkerView
-from .partitions import Partition, Record
+from .partitions import Partition
+from .records import Record
 from .report import write_report
 from .sources import Source
 from .web import registry

@@ -45,8 +45,10 @@ def _section(i: int, model_id: str, model: Model) -> str:
     charts = [_importance(name, explainer, x_range, marks) for name, explainer in model.explainers.items()]
     charts.append(_losses(model, x_range, marks))
     charts.append(_discrepancy(model, x_range, marks))
-    n_changes = len(model.changes)
+    n_changes = sum(change["kind"] == "model" for change in model.changes)
     facts = [f"{number(model.last)} observations", f"{n_changes} model change{'' if n_changes == 1 else 's'}"]
+    if n_data := len(model.changes) - n_changes:
+        facts.append(f"{n_data} change{'' if n_data == 1 else 's'} of the data alone")
     for name, explainer in model.explainers.items():
         *_, (_, values) = explainer.series.points
         best = max(zip(explainer.shown, values, strict=True), key=lambda pair: pair[1][0] or 0.0, default=None)
@@ -56,7 +58,7 @@ def _section(i: int, model_id: str, model: Model) -> str:
     return (
         f'<section><h2>{escape(model_id)} <small>version {escape(model.version)}</small></h2><ul class="facts">'
         f"{''.join(f'<li>{fact}</li>' for fact in facts)}</ul>{''.join(charts)}"
-        f"{'<h3>Model changes</h3>' if cards else ''}{cards}</section>"
+        f"{'<h3>Changes</h3>' if cards else ''}{cards}</section>"
     )
 
 
@@ -103,27 +105,50 @@ def _discrepancy(model: Model, x_range: tuple[float, float], marks: list[Mark]) 
 
 
 def _card(mark: Mark, change: dict[str, Any]) -> str:
-    features: dict[str, dict[str, Any]] = change["features"]
+    parts = [_comparison(method, found) for method, found in change["importances"].items()]
+    return (
+        f'<article id="{mark.href}"><h4><span class="badge">{mark.number}</span> {escape(change["sentence"])}</h4>'
+        f'<p class="dim">{_facts(change)}</p>{"".join(parts)}</article>'
+    )
+
+
+def _facts(change: dict[str, Any]) -> str:
+    route, detector = change["route"], change["detector"]
+    if route == "version":
+        before, now = change["model_version_before"], change["model_version"]
+        fact = f"Version {escape(now)} took over from {escape(before)} at {number(change['observation'])}"
+        data = f"both compared on the same {number(change['window'])} observations before"
+    else:
+        by = f"{escape(detector['name'])} on {escape(detector['signal'])}" if route == "detector" and detector else ""
+        fact = f"Alarm of {by or 'the discrepancy'} at {number(change['detected_at'])}"
+        data = f"reference model of {number(change['reference_at'])}; {number(change['window'])} observations each"
+    causes = {
+        "model": "The model makes the change: it shows on the same data.",
+        "data": "The data make the change: the reference model shows it too.",
+        "both": "Both the model and the data make the change.",
+    }
+    return f"{fact}; {data}. {causes.get(change['cause'], '')}"
+
+
+def _comparison(method: str, found: dict[str, Any]) -> str:
+    features: dict[str, dict[str, Any]] = found["features"]
     named = [_bars(name, feature) for name, feature in features.items() if feature["significant"]]
     rest = [_bars(name, feature) for name, feature in features.items() if not feature["significant"]]
-    detector = change["detector"]
-    facts = (
-        f"Alarm of {escape(detector['name'])} on {escape(detector['signal'])} at {number(change['detected_at'])}; "
-        f"reference model of {number(change['reference_at'])}; importance in {escape(change['loss'])} loss over "
-        f"{number(change['window'])} observations each."
+    losses = " → ".join(number(found[side]) for side in ("before_loss", "crossed_loss", "after_loss"))
+    body = (
+        f'<p class="legend"><b>{escape(method.upper())}</b> in {escape(found["loss"])} loss: '
+        '<i class="before"></i> before <i class="after"></i> after; '
+        f"mean loss of the reference before, of the reference now, of the model now: {losses}</p>"
     )
-    legend = '<p class="legend"><i class="before"></i> before <i class="after"></i> after</p>'
-    body = legend + f'<div class="scroll">{bar_chart("Significant", named)}</div>' if named else ""
+    if named:
+        body += f'<div class="scroll">{bar_chart("Significant", named)}</div>'
     if rest:
         more = f"<p>and {len(rest) - MAX_COLLAPSED} more</p>" if len(rest) > MAX_COLLAPSED else ""
         chart = bar_chart("Within noise", rest[:MAX_COLLAPSED])
         plural = "feature" if len(rest) == 1 else "features"
         body += f'<details><summary>{len(rest)} {plural} within noise</summary><div class="scroll">{chart}</div>'
         body += f"{more}</details>"
-    return (
-        f'<article id="{mark.href}"><h4><span class="badge">{mark.number}</span> {escape(change["sentence"])}</h4>'
-        f'<p class="dim">{facts}</p>{body}</article>'
-    )
+    return body
 
 
 def _bars(name: str, feature: dict[str, Any]) -> Bars:
@@ -131,5 +156,7 @@ def _bars(name: str, feature: dict[str, Any]) -> Bars:
     before, after = feature["before_rank"], feature["after_rank"]
     if before and after:
         note += f"   rank {before}" + (f" → {after}" if after != before else "")
+    if feature["significant"]:
+        note += f"   by model {number(feature['model_part'])}, by data {number(feature['data_part'])}"
     sides = [(feature[side], feature[f"{side}_std_error"]) for side in ("before", "after")]
     return Bars(name, sides[0], sides[1], note)

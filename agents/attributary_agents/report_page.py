@@ -46,9 +46,10 @@ HEAD = """\
 <li><b>Importance</b> is how much the model's loss would grow without the feature. Near 0 the model ignores it;
 below 0 the feature misleads it. The band is one standard error either way: lines whose bands overlap are not
 clearly different.</li>
-<li><b>Numbered lines</b> are model changes. The shade before each begins at the alarm; what lies between was collected
-to measure the change. Each number has a card below: importance before (hollow) and after (full), the
-whiskers one standard error.</li>
+<li><b>Numbered lines</b> are changes of the model, or of the data alone where the card says so. The shade before each
+begins at the alarm; what lies between was collected to measure the change. Each number has a card below: importance
+before (hollow) and after (full), the whiskers one standard error, and which part of a change the model makes and which
+the data.</li>
 <li><b>Loss</b> below the baseline: the model has learnt something. At or above it, importances mean little.</li>
 <li>Point at a chart for its values, at a line to see it alone.</li>
 </ul></details>"""

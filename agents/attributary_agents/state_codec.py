@@ -1,6 +1,6 @@
 """A model's state as bytes and back: what the state table holds.
 
-Layout: 4 bytes `ATS2`, then a zstd frame with a checksum over the slim pickle of plain data, in which the
+Layout: 4 bytes `ATS3`, then a zstd frame with a checksum over the slim pickle of plain data, in which the
 model is a slim pickle of its own. Unpickling runs code: the state's changelog topic must be writable by the
 workers alone.
 """
@@ -10,17 +10,21 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import zstandard
-
-from attributary_explainers import ChangeExplainer, SmoothedMean, SmoothedPrediction, dump_model, load_model
+from attributary_explainers import (
+    ChangeExplainer,
+    ExplainerError,
+    SmoothedMean,
+    SmoothedPrediction,
+    dump_model,
+    load_model,
+)
 
 from .config import ModelConfig
 from .errors import StateError
-from .prequential import ModelState, new_state
+from .model_state import ModelCounts, ModelState, configured_as, new_state
+from .packing import PackError, pack, unpack
 
-MAGIC = b"ATS2"
-_COMPRESSOR = zstandard.ZstdCompressor(level=3, write_checksum=True)
-_MAX_DECOMPRESSED_BYTES = 2**31
+MAGIC = b"ATS3"
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +33,10 @@ def encode_state(state: ModelState) -> bytes:
     """The bytes to store."""
     data = {
         "model_id": state.model_id,
-        "model_key": _model_key(state.config),
+        "version": state.version,
+        "spec": state.spec,
+        "configured": state.configured,
+        "deployed": state.deployed,
         "model": dump_model(state.model),
         "explainers": {name: explainer.snapshot() for name, explainer in state.explainers.items()},
         "change": state.change.snapshot() if state.change else None,
@@ -38,18 +45,22 @@ def encode_state(state: ModelState) -> bytes:
         "model_loss": state.model_loss.snapshot(),
         "baseline_loss": state.baseline_loss.snapshot(),
         "marginal": state.marginal.snapshot(),
-        "counts": [state.n_observations, state.n_failed, state.n_changes],
+        "counts": [state.n_observations, state.n_failed],
+        "changes": state.counts.snapshot(),
         "times_ms": [state.last_observation_ms, state.last_change_ms],
         "position": [state.partition, state.offset, state.failed_offsets],
     }
-    return MAGIC + _COMPRESSOR.compress(dump_model(data))
+    return pack(MAGIC, data)
 
 
 def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     """The state in `blob`, as far as it still belongs to the configuration.
 
-    A model whose class, arguments or version have changed starts afresh, and so does an explainer whose
-    parameters have: old state is never read as new. The position is kept, so that nothing is counted twice.
+    An explainer whose parameters have changed starts afresh: old state is never read as new. Where the configuration
+    says another model than the state's, `configured` of the state is not what the configuration says: the state's
+    model is to be replaced before the next observation. One that can no longer be loaded, or not be explained as
+    configured now, cannot be compared: the configured one starts afresh, with a warning. The position is kept in any
+    case, so that nothing is counted twice.
 
     Raises
     ------
@@ -57,14 +68,26 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
         The bytes are no state, or of another format or model.
     """
     data = _unpack(model_id, blob)
-    state = new_state(model_id, config)
-    state.partition, state.offset, state.failed_offsets = data["position"]
-    if data["model_key"] != _model_key(config):
-        logger.warning("model %s: class, arguments or version changed in the configuration: it starts afresh", model_id)
+    try:
+        state = _old_model(model_id, config, data)
+    except (StateError, ExplainerError) as error:
+        if data["configured"] == configured_as(config):
+            raise
+        logger.warning(
+            "model %s: version %s of the configuration starts afresh; the change from version %s cannot be explained, "
+            "because that one can no longer be used: %s",
+            model_id,
+            config.version,
+            data["version"],
+            error,
+        )
+        state = new_state(model_id, config)
+        state.deployed = state.stored_deployed = data["deployed"]
+        state.partition, state.offset, state.failed_offsets = data["position"]
         return state
-    state = new_state(model_id, config, _load(model_id, data["model"]))
     state.partition, state.offset, state.failed_offsets = data["position"]
-    state.n_observations, state.n_failed, state.n_changes = data["counts"]
+    state.n_observations, state.n_failed = data["counts"]
+    state.counts = ModelCounts.from_snapshot(data["changes"])
     state.last_observation_ms, state.last_change_ms = data["times_ms"]
     if (data["loss"], data["model_loss"]["weights"]["alpha"]) == (state.loss.name, config.alpha):
         state.model_loss = SmoothedMean.from_snapshot(data["model_loss"])
@@ -84,14 +107,19 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     return state
 
 
+def _old_model(model_id: str, config: ModelConfig, data: dict[str, Any]) -> ModelState:
+    model = _load(model_id, data["model"])
+    state = new_state(model_id, config, model, version=data["version"], spec=data["spec"])
+    state.configured, state.deployed = data["configured"], data["deployed"]
+    state.stored_deployed = data["deployed"]
+    return state
+
+
 def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
-    if blob[:4] != MAGIC:
-        raise StateError(f"the stored state begins with {blob[:4]!r}, not {MAGIC!r}. {_advice(model_id)}")
     try:
-        raw = zstandard.ZstdDecompressor().decompress(blob[4:], max_output_size=_MAX_DECOMPRESSED_BYTES)
-    except zstandard.ZstdError as error:
-        raise StateError(f"the stored state is torn: {error}. {_advice(model_id)}") from error
-    data = _load(model_id, raw)
+        data = unpack(MAGIC, blob)
+    except PackError as error:
+        raise StateError(f"the stored state {error}. {_advice(model_id)}") from error
     if not isinstance(data, dict) or data.get("model_id") != model_id:
         raise StateError(f"the stored state is not of this model. {_advice(model_id)}")
     return data
@@ -111,10 +139,6 @@ def _advice(model_id: str) -> str:
         f"model {model_id}: delete its record from the state's changelog topic to start afresh, or run the release, "
         "with the packages, that wrote it"
     )
-
-
-def _model_key(config: ModelConfig) -> dict[str, Any]:
-    return config.model_dump(mode="json", include={"version", "model", "factory", "learn"})
 
 
 def _same_parameters(model_id: str, name: str, snapshot: dict[str, Any], parameters: dict[str, Any]) -> bool:

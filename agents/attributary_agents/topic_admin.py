@@ -41,6 +41,11 @@ def topic_specs(config: Config) -> list[TopicSpec]:
     # Importances are not compacted: several explainers share a model id, and compaction would keep one of them.
     wanted = [
         (topics.observations, {"max.message.bytes": "4194304"}, "in: observations with labels"),
+        (
+            topics.models,
+            {"cleanup.policy": "compact"},
+            "in: new versions; who may write here may replace models",
+        ),
         (topics.importances, month, "out: importance"),
         (topics.changes, year, "out: explained model changes"),
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
@@ -168,6 +173,8 @@ def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]
     wrong = f"{spec.name} has {found.partitions} partitions, kafka.partitions is {config.kafka.partitions}"
     if spec.name == observations and found.partitions != spec.partitions:
         yield f"{wrong}: set kafka.partitions to {found.partitions}"
+    if spec.name == config.kafka.topics.models and found.partitions != spec.partitions:
+        yield (f"{wrong}: it must have as many as {observations}; delete it and run `attributary topics create`")
     if spec.name == changelog and found.partitions != spec.partitions:
         yield (
             f"{wrong}: it must have as many as {observations}; delete it (the state in it is lost) and run "

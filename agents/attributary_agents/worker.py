@@ -22,19 +22,20 @@ from typing import Any
 
 import faust
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
 from faust.types import TP
 
+from .checkpoints import checkpoint_key, encode_checkpoint
 from .config import Config
 from .errors import DeliveryError
 from .faust_fixes import commit_exactly
 from .metrics_view import WorkerView
-from .partitions import Outgoing, Partition, Record, checkpoint_key, encode_checkpoint
+from .partition_control import RECORD_OVERHEAD_BYTES, PartitionControl
+from .partitions import Partition
+from .records import Outgoing, Record
 from .state_codec import encode_state
 
 logger = logging.getLogger(__name__)
-
-RECORD_OVERHEAD_BYTES = 2048
-"""What Kafka adds to a record's value, the key included; generously."""
 
 GRACE_S = 20.0
 """Longest that a final checkpoint may take at a rebalance or shutdown; Kubernetes gives 30 s in all."""
@@ -43,14 +44,18 @@ GRACE_S = 20.0
 class Assigned:
     """A partition in one generation of the consumer group, with what has been sent for it and not yet awaited."""
 
-    def __init__(self, tp: TP, generation: int, partition: Partition) -> None:
+    def __init__(self, tp: TP, generation: int, partition: Partition, control: PartitionControl) -> None:
         self.tp = tp
         self.generation = generation
         self.partition = partition
+        self.control = control
+        self.settled: int | None = None
+        """Last offset that there was when the partition became ours: no earlier owner can have handled a later one."""
         self.sent: list[Any] = []
         self.lock = asyncio.Lock()
         self.checkpointed_at = time.monotonic()
         self.checked_start = False
+        self.checked_control = False
 
 
 class Worker:
@@ -85,20 +90,58 @@ class Worker:
             if partition.n_pending >= self.config.checkpoint.max_observations:
                 await self.checkpoint(assigned)
 
-    def _assigned(self, message: Any) -> Assigned:
-        assigned = self.assigned.get(message.partition)
-        if assigned is None or assigned.generation != message.generation_id:
-            partition = Partition(message.topic, message.partition, self.config, self.table.data.get)
-            assigned = Assigned(message.tp, message.generation_id, partition)
+    async def handle_control(self, event: Any) -> None:
+        """Take one record of the models topic."""
+        message = event.message
+        observations = TP(self.config.kafka.topics.observations, message.partition)
+        if observations not in self.app.consumer.assignment():
+            # Workers of several releases in one group: the assignor keeps topics apart that not all of them read.
+            logger.warning("%s[%d] without %s[%d]: left alone", message.topic, message.partition, *observations)
+            return
+        assigned = self._assigned_of(observations, message.generation_id)
+        async with assigned.lock:
+            if self.assigned.get(message.partition) is not assigned:
+                return
+            if not assigned.checked_control:
+                assigned.checked_control = True
+                self._check_not_made_again(message.tp, assigned.control.offset)
+            settled = await self._settled(assigned)
             with self.lock:
-                self.assigned[message.partition] = assigned
-                self.view.partitions[message.partition] = partition
+                step = assigned.control.take(_record(message), settled)
+            await asyncio.gather(*map(self._send, step.outgoing))
+            for key, value in step.writes:
+                await self._write(message.partition, key, value)
+            await commit_exactly(self.app, message.tp, message.offset + 1)
+
+    def _assigned(self, message: Any) -> Assigned:
+        known = self.assigned.get(message.partition)
+        assigned = self._assigned_of(message.tp, message.generation_id)
+        if assigned is not known:
             logger.info(
                 "partition %d: first record at offset %d, checkpoint at %d",
                 message.partition,
                 message.offset,
-                partition.checkpointed,
+                assigned.partition.checkpointed,
             )
+        return assigned
+
+    def _assigned_of(self, tp: TP, generation: int) -> Assigned:
+        assigned = self.assigned.get(tp.partition)
+        if assigned is None or assigned.generation != generation:
+            assigned = self._assign(tp, generation)
+        return assigned
+
+    def _assign(self, tp: TP, generation: int, restore: bool = False) -> Assigned:
+        load = self.table.data.get
+        partition = Partition(tp.topic, tp.partition, self.config, load)
+        control = PartitionControl(self.config.kafka.topics.models, partition, load)
+        assigned = Assigned(tp, generation, partition, control)
+        with self.lock:
+            if restore:
+                partition.restore()
+            self.assigned[tp.partition] = assigned
+            self.view.partitions[tp.partition] = partition
+            self.view.controls[tp.partition] = control
         return assigned
 
     def adopt(self, partitions: Iterable[TP], generation: int) -> None:
@@ -108,11 +151,21 @@ class Worker:
         """
         for tp in partitions:
             if tp.partition not in self.assigned:
-                partition = Partition(tp.topic, tp.partition, self.config, self.table.data.get)
-                with self.lock:
-                    partition.restore()
-                    self.assigned[tp.partition] = Assigned(tp, generation, partition)
-                    self.view.partitions[tp.partition] = partition
+                self._assign(tp, generation, restore=True)
+
+    async def note_ends(self) -> None:
+        """Ask where the topic of newly adopted partitions ends, soon after they were; see `Assigned.settled`."""
+        for assigned in list(self.assigned.values()):
+            try:
+                await self._settled(assigned)
+            except KafkaError as error:  # asked again when it is needed; a later end is as right, and further off
+                logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
+
+    async def _settled(self, assigned: Assigned) -> int:
+        if assigned.settled is None:
+            ends = await self.app.consumer.highwaters(assigned.tp)
+            assigned.settled = ends[assigned.tp] - 1
+        return assigned.settled
 
     def _send(self, record: Outgoing) -> Any:
         return self.outputs[record.topic].send_soon(key=record.key, value=record.value, headers=record.headers)
@@ -122,13 +175,7 @@ class Worker:
         partition = assigned.partition
         if not assigned.checked_start:
             assigned.checked_start = True
-            end = self.app.consumer.highwater(assigned.tp)
-            if end is not None and end <= partition.checkpointed:
-                raise DeliveryError(
-                    f"{partition.topic}[{partition.number}] ends at offset {end}, but the checkpoint is at "
-                    f"{partition.checkpointed}: the topic was deleted and made again. Use a new kafka.group, or "
-                    f"delete the group and {self.config.kafka.changelog}"
-                )
+            self._check_not_made_again(assigned.tp, partition.checkpointed)
         expected = partition.offset + 1
         if offset <= expected:
             return
@@ -147,6 +194,15 @@ class Worker:
         )
         partition.counters.unavailable += offset - expected
         partition.offset = offset - 1
+
+    def _check_not_made_again(self, tp: TP, checkpointed: int) -> None:
+        end = self.app.consumer.highwater(tp)
+        if end is not None and end <= checkpointed:
+            raise DeliveryError(
+                f"{tp.topic}[{tp.partition}] ends at offset {end}, but the checkpoint is at {checkpointed}: the topic "
+                f"was deleted and made again. Use a new kafka.group, or delete the group and "
+                f"{self.config.kafka.changelog}"
+            )
 
     async def _first_offset(self, tp: TP, offset: int) -> int:
         """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
@@ -207,14 +263,21 @@ class Worker:
         """Once a second: checkpoint what is due, and note that the loop is alive."""
         self.view.beat()
         for assigned in list(self.assigned.values()):
+            self._note_control_lag(assigned)
             end = self.app.consumer.highwater(assigned.tp)
             if end is not None:
-                self.view.lag[assigned.tp.partition] = max(end - assigned.partition.offset - 1, 0)
+                self.view.lag[assigned.tp] = max(end - assigned.partition.offset - 1, 0)
             if time.monotonic() - assigned.checkpointed_at < self.config.checkpoint.interval_s:
                 continue
             async with assigned.lock:
                 if self.assigned.get(assigned.tp.partition) is assigned:
                     await self.checkpoint(assigned)
+
+    def _note_control_lag(self, assigned: Assigned) -> None:
+        tp = TP(self.config.kafka.topics.models, assigned.tp.partition)
+        end = self.app.consumer.highwater(tp) if tp in self.app.consumer.assignment() else None
+        if end is not None:
+            self.view.lag[tp] = max(end - assigned.control.offset - 1, 0)
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:
         """Checkpoint and forget partitions, all by default: they are lost, or we are stopping.

@@ -4,13 +4,13 @@ Knows models and observations; knows nothing of Kafka, files or clocks.
 """
 
 from .base import IncrementalExplainer
-from .batch import batch_sage
+from .batch import batch_pfi, batch_sage
 from .change import ChangeExplainer
-from .change_explanation import ChangeExplanation
+from .change_explanation import ChangeExplanation, RejectedAlarm
 from .conditional import EMPTY, ConditionalSampler
 from .conditional_imputer import ConditionalImputer
 from .copying import dump_model, freeze, load_model
-from .detectors import DETECTOR_NAMES, make_detector
+from .detectors import DETECTOR_NAMES, DETECTORS_OF_ERRORS, make_detector
 from .discrepancy import Distance, as_distance, expected_discrepancy
 from .errors import (
     ConstantLossWarning,
@@ -23,6 +23,7 @@ from .errors import (
 )
 from .exact import exact_sage, expected_pfi
 from .history import ChangeMark, ImportanceHistory
+from .importance_change import ImportanceChange
 from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Draws, Imputer, MarginalImputer
 from .losses import LOSS_NAMES, Loss, as_loss, most_probable
 from .mdi import IncrementalMDI
@@ -32,7 +33,7 @@ from .model_cost import is_cheap
 from .model_sklearn import SklearnModel
 from .models import is_classifier, is_usable, model_function, model_kind, predict_rows, resolve_loss, show_row
 from .pdp import IncrementalPDP
-from .pfi import BatchImportance, IncrementalPFI, batch_pfi
+from .pfi import IncrementalPFI
 from .ranking import ndcg, ranks, shares, shift
 from .removal_explainer import SKIP_REASONS, RemovalExplainer
 from .reservoirs import (
@@ -46,10 +47,12 @@ from .reservoirs import (
 from .sage import IncrementalSAGE
 from .smoothed_importance import SmoothedImportance
 from .smoothing import SmoothedMean, SmoothedPrediction
+from .tables import BatchImportance
 from .typing import ModelFunction
 from .window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 
 __all__ = [
+    "DETECTORS_OF_ERRORS",
     "DETECTOR_NAMES",
     "EMPTY",
     "LOSS_NAMES",
@@ -71,6 +74,7 @@ __all__ = [
     "Draws",
     "ExplainerError",
     "GeometricReservoir",
+    "ImportanceChange",
     "ImportanceHistory",
     "Imputer",
     "IncrementalExplainer",
@@ -86,6 +90,7 @@ __all__ = [
     "ModelFailureWarning",
     "ModelFunction",
     "NoPredictionError",
+    "RejectedAlarm",
     "RemovalExplainer",
     "Reservoir",
     "SklearnModel",

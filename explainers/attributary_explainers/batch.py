@@ -1,4 +1,4 @@
-"""SAGE values of a data set by sampling."""
+"""Importances of a data set by sampling: permutation feature importance and SAGE values."""
 
 from __future__ import annotations
 
@@ -7,11 +7,56 @@ from typing import Any
 
 import numpy as np
 
-from .exact import _Table
+from .contributions import pfi_contributions
 from .losses import Loss
-from .pfi import BatchImportance
+from .tables import BatchImportance, DataTable
 from .typing import Features, Groups
 from .validation import check_integer
+
+
+def batch_pfi(
+    model: Any,
+    data: Sequence[tuple[Features, Any]],
+    *,
+    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    n_permutations: int = 1,
+    groups: Groups | None = None,
+    seed: int | None = None,
+) -> BatchImportance:
+    """Permutation feature importance of a data set (iPFI Definition 2).
+
+    Each feature is permuted over the data; the mean growth of the loss is multiplied by N / (N - 1), because
+    a random permutation leaves one observation in N where it is. That makes it an unbiased estimate of the
+    expected PFI over pairs n != m (iPFI Theorem 1).
+
+    Parameters
+    ----------
+    model, loss, groups, seed
+        As for `IncrementalExplainer`.
+    data
+        At least two observations `(x, y)`.
+    n_permutations
+        Valid range >= 1; permutations per feature that are averaged. Cost: N (1 + d n_permutations)
+        evaluations.
+
+    Returns
+    -------
+    BatchImportance
+        The standard error takes the observations as independent. An observation counts twice, as the one whose
+        feature is replaced and as the one that it is replaced from: with A_i and B_i its mean growth in the two
+        roles, over P permutations, the variance of the importance is Var(A + B) - Var(growth) / P, but at least
+        Var(A), over N.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than two observations, n_permutations < 1, or a target that gives no finite loss.
+    NoPredictionError
+        The model has no usable prediction for some row.
+    """
+    check_integer("n_permutations", n_permutations, minimum=1)
+    table = DataTable(model, data, loss, groups)
+    return pfi_contributions([table], n_permutations, np.random.default_rng(seed))[0].summary()
 
 
 def batch_sage(
@@ -50,7 +95,7 @@ def batch_sage(
     """
     check_integer("n_samples", n_samples, minimum=1)
     check_integer("n_permutations", n_permutations, minimum=1)
-    table, rng = _Table(model, data, loss, groups), np.random.default_rng(seed)
+    table, rng = DataTable(model, data, loss, groups), np.random.default_rng(seed)
     names, n, predictions = list(table.players), len(data), table.predictions(table.xs)
     marginal = table.losses([table.mean(predictions)] * n).tolist()
     values = np.zeros((n, len(names)))

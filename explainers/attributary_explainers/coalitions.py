@@ -78,7 +78,7 @@ def _bias_and_sway(
     derivatives: Derivatives, y: Any, predictions: Sequence[Prediction], n: int, variance_of_rows: float | None
 ) -> tuple[Array, Array]:
     bias, sway = np.zeros(len(predictions) // n), np.zeros((len(predictions) // n, n))
-    for label, values in _components(predictions, n):
+    for label, values in components(predictions, n):
         mean = values.mean(axis=1)
         found = derivatives(y, label, mean)
         if found is None:
@@ -102,7 +102,7 @@ def _variance_of_mean(values: Array, variance_of_rows: float) -> Array:
     return total
 
 
-def _components(predictions: Sequence[Prediction], n: int) -> list[tuple[Any, Array]]:
+def components(predictions: Sequence[Prediction], n: int) -> list[tuple[Any, Array]]:
     """Each component of the predictions with its values, shape (coalitions, n): one per class, or the number."""
     if not isinstance(predictions[0], dict):
         return [(None, np.array(predictions, dtype=np.float64).reshape(-1, n))]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .errors import InvalidParameterError, ModelError, NoPredictionError
+from .errors import InvalidParameterError
 from .losses import Loss
-from .models import is_usable, predict_rows, show_row
-from .pfi import BatchImportance, IncrementalPFI
-from .removal import keep, replace
-from .smoothing import mean_prediction
-from .typing import Features, Groups, Prediction
+from .removal import replace
+from .tables import BatchImportance, DataTable
+from .typing import Features, Groups
 from .validation import check_integer
 
 
@@ -63,7 +60,7 @@ def expected_pfi(
     >>> {name: round(value, 6) for name, value in result.importance.items()}
     {'a': 0.666667, 'b': 0.0}
     """
-    table = _Table(model, data, loss, groups)
+    table = DataTable(model, data, loss, groups)
     base, n = table.losses(table.predictions(table.xs)), len(data)
     importance, std_error = {}, {}
     for name, features in table.players.items():
@@ -127,7 +124,7 @@ def exact_sage(
     {'a': 0.09375, 'b': 0.09375, 'c': 0.0}
     """
     check_integer("max_features", max_features, minimum=1)
-    table = _Table(model, data, loss, groups)
+    table = DataTable(model, data, loss, groups)
     names, n, d = list(table.players), len(data), len(table.players)
     if d > max_features:
         raise InvalidParameterError(
@@ -149,56 +146,3 @@ def exact_sage(
             sign, others = (-1.0, size - 1) if j in chosen else (1.0, size)
             values[:, j] += sign * losses / (d * math.comb(d - 1, others))
     return table.summary(values)
-
-
-class _Table:
-    """A model, a loss and a data set, checked: what methods on a whole data set have in common."""
-
-    def __init__(self, model: Any, data: Sequence[tuple[Features, Any]], loss: Any, groups: Groups | None) -> None:
-        if len(data) < 2:
-            raise InvalidParameterError("data", "at least two observations", len(data))
-        explainer = IncrementalPFI(model, loss=loss, groups=groups)  # checks and resolves the parameters
-        self.model_name, self.function, self.loss = type(model).__name__, explainer._function, explainer.loss
-        self.xs, self.ys = [x for x, _ in data], [y for _, y in data]
-        show_row(self.function, self.xs[0])
-        self.players: dict[Any, Sequence[Any]] = {}
-        for x in self.xs:
-            if explainer.groups.keys() & x.keys():
-                raise InvalidParameterError("groups", "named differently from every feature", groups)
-            self.players.update(explainer._players(x))
-
-    def predict(self, x: Features) -> Prediction:
-        return self.predictions([x])[0]
-
-    def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
-        """The predictions for many rows, evaluated at once where the model can."""
-        predictions = predict_rows(self.function, rows)
-        if not all(map(is_usable, predictions)):
-            raise NoPredictionError(f"{self.model_name} has no prediction for some rows: let it learn first")
-        return predictions
-
-    def restricted(self, x: Features, kept: Collection[Any], drawn: Sequence[Features]) -> Prediction:
-        """Mean prediction with the players `kept` from `x` and the others from the rows `drawn`."""
-        return self.mean(self.predictions([keep(x, kept, z, self.players) for z in drawn]))
-
-    def mean(self, predictions: list[Prediction]) -> Prediction:
-        if (mean := mean_prediction(predictions)) is None:
-            raise ModelError(f"{self.model_name} predicts both numbers and dicts: choose one")
-        return mean
-
-    def loss_of(self, i: int, prediction: Prediction) -> float:
-        """The loss of a prediction for observation `i`."""
-        if not math.isfinite(loss := self.loss(self.ys[i], prediction)):
-            raise InvalidParameterError("data", "observations whose loss is finite", (self.xs[i], self.ys[i]))
-        return loss
-
-    def losses(self, predictions: Iterable[Prediction]) -> npt.NDArray[np.float64]:
-        return np.array([self.loss_of(i, prediction) for i, prediction in enumerate(predictions)], dtype=np.float64)
-
-    def summary(self, values: npt.NDArray[np.float64]) -> BatchImportance:
-        """Mean and standard error over the observations: `values` has one row for each, one column per player."""
-        n = len(values)
-        means = [math.fsum(column) / n for column in values.T]
-        errors = (values.std(axis=0, ddof=1) / math.sqrt(n)).tolist()
-        named = [dict(zip(self.players, of, strict=True)) for of in (means, errors)]
-        return BatchImportance(named[0], named[1], n)

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from .base import IncrementalExplainer
 from .change_explanation import ChangeExplanation
 from .errors import InvalidParameterError
-from .pfi import BatchImportance
 from .ranking import shares
+from .tables import BatchImportance
 from .typing import Importance
 from .validation import check_integer, check_number
 
@@ -138,8 +138,9 @@ class ImportanceHistory:
             Text beside the mark. None names the features of an explanation that changed most, with an arrow.
         """
         if isinstance(change, ChangeExplanation):
-            named = change.significant()
-            text = _label(named, change.delta) if label is None else label
+            text = label
+            if text is None:
+                text = _label(change.significant(), change.delta) if change.importances else _label([], {})
             mark = ChangeMark(float(change.n_observations), float(change.n_detected), text)
         else:
             position = check_number("change", change, above=-math.inf, below=math.inf)
@@ -196,8 +197,9 @@ class ImportanceHistory:
             std_error = {name: _number(features[name]["std_error"]) for name in features}
             history._add(event["observation"], importance, std_error)
         for event in filter(wanted, changes):
-            delta = {name: feature["delta"] for name, feature in event["features"].items()}
-            named = [name for name, feature in event["features"].items() if feature["significant"]]
+            measured: Mapping[str, Any] = next(iter(event["importances"].values()), {"features": {}})
+            delta = {name: feature["delta"] for name, feature in measured["features"].items()}
+            named = [name for name, feature in measured["features"].items() if feature["significant"]]
             named.sort(key=lambda name: (-abs(delta[name]), name))
             mark = ChangeMark(float(event["observation"]), float(event["detected_at"]), _label(named, delta))
             history._changes = sorted([*history._changes, mark], key=lambda kept: kept.position)[-max_records:]

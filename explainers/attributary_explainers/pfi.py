@@ -1,22 +1,13 @@
-"""Permutation feature importance: incremental (iPFI) and batch."""
+"""Permutation feature importance on a stream: iPFI."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .errors import InvalidParameterError, NoPredictionError
-from .losses import Loss
-from .models import is_usable, predict_rows, show_row
-from .removal import replace
 from .removal_explainer import RemovalExplainer, is_representable
-from .typing import Features, Groups, Importance, Prediction
-from .validation import check_integer
+from .typing import Features, Prediction
 
 
 class IncrementalPFI(RemovalExplainer):
@@ -75,97 +66,3 @@ class IncrementalPFI(RemovalExplainer):
             dict(zip(players, growth.mean(axis=1).tolist(), strict=True)), parts=growth, slots=draws.slots
         )
         return None
-
-
-@dataclass(frozen=True)
-class BatchImportance:
-    """Importance of a data set: per feature the value and its standard error, in the unit of the loss."""
-
-    importance: Importance
-    std_error: Importance
-    n_observations: int
-
-
-def batch_pfi(
-    model: Any,
-    data: Sequence[tuple[Features, Any]],
-    *,
-    loss: str | Loss | Callable[[Any, Any], float] | None = None,
-    n_permutations: int = 1,
-    groups: Groups | None = None,
-    seed: int | None = None,
-) -> BatchImportance:
-    """Permutation feature importance of a data set (iPFI Definition 2).
-
-    Each feature is permuted over the data; the mean growth of the loss is multiplied by N / (N - 1), because
-    a random permutation leaves one observation in N where it is. That makes it an unbiased estimate of the
-    expected PFI over pairs n != m (iPFI Theorem 1).
-
-    Parameters
-    ----------
-    model, loss, groups, seed
-        As for `IncrementalExplainer`.
-    data
-        At least two observations `(x, y)`.
-    n_permutations
-        Valid range >= 1; permutations per feature that are averaged. Cost: N (1 + d n_permutations)
-        evaluations.
-
-    Returns
-    -------
-    BatchImportance
-        The standard error takes the observations as independent. An observation counts twice, as the one whose
-        feature is replaced and as the one that it is replaced from: with A_i and B_i its mean growth in the two
-        roles, over P permutations, the variance of the importance is Var(A + B) - Var(growth) / P, but at least
-        Var(A), over N.
-
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than two observations, n_permutations < 1, or a target that gives no finite loss.
-    NoPredictionError
-        The model has no usable prediction for some row.
-    """
-    n = len(data)
-    if n < 2:
-        raise InvalidParameterError("data", "at least two observations", n)
-    check_integer("n_permutations", n_permutations, minimum=1)
-    explainer = IncrementalPFI(model, loss=loss, groups=groups, seed=seed)  # checks and resolves the parameters
-    function, rng = explainer._function, explainer._rng
-    players: dict[Any, Sequence[Any]] = {}
-    for x, _ in data:
-        players.update(explainer._players(x))
-
-    def losses(rows: Sequence[Features]) -> npt.NDArray[np.float64]:
-        predictions = predict_rows(function, rows)
-        if not all(map(is_usable, predictions)):
-            raise NoPredictionError(f"{type(model).__name__} has no prediction for some rows: let it learn first")
-        found = np.array([explainer.loss(y, p) for (_, y), p in zip(data, predictions, strict=True)])
-        if not np.isfinite(found).all():
-            raise InvalidParameterError(
-                "data", "observations whose loss is finite", data[int(np.argmin(np.isfinite(found)))]
-            )
-        return found
-
-    xs = [x for x, _ in data]
-    show_row(function, xs[0])
-    base = losses(xs)
-    importance: Importance = {}
-    std_error: Importance = {}
-    for name, features in players.items():
-        replaced, donated, squares = np.zeros(n), np.zeros(n), 0.0
-        for _ in range(n_permutations):
-            order = rng.permutation(n)
-            rows = [replace(x, features, xs[j]) for x, j in zip(xs, order.tolist(), strict=True)]
-            growth = losses(rows) - base
-            replaced += growth / n_permutations
-            donated[order] += growth / n_permutations
-            squares += float(growth @ growth)
-        mean = float(replaced.mean())
-        spread = squares / (n * n_permutations) - mean * mean
-        variance = float((replaced + donated).var(ddof=1)) - spread / n_permutations
-        # The difference of two estimates can come out too small in small data: never below the first role alone.
-        variance = max(variance, float(replaced.var(ddof=1)))
-        importance[name] = mean * n / (n - 1)
-        std_error[name] = math.sqrt(variance / n) * n / (n - 1)
-    return BatchImportance(importance, std_error, n)

@@ -1,4 +1,4 @@
-"""Plots of importance over time, of a model change, of partial dependence and of shares; they need matplotlib.
+"""Plots of importance over time, of model changes, of partial dependence and of shares; they need matplotlib.
 
 Every function draws on `ax`, or on a figure of its own where `ax` is None, and returns the Axes. A figure of its own
 is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and
@@ -14,19 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._plot_parts import (
-    COLOURS,
     DIM,
     TEXT,
     axes,
     change_marks,
     end_labels,
     frame,
-    legend_below,
-    signed,
     styles,
     text_of,
 )
-from .change_explanation import ChangeExplanation
+from .change_plots import change, changes
 from .errors import InvalidParameterError
 from .history import ImportanceHistory
 from .pdp import IncrementalPDP
@@ -35,11 +32,10 @@ from .validation import check_integer, check_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["change", "changes", "importance", "pdp", "shares"]
+
 BAND = 1.96
 """Standard errors to either side: an interval of 95 % where the estimate is normal."""
-
-SIGNIFICANCE = 0.05
-"""Level of the stars in `change`, over all features together."""
 
 
 def importance(
@@ -83,7 +79,7 @@ def importance(
     >>> ax.get_ylabel()
     'importance (squared loss)'
     """
-    check_number("band", band, above=-1e-300)
+    check_number("band", band, minimum=0.0)
     shown = _shown(history, features, top)
     ax = axes(ax, (8.0, 4.0))
     zero = ax.axhline(0.0, color=DIM, linewidth=0.8)
@@ -134,67 +130,6 @@ def shares(
     title = f"Shares of importance by {history.explainer.upper()}" if history.explainer else "Shares of importance"
     frame(ax, title, "observations", "share of importance", rows)
     ax.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
-    return ax
-
-
-def change(explanation: ChangeExplanation, top: int = 10, band: float = BAND, ax: Axes | None = None) -> Axes:
-    """Importance of the features before and after a model change, the largest change on top.
-
-    A star marks a change that is significant at 5 % over all features together (`ChangeExplanation.significant`);
-    the number beside the bars is the change. A feature that one side does not know has no bar there.
-
-    Parameters
-    ----------
-    top
-        Valid range >= 1; features to draw.
-    band
-        Valid range >= 0; half-length of the whiskers, in standard errors.
-
-    Raises
-    ------
-    InvalidParameterError, ImportError
-        As for `importance`.
-    """
-    check_integer("top", top, minimum=1)
-    check_number("band", band, above=-1e-300)
-    ax = axes(ax, (8.0, 1.6 + 0.45 * min(top, max(len(explanation.features), 1))))
-    delta, significant = explanation.delta, set(explanation.significant(SIGNIFICANCE))
-    shown = sorted(delta, key=lambda name: (-abs(delta[name]), str(name)))[:top]
-    sides = (
-        ("before", explanation.before, explanation.before_std_error, 0.2, {"facecolor": "white", "edgecolor": DIM}),
-        ("after", explanation.after, explanation.after_std_error, -0.2, {"facecolor": COLOURS[0]}),
-    )
-    places = np.arange(len(shown))[::-1]
-    for label, values, std_errors, offset, look in sides:
-        there = [name in values for name in shown]
-        heights = [values.get(name, math.nan) for name in shown]
-        ax.barh(places + offset, heights, height=0.36, label=label, **look)  # type: ignore[arg-type]
-        errors = [band * std_errors.get(name, math.nan) for name in shown]
-        whiskers = [(h, p, e) for h, p, e, is_there in zip(heights, places, errors, there, strict=True) if is_there]
-        if band > 0.0 and whiskers:
-            h, p, e = (np.array(column) for column in zip(*whiskers, strict=True))
-            ax.errorbar(h, p + offset, xerr=e, fmt="none", ecolor=TEXT, elinewidth=1.0, capsize=2.5)
-    ax.axvline(0.0, color=DIM, linewidth=0.8)
-    ax.set_yticks(places, list(map(text_of, shown)))
-    ax.set_ylim(-0.6, len(shown) - 0.4)
-    texts = signed(delta[name] for name in shown)
-    for name, place, text in zip(shown, places, texts, strict=True):
-        ax.annotate(
-            text + (" ★" if name in significant else ""),
-            xy=(1.02, place),
-            xycoords=("axes fraction", "data"),
-            verticalalignment="center",
-            color=TEXT if name in significant else DIM,
-            annotation_clip=False,
-        )
-    hidden = len(delta) - len(shown)
-    title = f"Change at {explanation.n_observations:,}: discrepancy {explanation.discrepancy:.2f} > "
-    title = (title + f"{explanation.threshold:.2f}").replace(",", " ")
-    frame(ax, title, f"importance ({text_of(explanation.loss)} loss)", "")
-    handles, labels = ax.get_legend_handles_labels()
-    key = ["★ beyond noise", *([f"{hidden} smaller changes not shown"] if hidden else [])]
-    blank = [ax.plot([], [], linestyle="none")[0] for _ in key]
-    legend_below(ax, [*handles[:2], *blank], [*labels[:2], *key])
     return ax
 
 

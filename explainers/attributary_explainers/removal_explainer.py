@@ -29,6 +29,10 @@ SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "no
 model predicts nothing (yet); the loss is NaN or infinite; the model raised."""
 
 
+# An imputer that `imputer_of` can make, whatever the explainer has.
+_PLAIN_IMPUTER = {"removal": "constant", "values": {}}
+
+
 class _ModelRaisedError(Exception):
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -145,6 +149,22 @@ class RemovalExplainer(IncrementalExplainer):
         rows (see `RowInfluence`).
         """
         return self._smoothed.std_error()
+
+    def for_model(self, model: Any) -> Self:
+        """An explainer of another model: the same parameters, the same stored observations, no importance yet.
+
+        For a new version of a model, whose importance has nothing of the old one's, but need not wait for a reservoir.
+        This explainer hands its imputer over, and is not to be used any more.
+
+        Raises
+        ------
+        ModelError
+            The loss needs an output that the model does not have.
+        """
+        arguments = {**self._arguments({**self.parameters, **_PLAIN_IMPUTER}, self.loss), "removal": self.imputer}
+        other = type(self)(model, **arguments)
+        other._rng = self._rng
+        return other
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
         """Update the importance with one observation and return it.

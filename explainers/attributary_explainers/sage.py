@@ -137,7 +137,7 @@ class IncrementalSAGE(RemovalExplainer):
         )
         if found is None:
             return "no_prediction"
-        increments, parts = _walk(list(players), orders, marginal_loss, model_loss, found)
+        increments, parts = walk(list(players), orders, marginal_loss, model_loss, found)
         if not is_representable([model_loss, marginal_loss, *increments.values()]):
             return "not_finite"  # before the two means below: one infinite loss would stay in them for ever
         self._watch.update((model_loss, marginal_loss, *found.plain))
@@ -188,7 +188,7 @@ class IncrementalSAGE(RemovalExplainer):
         self._model_loss = SmoothedMean.from_snapshot(state["model_loss"])
 
 
-def _walk(
+def walk(
     names: Sequence[Any],
     orders: Sequence[Sequence[Any]],
     marginal_loss: float,

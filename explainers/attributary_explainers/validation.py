@@ -24,12 +24,17 @@ def check_number(
     *,
     above: float = -math.inf,
     below: float = math.inf,
+    minimum: float = -math.inf,
     maximum: float = math.inf,
 ) -> float:
-    """Return `value` as a float, or raise InvalidParameterError unless above < value < below, value <= maximum."""
-    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    if not (above < number < below and number <= maximum):
+    """Return `value` as a float within these bounds, or raise InvalidParameterError."""
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:  # an integer that no float holds
+        number = math.nan
+    if not (above < number < below and minimum <= number <= maximum):
         limits = [f"a number > {above:g}"] if above > -math.inf else ["a number"]
+        limits = [f"a number >= {minimum:g}"] if minimum > -math.inf else limits
         limits += [f"< {below:g}"] if below < math.inf else []
         limits += [f"<= {maximum:g}"] if maximum < math.inf else []
         raise InvalidParameterError(parameter, " and ".join(limits), value)

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from .base import IncrementalExplainer, snapshot_loss
-from .batch import batch_sage
+from .batch import batch_pfi, batch_sage
 from .errors import InvalidParameterError, ModelError, NoPredictionError
 from .losses import Loss
 from .models import resolve_loss
-from .pfi import BatchImportance, batch_pfi
+from .tables import BatchImportance
 from .typing import Features, Groups, Importance, Prediction, Snapshot
 from .validation import check_groups, check_integer
 

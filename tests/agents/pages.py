@@ -59,10 +59,37 @@ def importance(observation: int, features: dict[str, float], **more: Any) -> dic
     }
 
 
+def compared(names: list[str], significant: int = 1) -> dict[str, Any]:
+    """What a change is by one method."""
+    values = {"before": 0.1, "crossed": 0.15, "after": 0.3, "delta": 0.2, "model_part": 0.15, "data_part": 0.05}
+    return {
+        "loss": "zero_one",
+        "shift": 0.1,
+        "ndcg": 0.9,
+        "before_loss": 0.1,
+        "crossed_loss": 0.4,
+        "after_loss": 0.2,
+        "features": {
+            name: {
+                **values,
+                **{f"{key}_std_error": 0.02 for key in values},
+                "before_rank": i + 1,
+                "after_rank": 1,
+                "p_value": 0.001 if i < significant else 0.5,
+                "significant": i < significant,
+            }
+            for i, name in enumerate(names)
+        },
+    }
+
+
 def change(observation: int, names: list[str], significant: int = 1, **more: Any) -> dict[str, Any]:
     return {
         "model_id": "credit",
+        "model_version_before": "1",
         "model_version": "1",
+        "kind": "model",
+        "route": "detector",
         "observation": observation,
         "detected_at": observation - 50,
         "reference_at": 50,
@@ -70,21 +97,8 @@ def change(observation: int, names: list[str], significant: int = 1, **more: Any
         "window": 50,
         "discrepancy": 0.4,
         "threshold": 0.3,
-        "loss": "zero_one",
-        "features": {
-            name: {
-                "before": 0.1,
-                "after": 0.3,
-                "delta": 0.2,
-                "before_std_error": 0.02,
-                "after_std_error": 0.02,
-                "delta_std_error": 0.03,
-                "before_rank": i + 1,
-                "after_rank": 1,
-                "significant": i < significant,
-            }
-            for i, name in enumerate(names)
-        },
+        "cause": "model",
+        "importances": {"pfi": compared(names, significant)},
         "sentence": f"credit changed at {observation} (0.40 > 0.30): {', '.join(names[:significant])} gained",
         **more,
     }

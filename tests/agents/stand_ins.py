@@ -11,6 +11,7 @@ from attributary_agents.config import Config, parse_config
 from attributary_topics import Observation
 
 FACTORY = "tests.agents.stand_ins:counting_classifier"
+CONTRARY_FACTORY = "tests.agents.stand_ins:contrary_classifier"
 TOUCHY_FACTORY = "tests.agents.stand_ins:touchy_classifier"
 
 
@@ -56,6 +57,13 @@ class TouchyClassifier(CountingClassifier):
 
 def counting_classifier() -> CountingClassifier:
     return CountingClassifier()
+
+
+def contrary_classifier() -> CountingClassifier:
+    """Has learnt the opposite of the rule."""
+    model = CountingClassifier()
+    model.counts = {False: [1, 9], True: [9, 1]}
+    return model
 
 
 def touchy_classifier() -> TouchyClassifier:

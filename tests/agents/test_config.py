@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import yaml
 
 from attributary_agents.config import EXAMPLE, load_config, parse_config
 from attributary_agents.errors import ConfigError
+from attributary_agents.model_config import ChangeConfig
+from attributary_explainers import ChangeExplainer
 
 MODEL: dict[str, Any] = {"model": {"class": "river.naive_bayes.GaussianNB"}}
 
@@ -61,6 +64,14 @@ def test_one_model_is_enough_and_no_model_is_not() -> None:
         "models.m.explainers.pfi.n_sample",
         "models.m.change.windows",
         "models.m.publish.evry",
+        "defaults.lern",
+        "defaults.change.windows",
+        "defaults.model",
+        "defaults.factory",
+        "defaults.features",
+        "defaults.groups",
+        "control.alowed",
+        "artefacts.folder",
         "checkpoint.interval",
         "web.prot",
         "metrics.max_feature",
@@ -115,7 +126,20 @@ WRONG_VALUES = [
     ("models.m.explainers.pfi.alpha", 2, "less than or equal to 1"),
     ("models.m.change.window", 1, "greater than or equal to 2"),
     ("models.m.change.threshold", -0.1, "greater than or equal to 0"),
-    ("models.m.change.detector", "ddm", "adwin, page_hinkley"),
+    ("models.m.change.detector", "cusum", "adwin, "),
+    ("models.m.change.max_restarts", -1, "greater than or equal to 0"),
+    ("models.m.change.cooldown", -1, "greater than or equal to 0"),
+    ("models.m.change.batch_size", 0, "greater than or equal to 1"),
+    ("models.m.change.n_samples", 0, "greater than or equal to 1"),
+    ("models.m.change.watch_discrepancy", "perhaps", "boolean"),
+    ("models.m.change.explain_data", "perhaps", "boolean"),
+    ("models.m.change.importances", [], "at least 1 item"),
+    ("models.m.change.importances", ["mdi"], "'pfi' or 'sage'"),
+    ("models.m.version", "", "at least 1 character"),
+    ("defaults.alpha", 1.5, "less than or equal to 1"),
+    ("defaults.change.window", 1, "greater than or equal to 2"),
+    ("control.allowed", ["../x"], "match pattern"),
+    ("control.allowed", "river", "list"),
     ("models.m.change.signal", "error", "'zero_one' or 'loss'"),
     ("models.m.change.distance", "l2", "'label', 'probability' or 'number'"),
     ("models.m.change.loss", "hinge", "cross_entropy"),
@@ -136,7 +160,8 @@ def test_a_wrong_value_is_named_with_its_path_and_what_was_expected(path: str, v
 
     assert path in message
     assert expectation in message
-    assert repr(value) in message or (isinstance(value, dict) and repr(next(iter(value.values()))) in message)
+    inner = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    assert repr(value) in message or repr(inner[0]) in message
 
 
 def test_what_only_sage_has_is_refused_for_pfi() -> None:
@@ -265,3 +290,111 @@ def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
     path.write_text("kafka: {group: a}\nmodels: {}\nkafka: {group: b}\n")
     with pytest.raises(ConfigError, match="kafka is given twice"):
         load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"window": 100, "min_observations": 50}, "min_observations"),
+        ({"detector": None, "watch_discrepancy": False}, "watch_discrepancy is off"),
+        ({"importances": ["pfi", "pfi"]}, "each method once"),
+        ({"detector": "page_hinkley", "detector_params": {"clock": 1}}, "clock"),
+    ],
+)
+def test_what_the_change_explainer_refuses_is_refused_with_its_model(change: dict[str, Any], said: str) -> None:
+    message = refusal(with_model(change=change))
+    assert said in message
+    assert "models.m.change" in message
+
+
+def test_every_parameter_of_the_change_explainer_can_be_configured() -> None:
+    parameters = set(inspect.signature(ChangeExplainer.__init__).parameters) - {"self", "model"}
+    elsewhere = {"groups", "seed", "version"}  # of the model
+    assert parameters == set(ChangeConfig.model_fields) | elsewhere
+
+
+def test_no_detector_at_all() -> None:
+    change = parse_config(with_model(change={"detector": None})).models["m"].change
+    assert change is not None
+    assert (change.detector, change.detector_params) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "params"),
+    [
+        ({}, {"delta": 0.025}),
+        ({"detector": "adwin"}, {"delta": 0.025}),
+        ({"detector": "kswin"}, {}),
+        ({"detector_params": {}}, {}),
+    ],
+)
+def test_adwin_s_default_delta_is_adwin_s_alone(change: dict[str, Any], params: dict[str, Any]) -> None:
+    found = parse_config(with_model(change=change)).models["m"].change
+    assert found is not None
+    assert found.detector_params == params
+
+
+def test_defaults_stand_under_every_model_s_own_settings() -> None:
+    defaults = {
+        "alpha": 0.01,
+        "explainers": {"pfi": {"n_samples": 3}, "sage": {"n_samples": 2}},
+        "change": {"window": 500, "cooldown": 100, "detector_params": {"delta": 0.001}},
+        "publish": {"every": 50},
+    }
+    own = {
+        **MODEL,
+        "alpha": 0.1,
+        "explainers": {"sage": {"n_permutations": 2}},
+        "change": {"window": 200, "detector_params": {"clock": 8}},
+    }
+    config = parse_config({"defaults": defaults, "models": {"m": own, "n": MODEL, "o": {**MODEL, "change": None}}})
+    m, n, o = (config.models[name] for name in "mno")
+    assert (m.alpha, n.alpha) == (0.1, 0.01)
+    assert (m.explainers["pfi"].n_samples, m.explainers["sage"].n_samples) == (3, 2)
+    assert (m.explainers["sage"].n_permutations, n.explainers["sage"].n_permutations) == (2, None)
+    assert m.change is not None
+    assert n.change is not None
+    assert (m.change.window, m.change.cooldown, n.change.window) == (200, 100, 500)
+    assert (m.change.detector_params, n.change.detector_params) == ({"clock": 8}, {"delta": 0.001})
+    assert m.publish.every == n.publish.every == 50
+    assert o.change is None
+
+
+def test_a_default_null_is_overridden_by_a_section() -> None:
+    config = parse_config(
+        {"defaults": {"change": None}, "models": {"m": {**MODEL, "change": {"window": 5}}, "n": MODEL}}
+    )
+    assert config.models["m"].change is not None
+    assert config.models["n"].change is None
+
+
+def test_another_detector_leaves_the_default_one_s_parameters_behind() -> None:
+    defaults = {"change": {"detector": "adwin", "detector_params": {"clock": 8}, "window": 50}}
+    found = parse_config({"defaults": defaults, **with_model(change={"detector": "page_hinkley"})}).models["m"].change
+    assert found is not None
+    assert (found.detector, found.detector_params, found.window) == ("page_hinkley", {}, 50)
+
+
+@pytest.mark.parametrize("missing", [{"b": 0.0}, "skip"])
+def test_a_policy_of_missing_values_replaces_the_default_as_a_whole(missing: Any) -> None:
+    config = parse_config({"defaults": {"missing": {"a": 1.0}}, **with_model(missing=missing)})
+    assert config.models["m"].missing == missing
+
+
+def test_a_fault_of_the_defaults_is_named_there_and_once() -> None:
+    message = refusal({"defaults": {"alhpa": 1}, "models": {"m": MODEL, "n": MODEL}})
+    assert message.count("alhpa") == 1
+    assert "unknown key 'defaults.alhpa'" in message
+
+
+def test_defaults_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTRIBUTARY_DEFAULTS__ALPHA", "0.5")
+    monkeypatch.setenv("ATTRIBUTARY_MODELS__N__ALPHA", "0.25")
+    config = parse_config({"defaults": {"alpha": 0.1}, "models": {"m": MODEL, "n": MODEL}})
+    assert (config.models["m"].alpha, config.models["n"].alpha) == (0.5, 0.25)
+
+
+def test_the_configuration_in_force_says_the_same_again() -> None:
+    data = {"defaults": {"alpha": 0.01, "change": {"window": 50}}, **with_model(change={"cooldown": 5})}
+    config = parse_config(data)
+    assert parse_config(config.model_dump(mode="json", by_alias=True)) == config

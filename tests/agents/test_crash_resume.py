@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 
+from attributary_agents.checkpoints import checkpoint_key, decode_checkpoint, encode_checkpoint
 from attributary_agents.config import Config
-from attributary_agents.partitions import (
-    Outgoing,
-    Partition,
-    Record,
-    checkpoint_key,
-    decode_checkpoint,
-    encode_checkpoint,
-)
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Outgoing, Record
 from attributary_agents.state_codec import decode_state, encode_state
 from tests.agents.stand_ins import TOUCHY_FACTORY, observations
 from tests.agents.test_partitions import BAD, DEAD_LETTERS, TOPIC, Table, balances, config, header, partition_of, record
@@ -50,7 +45,7 @@ def crash_config() -> Config:
         features=None,
         alpha=0.1,
         explainers={"pfi": {"n_samples": 2}, "sage": {"n_samples": 2}},
-        change={"window": 6, "threshold": 0.0, "detector": "page_hinkley", "detector_params": EAGER},
+        change={"window": 6, "threshold": 0.0, "detector": "page_hinkley", "detector_params": EAGER, "max_restarts": 0},
         publish={"every": 5, "material_shift": 0.3, "min_observations": 4, "reference_after": 8},
     )
 

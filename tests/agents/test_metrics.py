@@ -10,10 +10,12 @@ from prometheus_client import CollectorRegistry
 
 from attributary_agents.metrics import CATALOGUE, OTHER, AttributaryCollector
 from attributary_agents.metrics_view import STEP_BUCKETS_S, Durations, WorkerView
-from attributary_agents.partitions import Partition, Record
+from attributary_agents.partition_control import PartitionControl
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
 from attributary_agents.replay import encode_value
 from attributary_topics import REASONS
-from tests.agents.views import PREFIX, TOPIC, config_of, filled, samples, value
+from tests.agents.views import MODEL, MODELS, PREFIX, TOPIC, config_of, filled, samples, value
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +61,22 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "model_loss", **m) == state.model_loss.value
     assert value(found, "model_baseline_loss", **m) == state.baseline_loss.value
     assert value(found, "model_observations_total", **m) == 200
-    assert value(found, "model_changes_total", **m, detector="page_hinkley") == state.n_changes
+    counts = state.counts
+    for route in ("detector", "discrepancy", "version"):
+        assert value(found, "model_changes_total", **m, route=route) == counts.changes[route]
+    for route in ("detector", "discrepancy"):
+        assert value(found, "model_alarms_total", **m, route=route) == counts.alarms[route]
+        assert value(found, "model_changes_rejected_total", **m, route=route) == counts.rejected[route]
+    assert value(found, "model_data_changes_total", **m) == counts.data_changes
+    assert value(found, "model_rejected_discrepancy", **m) == counts.rejected_discrepancy
+    assert value(found, "model_collecting", **m) == state.change.is_collecting
+    for outcome in ("explained", "unexplained", "refused"):
+        assert value(found, "model_versions_total", **m, outcome=outcome) == 0
     assert value(found, "model_info", **m, version="v3", loss="cross_entropy", detector="page_hinkley") == 1
     assert value(found, "model_state_bytes", **m) == 1000
     assert value(found, "model_discrepancy_threshold", **m) == 0.05
     assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
-    assert value(found, "model_last_change_timestamp_seconds", **m, detector="page_hinkley") == 1_700_000_000.5
+    assert value(found, "model_last_change_timestamp_seconds", **m) == 1_700_000_000.5
     where = {"topic": TOPIC, "partition": "0"}
     assert value(found, "records_consumed_total", **where) == 201
     assert value(found, "records_unavailable_total", **where) == 0
@@ -73,8 +85,76 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
 
 def test_every_reason_for_a_dead_letter_starts_at_zero() -> None:
     found = samples(AttributaryCollector(config_of("m"), WorkerView()))
-    reasons = {dict(labels)["reason"]: n for (name, labels), n in found.items() if name == "dead_letters_total"}
-    assert reasons == dict.fromkeys(REASONS, 0.0)
+    reasons = {dict(at)["topic"]: {} for name, at in found if name == "dead_letters_total"}
+    for (name, at), n in found.items():
+        if name == "dead_letters_total":
+            reasons[dict(at)["topic"]][dict(at)["reason"]] = n
+    assert reasons == dict.fromkeys((TOPIC, MODELS), dict.fromkeys(REASONS, 0.0))
+
+
+def test_every_series_of_a_known_model_starts_at_zero() -> None:
+    """A counter whose first sample is 1 is no increase to Prometheus."""
+    config = config_of("m")
+    found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=1)))
+    counters = {
+        "model_changes_total": ["detector", "discrepancy", "version"],
+        "model_alarms_total": ["detector", "discrepancy"],
+        "model_changes_rejected_total": ["detector", "discrepancy"],
+        "model_versions_total": ["explained", "unexplained", "refused"],
+    }
+    for name, values in counters.items():
+        label = "outcome" if name == "model_versions_total" else "route"
+        series = {dict(at)[label]: n for (found_name, at), n in found.items() if found_name == name}
+        assert series == dict.fromkeys(values, 0.0)
+    assert value(found, "model_data_changes_total", model_id="m") == 0
+    assert value(found, "model_collecting", model_id="m") == 1, "for the first reference"
+    assert not [name for name, _ in found if name == "model_rejected_discrepancy"], "there has been none"
+
+
+def test_rejected_alarms_are_counted_by_route_and_logged_with_their_discrepancy(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    config = config_of("m", change={**MODEL["change"], "threshold": 0.9})
+    view = filled(config, {0: ["m"]}, n=200)
+    state = view.partitions[0].models["m"]
+    assert state.change is not None
+    found = samples(AttributaryCollector(config, view))
+    rejected = value(found, "model_changes_rejected_total", model_id="m", route="detector")
+    assert rejected == state.change.n_rejected > 0
+    assert value(found, "model_changes_rejected_total", model_id="m", route="discrepancy") == 0
+    last = state.change.rejected[-1]
+    assert value(found, "model_rejected_discrepancy", model_id="m") == last.discrepancy
+    lines = [record.getMessage() for record in caplog.records if "rejected: discrepancy" in record.getMessage()]
+    assert len(lines) == rejected
+    assert lines[-1] == (
+        f"model m: alarm of the detector at observation {last.n_observations} rejected: "
+        f"discrepancy {last.discrepancy:.4g} within the threshold 0.9"
+    )
+
+
+def test_the_live_version_and_the_records_of_the_models_topic() -> None:
+    config = config_of("m")
+    view = filled(config, {0: ["m"]}, n=30)
+    control = view.controls[0] = PartitionControl(MODELS, view.partitions[0], lambda _key: None)
+    for offset, body in enumerate(
+        (b'{"version": "v4", "model": {"class": "river.naive_bayes.GaussianNB"}}', b"{poison")
+    ):
+        control.take(Record(MODELS, 0, offset, 0, b"m", body), -1)
+    view.lag[MODELS, 0] = 3
+    collector = AttributaryCollector(config, view)
+    labels = {"model_id": "m", "loss": "cross_entropy", "detector": "page_hinkley"}
+    assert value(samples(collector), "model_info", version="v3", **labels) == 1
+    view.partitions[0].handle(Record(TOPIC, 0, 100, 0, b"m", b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'))
+    found = samples(collector)
+    assert value(found, "model_info", version="v4", **labels) == 1
+    assert value(found, "model_versions_total", model_id="m", outcome="unexplained") == 1
+    assert value(found, "records_consumed_total", topic=MODELS, partition="0") == 2
+    assert value(found, "consumer_lag_records", topic=MODELS, partition="0") == 3
+    assert value(found, "dead_letters_total", topic=MODELS, reason="invalid_json") == 1
+    view.forget(0)
+    left = samples(collector)
+    assert {dict(at).get("partition") for _, at in left} == {None}
 
 
 def test_dead_letters_are_summed_over_partitions() -> None:

@@ -7,17 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
+from attributary_agents.checkpoints import PartitionCounters, checkpoint_key, decode_checkpoint, encode_checkpoint
 from attributary_agents.config import Config, parse_config
 from attributary_agents.errors import StateError
-from attributary_agents.partitions import (
-    Outgoing,
-    Partition,
-    PartitionCounters,
-    Record,
-    checkpoint_key,
-    decode_checkpoint,
-    encode_checkpoint,
-)
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Outgoing, Record
 from attributary_agents.state_codec import encode_state
 from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
 from tests.agents.stand_ins import FACTORY, TOUCHY_FACTORY

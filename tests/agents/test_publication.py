@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
 
 from attributary_agents.prequential import StepError, prequential
-from attributary_explainers import shift
-from attributary_topics import ChangeEvent, Source, encode_json
+from attributary_explainers import ndcg, shift
+from attributary_topics import ChangeEvent, DetectorSpec, ImportanceComparison, Source, encode_json
 from tests.agents.stand_ins import CountingClassifier, observations
 from tests.agents.test_prequential import FEW, NO_CHANGE, changes, importances, run, state_of
 
@@ -80,7 +79,8 @@ def test_an_importance_event_says_what_the_explainer_says() -> None:
 
 
 def test_a_change_event_agrees_with_itself() -> None:
-    state = state_of(explainers=FEW, change=CHANGE, publish={"every": 1000, "min_observations": 1000})
+    chosen = {**CHANGE, "loss": "zero_one", "importances": ["sage", "pfi"], "watch_discrepancy": False}
+    state = state_of(explainers=FEW, change=chosen, publish={"every": 1000, "min_observations": 1000})
     stream = observations(600, flip_at=150)
     found = changes(run(state, stream))
 
@@ -94,32 +94,46 @@ def test_a_change_event_agrees_with_itself() -> None:
         assert event.source.offset == event.observation - 1
         assert event.discrepancy > event.threshold == 0.2
         assert (event.window, event.n_discrepancy) == (30, 60)
-        assert (event.detector.name, event.detector.params, event.detector.signal) == (
-            "adwin",
-            {"delta": 0.05},
-            "zero_one",
-        )
-        assert (event.distance, event.loss) == ("label", "zero_one")
-        assert set(event.features) == {"a", "b"}
-        for feature in event.features.values():
-            assert feature.before is not None
-            assert feature.after is not None
-            assert feature.delta == feature.after - feature.before
-            errors = feature.before_std_error, feature.after_std_error
-            assert feature.delta_std_error == math.hypot(*(error or 0.0 for error in errors))
-        for side in ("before", "after"):
-            order = sorted(event.features, key=lambda name: (-getattr(event.features[name], side), name))
-            assert [getattr(event.features[name], f"{side}_rank") for name in order] == [1, 2]
-        sizes = [abs(feature.delta) for feature in event.features.values()]
-        assert sizes == sorted(sizes, reverse=True)
-        named = [name for name, feature in event.features.items() if feature.significant]
-        assert event.sentence.startswith(
-            f"m changed at {event.observation} (discrepancy {event.discrepancy:.2f} > 0.20)"
-        )
-        for name, feature in event.features.items():
-            word = f"{name} {'gained' if feature.delta > 0 else 'lost'} "
-            assert (word in event.sentence) == (name in named)
+        assert event.detector == DetectorSpec("adwin", {"delta": 0.05}, "zero_one")
+        assert (event.kind, event.route, event.distance) == ("model", "detector", "label")
+        assert (event.model_version_before, event.model_version) == ("1", "1")
+        assert list(event.importances) == ["sage", "pfi"]
+        for comparison in event.importances.values():
+            assert_adds_up(comparison)
+        named = [name for name, feature in event.importances["sage"].features.items() if feature.significant]
+        assert event.cause in ({"model", "data", "both"} if named else {None, "model", "data", "both"})
+        assert event.sentence.startswith(f"m changed at {event.observation} ")
+        assert f"{event.discrepancy:.2f} > 0.20" in event.sentence
+        for name in named:
+            assert name in event.sentence
         encode_json(event)
+
+
+def assert_adds_up(comparison: ImportanceComparison) -> None:
+    features = comparison.features
+    assert comparison.loss == "zero_one"
+    assert set(features) == {"a", "b"}
+    before, after = ({name: getattr(f, side) for name, f in features.items()} for side in ("before", "after"))
+    assert (comparison.shift, comparison.ndcg) == (shift(before, after), ndcg(before, after))
+    for loss in (comparison.before_loss, comparison.crossed_loss, comparison.after_loss):
+        assert loss is not None
+        assert (loss * 30).is_integer()  # of 30 observations right or wrong
+    for feature in features.values():
+        assert feature.before is not None
+        assert feature.crossed is not None
+        assert feature.after is not None
+        assert feature.delta == feature.after - feature.before
+        assert feature.model_part == feature.after - feature.crossed
+        assert feature.data_part == feature.crossed - feature.before
+        assert feature.p_value is not None
+        assert feature.significant == (feature.p_value <= 0.05)
+        for name in ("before", "crossed", "after", "delta", "model_part", "data_part"):
+            assert getattr(feature, f"{name}_std_error") >= 0
+    for side in ("before", "after"):
+        order = sorted(features, key=lambda name: (-getattr(features[name], side), name))
+        assert [getattr(features[name], f"{side}_rank") for name in order] == [1, 2]
+    sizes = [abs(feature.delta) for feature in features.values()]
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_change_is_published_before_the_importances_of_the_same_observation() -> None:
@@ -161,3 +175,23 @@ def test_a_model_that_raises_while_a_change_is_measured_does_not_end_change_expl
         n_failed_before = sum(i < event.source.offset for i, _ in failed)
         assert event.observation == event.source.offset + 1 - n_failed_before
         assert event.reference_at < event.detected_at == event.observation - event.window + 1
+
+
+def test_a_change_of_the_data_is_no_change_of_the_model() -> None:
+    """A model that does not learn, and labels that turn round: the loss of each feature's removal turns round too."""
+    change = {**CHANGE, "explain_data": True, "loss": "zero_one"}
+    publish = {"every": 1000, "min_observations": 1000, "reference_after": 40}
+    state = state_of(change=change, publish=publish, learn=False)
+    state.model.counts = {False: [9, 1], True: [1, 9]}
+    found = changes(run(state, observations(400, flip_at=200)))
+    assert [event.kind for event in found] == ["data"] * len(found)
+    assert found
+    event = found[0]
+    assert (event.route, event.cause, event.discrepancy) == ("detector", "data", 0.0)
+    (comparison,) = event.importances.values()
+    assert (comparison.before_loss, comparison.crossed_loss, comparison.after_loss) == (0.0, 1.0, 1.0)
+    assert all(feature.model_part == 0.0 for feature in comparison.features.values())
+    assert comparison.features["a"].significant
+    assert (state.counts.data_changes, state.n_changes, state.last_change_ms) == (len(found), 0, None)
+    for publication in state.publications.values():
+        assert publication.reference_id == "40", "what it relies on is compared with the same model's still"

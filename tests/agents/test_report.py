@@ -11,7 +11,7 @@ import pytest
 
 from attributary_agents.report import write_report
 from attributary_agents.report_data import MAX_POINTS
-from tests.agents.pages import Page, change, importance
+from tests.agents.pages import Page, change, compared, importance
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'b&c", "", "\u202eevil", "x" * 300]
 
@@ -154,13 +154,38 @@ def test_what_is_not_known_is_left_out(report: Any) -> None:
     ]
     events[0]["features"]["age"]["std_error"] = None
     event = change(150, ["age"])
-    event["features"]["age"] |= {"before": None, "before_std_error": None, "before_rank": None}
+    event["importances"]["pfi"]["features"]["age"] |= {"before": None, "before_std_error": None, "before_rank": None}
     page = Page(report(events, [event]))
     assert [found["aria-label"] for found in page.named("svg", **{"class": "chart"})] == [
         "Importance by PFI",
         "Discrepancy",
     ]
     assert "– → 0.3" in page.text
+
+
+def test_a_card_says_what_raised_the_change_and_what_makes_it(report: Any) -> None:
+    changes = [
+        change(300, ["age"]),
+        change(400, ["age"], route="discrepancy", cause="both", detector=None),
+        change(500, ["age"], route="version", model_version_before="1", model_version="<2>", cause="model"),
+        change(600, ["age"], kind="data", cause="data"),
+        change(700, ["age"], cause=None, importances={"sage": compared(["age"], 0), "pfi": compared(["age"])}),
+    ]
+    page = Page(report([importance(800, {"age": 1.0})], changes))
+    for text in (
+        "Alarm of adwin on zero_one at 250; reference model of 50; 50 observations each. The model makes the change",
+        "Alarm of the discrepancy at 350; reference model of 50; 50 observations each. Both the model and the data",
+        "Version <2> took over from 1 at 500; both compared on the same 50 observations before. The model makes",
+        "The data make the change",
+        "SAGE in zero_one loss",
+        "by model 0.15, by data 0.05",
+        "0.1 → 0.4 → 0.2",
+    ):
+        assert text in page.text
+    assert "4 model changes" in page.text
+    assert "1 change of the data alone" in page.text
+    assert len(page.named("svg", **{"aria-label": "Significant"})) == 5
+    assert len(page.named("svg", **{"aria-label": "Within noise"})) == 1
 
 
 def test_changes_without_importances_are_shown(report: Any) -> None:

@@ -12,6 +12,7 @@ from river.datasets import synth
 
 from attributary_agents.config import ModelConfig
 from attributary_agents.errors import StateError
+from attributary_agents.model_state import configured_as
 from attributary_agents.prequential import ModelState, new_state, prequential
 from attributary_agents.state_codec import MAGIC, decode_state, encode_state
 from attributary_topics import ChangeEvent, Observation, Source, encode_json
@@ -104,22 +105,51 @@ def test_everything_comes_back(stream: list[Observation], stopped: bytes) -> Non
         {"model": {"class": "river.forest.ARFClassifier", "params": {"n_models": 3, "seed": 2}}},
         {"model": {"class": "river.naive_bayes.GaussianNB"}},
         {"model": None, "factory": "tests.agents.stand_ins:counting_classifier"},
-        {"learn": False},
     ],
 )
-def test_another_model_starts_afresh_but_keeps_its_place(
-    stopped: bytes, changed: dict[str, Any], caplog: pytest.LogCaptureFixture
+def test_another_model_in_the_configuration_is_to_take_over_from_the_stored_one(
+    stopped: bytes, changed: dict[str, Any]
 ) -> None:
     state = decode_state("m", config(**changed), stopped)
+    kept = decode_state("m", config(), stopped)
 
     assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, [7])
-    assert (state.n_observations, state.n_changes, state.last_observation_ms) == (0, 0, None)
-    assert state.model_loss.value is None
-    assert [explainer.n_observations for explainer in state.explainers.values()] == [0, 0]
+    assert (state.version, state.spec) == ("1", config().spec)
+    assert state.configured == configured_as(config()) != configured_as(config(**changed))
+    assert state.n_observations == kept.n_observations == N // 2
+    assert state.model_loss.value == kept.model_loss.value
+    assert type(state.model) is type(kept.model)
     assert state.change is not None
-    assert state.change.n_observations == 0
-    assert type(state.model) is type(new_state("m", config(**changed)).model)
-    assert "starts afresh" in caplog.text
+    assert kept.change is not None
+    assert state.change.discrepancy == kept.change.discrepancy
+    assert encode_state(state) == encode_state(kept), "and it is stored as it is until then"
+
+
+def test_learn_alone_is_no_other_model(stopped: bytes) -> None:
+    assert decode_state("m", config(learn=False), stopped).configured == configured_as(config(learn=False))
+
+
+def test_a_stored_model_that_the_new_loss_cannot_explain_gives_way_unexplained(
+    stopped: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    regression = {"class": "river.linear_model.LinearRegression"}
+    state = decode_state("m", config(model=regression, loss="squared", version="2"), stopped)
+    assert (state.version, state.n_observations, state.offset, state.partition) == ("2", 0, N // 2 - 1, 3)
+    assert "the change from version 1 cannot be explained" in caplog.text
+
+
+def test_what_has_been_counted_comes_back(stopped: bytes) -> None:
+    state = decode_state("m", config(), stopped)
+    state.counts.changes["version"] = 3
+    state.counts.alarms["detector"] = 5
+    state.counts.rejected["discrepancy"] = 2
+    state.counts.rejected_discrepancy = 0.125
+    state.counts.versions["refused"] = 1
+    state.counts.data_changes = 4
+    state.version, state.deployed = "9", 17
+    again = decode_state("m", config(), encode_state(state))
+    assert again.counts == state.counts
+    assert (again.version, again.deployed, again.stored_deployed) == ("9", 17, 17)
 
 
 @pytest.mark.parametrize("pfi", [{"n_samples": 2}, {"reservoir": "uniform"}, {"reservoir_size": 7}, {"alpha": 0.5}])
@@ -204,7 +234,7 @@ def test_publishing_follows_the_configuration_of_now(
     [
         lambda blob: b"",
         lambda blob: blob[:3],
-        lambda blob: b"ATS1" + blob[4:],
+        lambda blob: b"ATS2" + blob[4:],
         lambda blob: b"junk",
         lambda blob: MAGIC,
         lambda blob: blob[: len(blob) // 2],

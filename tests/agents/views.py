@@ -10,11 +10,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from attributary_agents.config import Config, parse_config
 from attributary_agents.metrics import AttributaryCollector
 from attributary_agents.metrics_view import WorkerView
-from attributary_agents.partitions import Partition, Record
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
 from attributary_agents.replay import encode_value
 from tests.agents.stand_ins import FACTORY, observations
 
 TOPIC = "attributary.observations.v1"
+MODELS = "attributary.models.v1"
 PREFIX = "attributary_"
 MODEL: dict[str, Any] = {
     "factory": FACTORY,
@@ -50,7 +52,7 @@ def filled(config: Config, partitions: dict[int, list[str]], n: int = 60, flip_a
             view.state_bytes[model_id] = 1000 + number
         partition.handle(Record(TOPIC, number, offset, 0, b"m", b"{poison"))
         view.partitions[number] = partition
-        view.lag[number] = 5 * (number + 1)
+        view.lag[TOPIC, number] = 5 * (number + 1)
     view.checkpoint(0.02)
     return view
 

@@ -1,4 +1,4 @@
-"""The procedure of METHODS section 8, step by step, with a detector that follows a script."""
+"""The paper's procedure, METHODS section 8, step by step, with a detector that follows a script."""
 
 import contextlib
 import math
@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from river import linear_model
 
-import attributary_explainers.change as change_module
-from attributary_explainers import ChangeExplainer, InvalidParameterError, ModelError
+import attributary_explainers.change_alarms as alarms_module
+import attributary_explainers.change_reference as reference_module
+from attributary_explainers import ChangeExplainer, InvalidParameterError, ModelError, RejectedAlarm
 from tests.explainers.oracles import smoothing_weights
 from tests.explainers.stand_ins import Counting, Recording, ScriptedDetector
 
 K = 10
+PAPER = {"watch_discrepancy": False, "max_restarts": 0}
 
 
 class SwitchingFeature:
@@ -32,19 +34,21 @@ class SwitchingFeature:
 @pytest.fixture
 def scripted(monkeypatch):
     """Explainers whose detector raises its alarms at the given numbers of values fed."""
-    batch_pfi = change_module.batch_pfi
+    pfi_contributions = reference_module.pfi_contributions
 
     def make(model, *alarms, **parameters):
         detector = ScriptedDetector(alarms)
-        monkeypatch.setattr(change_module, "make_detector", lambda name, params: detector)
+        monkeypatch.setattr(alarms_module, "make_detector", lambda name, params, *, seed: detector)
         batches = []
 
-        def recording_batch_pfi(model, data, **kwargs):
-            batches.append([(dict(x), y) for x, y in data])
-            return batch_pfi(model, data, **kwargs)
+        def recording_pfi(tables, *args):
+            batches.append([(dict(x), y) for x, y in zip(tables[0].xs, tables[0].ys, strict=True)])
+            # All models are given the same data.
+            assert all([*zip(table.xs, table.ys, strict=True)] == batches[-1] for table in tables)
+            return pfi_contributions(tables, *args)
 
-        monkeypatch.setattr(change_module, "batch_pfi", recording_batch_pfi)
-        parameters = {"window": K, "loss": "zero_one", "distance": "label", "seed": 1, **parameters}
+        monkeypatch.setattr(reference_module, "pfi_contributions", recording_pfi)
+        parameters = {"window": K, "loss": "zero_one", "distance": "label", "seed": 1, **PAPER, **parameters}
         return ChangeExplainer(model, **parameters), detector, batches
 
     return make
@@ -76,7 +80,7 @@ def test_the_detector_is_not_fed_until_the_reference_is_taken(scripted):
     assert (change.reference_observation, change.reference, change.is_collecting) == (None, None, True)
     assert run(change, model, stream[K - 1 : K]) == {}
     assert (change.reference_observation, change.is_collecting) == (K, False)
-    assert change.reference.n_observations == K
+    assert change.reference["pfi"].n_observations == K
     assert detector.fed == []
     run(change, model, stream[K:])
     assert detector.fed == [0.0] * 7
@@ -146,7 +150,7 @@ def test_alarms_while_collecting_are_ignored(scripted):
     noisy, detector, _ = scripted(model, *range(5, 5 + K), threshold=0.0)
     second = run(noisy, model, observations(40))
     assert first == second
-    assert alone.n_alarms == noisy.n_alarms == 1
+    assert alone.n_alarms == noisy.n_alarms == {"detector": 1, "discrepancy": 0}
     assert len(detector.alarms) == K
 
 
@@ -155,7 +159,7 @@ def test_an_alarm_with_the_observation_after_the_last_collected_counts_again(scr
     change, _, batches = scripted(model, 5, 5 + K, threshold=0.0)
     run(change, model, observations(60))
     # The same model: nothing above 0, so both are rejected, on separate data.
-    assert (change.n_alarms, change.n_rejected, change.n_explained) == (2, 2, 0)
+    assert (change.n_alarms.total(), change.n_rejected, change.n_explained) == (2, 2, 0)
     assert len(batches) == 1
 
 
@@ -169,8 +173,9 @@ def test_at_or_below_the_threshold_nothing_is_said_and_the_reference_stays(scrip
     run(change, model, stream[:K])
     reference = change.reference
     assert run(change, model, stream[K:]) == {}  # not above: exactly at it
-    assert (change.n_alarms, change.n_rejected, change.n_explained) == (1, 1, 0)
-    assert change.reference is reference
+    assert change.rejected == [RejectedAlarm(2 * K + 4, K + 5, "detector", threshold, threshold)]
+    assert (change.n_alarms.total(), change.n_rejected, change.n_explained) == (1, 1, 0)
+    assert change.reference == reference
     assert change.reference_observation == K
     assert change.n_discrepancy == len(stream) - K
     assert not change.is_collecting
@@ -183,10 +188,10 @@ def test_above_the_threshold_the_current_model_becomes_the_reference(scripted):
     found = run(change, model, stream)
     ((number, explanation),) = found.items()  # the second alarm finds the model that is the reference now
     assert number == 2 * K + 4
-    assert (change.n_alarms, change.n_rejected, change.n_explained) == (2, 1, 1)
+    assert (change.n_alarms.total(), change.n_rejected, change.n_explained) == (2, 1, 1)
     assert change.reference_observation == number
     assert explanation.reference_observation == K
-    assert change.reference.importance == explanation.after
+    assert change.reference["pfi"].importance == explanation.after
     assert change.n_discrepancy == len(stream) - number
     assert change.discrepancy == 0.0
     # Before, the model is a and right, and b is ignored; after, a is ignored.

@@ -15,6 +15,7 @@ from attributary_explainers import (
     BatchImportance,
     ChangeExplainer,
     ChangeExplanation,
+    ImportanceChange,
     IncrementalMDI,
     IncrementalPDP,
     IncrementalPFI,
@@ -30,24 +31,52 @@ def said(importance, std_error=None):
     return BatchImportance(importance, std_error or dict.fromkeys(importance, 0.5), 10)
 
 
+def change_in(before, after, errors=(0.01, 0.01), **named):
+    """An explanation in which the reference model has the same importances on the new data."""
+    std_error = dict.fromkeys(before, errors[0]), dict.fromkeys(after, errors[1])
+    features = dict.fromkeys((*before, *after))
+    delta = {f: math.hypot(std_error[0].get(f, 0.0), std_error[1].get(f, 0.0)) for f in features}
+    change = ImportanceChange(
+        method="pfi",
+        loss="zero_one",
+        before=before,
+        crossed=named.pop("crossed", before),
+        after=after,
+        before_std_error=std_error[0],
+        crossed_std_error=std_error[0],
+        after_std_error=std_error[1],
+        model_part_std_error=delta,
+        data_part_std_error=dict.fromkeys(features, errors[0]),
+        delta_std_error=delta,
+        before_loss=0.1,
+        crossed_loss=0.4,
+        after_loss=0.2,
+    )
+    head = {
+        "kind": "model",
+        "route": "detector",
+        "n_observations": 700,
+        "n_detected": 600,
+        "reference_observation": 100,
+        "detector": "adwin",
+        "detector_params": {},
+        "signal": "zero_one",
+        "window": 100,
+        "discrepancy": 0.5,
+        "threshold": 0.3,
+        "n_discrepancy": 200,
+        "distance": "label",
+        "importances": {"pfi": change},
+    }
+    return ChangeExplanation(**{**head, **named})
+
+
 def explained(n_observations=700, n_detected=600, before=0.1, after=0.4, names=("a", "b")):
-    return ChangeExplanation(
+    return change_in(
+        dict.fromkeys(names, before),
+        {name: after + 0.1 * i for i, name in enumerate(names)},
         n_observations=n_observations,
         n_detected=n_detected,
-        reference_observation=100,
-        detector="adwin",
-        detector_params={},
-        signal="zero_one",
-        window=100,
-        discrepancy=0.5,
-        threshold=0.3,
-        n_discrepancy=200,
-        distance="label",
-        loss="zero_one",
-        before=dict.fromkeys(names, before),
-        after={name: after + 0.1 * i for i, name in enumerate(names)},
-        before_std_error=dict.fromkeys(names, 0.01),
-        after_std_error=dict.fromkeys(names, 0.01),
     )
 
 
@@ -267,7 +296,12 @@ def change_event(observation, model_id="credit"):
         "car": {**feature, "delta": 9.0},
     }
     features["car"]["significant"] = False
-    return {"model_id": model_id, "observation": observation, "detected_at": observation - 50, "features": features}
+    return {
+        "model_id": model_id,
+        "observation": observation,
+        "detected_at": observation - 50,
+        "importances": {"pfi": {"features": features}},
+    }
 
 
 def test_events_of_a_replay_become_a_history():
@@ -314,7 +348,7 @@ def test_what_a_worker_publishes_is_the_same_history():
             named, delta = explanation.significant(), explanation.delta
             features = {f: {"delta": delta[f], "significant": f in named} for f in explanation.features}
             changes.append({"model_id": "m", "observation": n, "detected_at": explanation.n_detected})
-            changes[-1]["features"] = features
+            changes[-1]["importances"] = {"pfi": {"features": features}}
         if n % 50 == 0:
             history.record(pfi)
             found = {f: {"importance": importance[f], "std_error": pfi.std_error[f]} for f in importance}

@@ -225,7 +225,8 @@ def test_the_other_explainers_take_estimators_too():
     for x in rows[:20]:
         change.update(x, x["a"] > 0, bool(classifier.predict([list(x.values())])[0]))
     assert change.loss.name == "zero_one"
-    assert max(change.reference.importance, key=change.reference.importance.get) == "a"
+    importance = change.reference["pfi"].importance
+    assert max(importance, key=importance.get) == "a"
     classifier.partial_fit(-table.to_numpy(), [x["a"] > 0 for x in rows])
     restored = ChangeExplainer.from_snapshot(change.snapshot(), classifier)
     for x in rows[20:30]:

@@ -19,7 +19,7 @@ from scipy import stats
 from attributary_explainers import BatchImportance, IncrementalPDP, InvalidParameterError, plots
 from attributary_explainers._plot_parts import COLOURS, signed, spread, styles
 from attributary_explainers.history import ImportanceHistory
-from tests.explainers.test_history import explained
+from tests.explainers.test_history import change_in, explained
 
 NAN = math.nan
 
@@ -266,9 +266,7 @@ def bars_of(ax):
 
 
 def change_of(before, after, error=0.01):
-    explanation = explained()
-    errors = {"before_std_error": dict.fromkeys(before, error), "after_std_error": dict.fromkeys(after, 2 * error)}
-    return type(explanation)(**{**vars(explanation), "before": before, "after": after, **errors})
+    return change_in(before, after, (error, 2 * error))
 
 
 def test_bars_before_and_after_with_whiskers_and_stars():
@@ -292,13 +290,14 @@ def test_bars_before_and_after_with_whiskers_and_stars():
             at = 4 - order.index(name) + offset
             expected = [[values[name] - reach, at], [values[name] + reach, at]]
             assert segment == pytest.approx(np.array(expected))
-    # Five features: z(1 - .05 / 10) = 2.58; standard errors of the differences .0224, .02 for new, .01 for gone.
-    z = stats.norm.ppf(1 - 0.05 / 10)
+    # Standard errors of the differences .0224, .02 for new, .01 for gone: by Holm, .0625 is named as the fourth of five
+    # where it exceeds z(1 - .05 / 4) = 2.24 of them, and .01 is not.
+    z = stats.norm.ppf(1 - 0.05 / 4)
     assert 0.01 < z * math.hypot(0.01, 0.02) < 0.0625
     notes = [label.get_text() for label in annotations(ax)]
     assert notes == ["−0.400 ★", "+0.250 ★", "−0.125 ★", "+0.062 ★", "+0.010"]
     assert ax.get_title(loc="left") == "Change at 700: discrepancy 0.50 > 0.30"
-    assert ax.get_xlabel() == "importance (zero_one loss)"
+    assert ax.get_xlabel() == "PFI importance (zero_one loss)"
 
 
 def test_the_smaller_changes_are_counted_and_the_legend_is_below_the_data():
@@ -314,6 +313,56 @@ def test_the_smaller_changes_are_counted_and_the_legend_is_below_the_data():
     assert legend.y1 < ax.xaxis.label.get_window_extent().y0 + 1.0
     assert legend.y0 >= -1.0
     assert ax.figure.bbox.width + 1.0 > legend.x1
+
+
+def diamonds_of(ax):
+    return [line for line in ax.lines if line.get_marker() == "D"]
+
+
+def test_a_diamond_is_the_old_model_on_the_new_data():
+    before, crossed, after = {"pay": 0.5, "age": 0.25}, {"pay": 0.4, "age": 0.2}, {"pay": 0.1, "age": 0.3}
+    (line,) = diamonds_of(plots.change(change_in(before, after, crossed=crossed)))
+    assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(0.4, 1), (0.2, 0)]
+    # Of a version, which is compared on one data set, there is nothing to show, and no threshold that was exceeded.
+    ax = plots.change(change_in(before, after, route="version"))
+    assert diamonds_of(ax) == []
+    assert ax.get_title(loc="left") == "Change at 700: discrepancy 0.50"
+
+
+def test_all_changes_in_their_order():
+    befores = [{"a": 0.1, "b": 0.5}, {"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5, "late": 0.0}]
+    afters = [{"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.51}, {"a": 0.5, "b": 0.2, "late": 0.05}]
+    made = [
+        change_in(before, after, n_observations=1000 * n, discrepancy=n / 10)
+        for n, (before, after) in enumerate(zip(befores, afters, strict=True), start=1)
+    ]
+    ax = plots.changes(made)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "late"]  # the largest change on top
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1 000\n0.10", "2 000\n0.20", "3 000\n0.30"]
+    (mesh,) = ax.collections
+    same(
+        np.ma.filled(mesh.get_array().astype(float), NAN).reshape(3, 3).round(9),
+        [[0.4, 0.0, 0.0], [0.0, 0.01, -0.3], [NAN, NAN, 0.05]],
+    )
+    assert mesh.get_clim() == (-0.4, 0.4)
+    # A number where the change is beyond noise, at its place: (column, row) from the top left.
+    written = {(int(t.get_position()[0]), int(t.get_position()[1])): t.get_text() for t in ax.texts}
+    assert written == {(0, 0): "+0.400", (2, 1): "−0.300", (2, 2): "+0.050"}
+    assert [label.get_text() for label in plots.changes(made, top=1).get_yticklabels()] == ["a"]
+    assert len(plots.changes(made * 30).get_xticks()) == 60
+    ax.figure.draw_without_rendering()
+
+
+def test_changes_without_an_explanation_or_by_another_method_are_refused():
+    with pytest.raises(InvalidParameterError, match=r"^explanations must be at least one"):
+        plots.changes([])
+    for draw in (plots.change, lambda explanation, method: plots.changes([explanation], method=method)):
+        with pytest.raises(InvalidParameterError, match=r"^method must be one of pfi, got 'sage'"):
+            draw(explained(), method="sage")
+    bare = change_in({}, {}, importances={})
+    for draw in (plots.change, lambda explanation: plots.changes([explanation])):
+        with pytest.raises(InvalidParameterError, match=r"^importances must be pfi or sage"):
+            draw(bare)
 
 
 def numeric_pdp(n_ice):
@@ -410,7 +459,13 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
 
     history, pdp = history_of(VALUES), numeric_pdp(0)
     monkeypatch.setattr(builtins, "__import__", without)
-    calls = [(plots.importance, history), (plots.shares, history), (plots.change, explained()), (plots.pdp, pdp, "a")]
+    calls = [
+        (plots.importance, history),
+        (plots.shares, history),
+        (plots.change, explained()),
+        (plots.changes, [explained()]),
+        (plots.pdp, pdp, "a"),
+    ]
     for plot, *arguments in [*calls, (history.plot,)]:
         with pytest.raises(ImportError, match=r"^plots need matplotlib: pip install 'attributary\[plot\]'$"):
             plot(*arguments)

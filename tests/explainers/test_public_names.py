@@ -11,17 +11,22 @@ import attributary_topics
 from attributary_explainers import RemovalExplainer
 
 INTERNAL_MODULES = {
+    "change_alarms": "what raises the alarms of ChangeExplainer",
+    "change_reference": "what ChangeExplainer compares with",
     "coalitions": "losses of coalitions inside one step of iSAGE",
     "conditional_encoding": "how the conditional sampler reads values",
     "conditional_leaves": "leaves of the conditional sampler's trees",
     "conditional_splitters": "splits of the conditional sampler's trees",
     "conditional_trees": "the conditional sampler's trees",
+    "contributions": "increments by observation inside the batch methods",
     "influence": "the variance inside SmoothedImportance",
     "loss_watch": "a warning of the explainers by removal",
     "strata": "the order of the rows inside the imputers",
 }
 NOT_EXPORTED = {
     "Weights": "the shared recursion inside the smoothed means: nobody makes one without a mean",
+    "DataTable": "a model on a data set inside the batch methods",
+    "IncrementalDiscrepancy": "inside ChangeExplainer, which gives its value",
     "BatchFunction": "what model_function returns for models of many rows: known by its protocol",
     "CompatFunction": "what model_function returns for River's wrappers: known by its protocol",
 }

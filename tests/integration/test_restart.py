@@ -10,8 +10,10 @@ import pytest
 from benchmarks.harness import WorkerProcess
 
 from attributary_agents.brokers import Broker
+from attributary_agents.checkpoints import decode_checkpoint
 from attributary_agents.config import parse_config
-from attributary_agents.partitions import Partition, Record, decode_checkpoint
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
 from attributary_agents.state_codec import decode_state
 from attributary_agents.topic_admin import create_topics
 from tests.integration.configs import logistic_config, observation

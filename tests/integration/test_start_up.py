@@ -89,6 +89,15 @@ class TestOnABroker:
         )
         _is_one_line_with(_run(tmp_path, raw), config.kafka.changelog, "1 partition", "delete it")
 
+    def test_a_models_topic_with_other_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
+        raw = logistic_config(embedded_broker.bootstrap, partitions=4)
+        config = parse_config(raw)
+        models = config.kafka.topics.models
+        names = [spec.name for spec in topic_specs(config)]
+        make_topics(embedded_broker.bootstrap, dict.fromkeys(names, 4) | {models: 3}, FIT)
+        observations = config.kafka.topics.observations
+        _is_one_line_with(_run(tmp_path, raw), models, "3 partitions", f"as many as {observations}", "delete it")
+
     def test_topics_that_would_lose_states(self, embedded_broker: Broker, tmp_path: Path) -> None:
         raw = logistic_config(embedded_broker.bootstrap)
         config = parse_config(raw)

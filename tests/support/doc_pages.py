@@ -47,6 +47,7 @@ class Page:
         self.path, self.source = path, path.read_text(encoding="utf-8")
         self.pictures = re.findall(r"!\[[^\]]+\]\(images/([\w-]+\.svg)\)", self.source)
         self.links = re.findall(r"(?<!!)\[[^\]]+\]\(([^)#:]+)(?:#[\w-]+)?\)", self.source)
+        self.data = sorted(set(re.findall(r'"([\w-]+\.csv\.gz)"', self.source)))
         self.blocks: list[Block] = []
         found = list(_BLOCK.finditer(self.source))
         for block, following in zip_longest(found, found[1:]):

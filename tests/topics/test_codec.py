@@ -13,6 +13,7 @@ from attributary_topics import (
     DetectorSpec,
     FeatureChange,
     FeatureImportance,
+    ImportanceComparison,
     ImportanceEvent,
     Source,
     decode_json,
@@ -20,6 +21,26 @@ from attributary_topics import (
 )
 
 SOURCE = Source("attributary.observations.v1", 3, 17)
+
+
+FEATURE = FeatureChange(
+    before=0.1,
+    crossed=0.05,
+    after=None,
+    delta=-0.1,
+    model_part=-0.05,
+    data_part=-0.05,
+    before_std_error=0.01,
+    crossed_std_error=0.01,
+    after_std_error=None,
+    delta_std_error=0.01,
+    model_part_std_error=None,
+    data_part_std_error=0.01,
+    before_rank=1,
+    after_rank=None,
+    p_value=0.001,
+    significant=True,
+)
 
 
 def importance_event(**changes):
@@ -51,7 +72,10 @@ def importance_event(**changes):
 def change_event(**changes):
     values = {
         "model_id": "credit",
-        "model_version": "1",
+        "model_version_before": "1",
+        "model_version": "2",
+        "kind": "model",
+        "route": "detector",
         "observation": 1559,
         "detected_at": 1260,
         "reference_at": 300,
@@ -61,15 +85,15 @@ def change_event(**changes):
         "threshold": 0.3,
         "n_discrepancy": 600,
         "distance": "label",
-        "loss": "zero_one",
-        "features": {"age": FeatureChange(0.1, None, -0.1, 0.01, None, 0.01, 1, None, True)},
+        "cause": "both",
+        "importances": {"pfi": ImportanceComparison("zero_one", 0.2, 0.9, 0.1, 0.4, None, {"age": FEATURE})},
         "sentence": "credit changed",
         "source": SOURCE,
     }
     return ChangeEvent(**{**values, **changes})
 
 
-@pytest.mark.parametrize("event", [importance_event(), change_event()])
+@pytest.mark.parametrize("event", [importance_event(), change_event(), change_event(detector=None, importances={})])
 def test_an_event_is_a_json_object_with_its_fields_by_name(event):
     encoded = encode_json(event)
     assert json.loads(encoded) == asdict(event)

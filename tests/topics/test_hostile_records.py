@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 
 import pytest
@@ -145,9 +146,7 @@ def test_random_json_raises_nothing_else_and_lets_nothing_bad_through(data, feat
 @given(json_data)
 def test_strict_json_is_decoded_to_what_it_says(data):
     text = json.dumps(data)
-    if any(word in text for word in ("NaN", "Infinity", "\\ud")) or any(
-        len(number) > 15 for number in text.replace("-", " ").replace(",", " ").split() if number.isdigit()
-    ):
+    if any(word in text for word in ("NaN", "Infinity", "\\ud")) or re.search(r"\d{16}", text):
         return  # not strict, or beyond 64 bits: the tests above
     assert decode_json(text.encode()) == json.loads(text)
 

@@ -10,8 +10,9 @@ from attributary_topics import Topics
 @pytest.mark.parametrize("prefix", ["attributary", "shop", "team-a.risk"])
 def test_every_topic_is_prefix_noun_version(prefix):
     topics = Topics(prefix)
-    assert (topics.observations, topics.importances, topics.changes, topics.dead_letters) == (
+    assert (topics.observations, topics.models, topics.importances, topics.changes, topics.dead_letters) == (
         f"{prefix}.observations.v1",
+        f"{prefix}.models.v1",
         f"{prefix}.importances.v1",
         f"{prefix}.changes.v1",
         f"{prefix}.dead-letters.v1",
@@ -20,7 +21,7 @@ def test_every_topic_is_prefix_noun_version(prefix):
 
 def test_names_are_distinct_and_legal_in_kafka():
     names = [getattr(Topics("attributary"), name) for name in vars(Topics) if isinstance(vars(Topics)[name], property)]
-    assert len(names) == len(set(names)) == 4
+    assert len(names) == len(set(names)) == 5
     assert all(re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) for name in names)
     # Kafka's metrics take '.' and '_' for the same character: names must not differ in that alone.
-    assert len({name.replace(".", "_") for name in names}) == 4
+    assert len({name.replace(".", "_") for name in names}) == 5

@@ -19,7 +19,7 @@ class DeadLetter:
     key, value, headers
         The original's, untouched.
     stage
-        Where it failed: `decode`, `predict`, `explain`, `learn` or `change`.
+        Where it failed: `decode`, `predict`, `explain`, `learn` or `change`; `deploy` for a new version of a model.
     reason
         One of `REASONS`.
     error, message

@@ -8,13 +8,16 @@ REASONS: dict[str, str] = {
     "missing_model_id": "the record has no key",
     "invalid_model_id": "the key is not UTF-8, too long, or holds control characters",
     "unknown_model": "no model of that id is configured",
-    "model_on_two_partitions": "the model id's observations arrive on more than one partition",
+    "model_on_two_partitions": "the model id's records arrive on more than one partition",
     "invalid_json": "the value is not JSON",
     "wrong_type": "a field has another type than expected",
     "not_finite": "a number is NaN or infinite",
     "missing_feature": "a feature that the model needs is missing",
     "missing_label": "the observation has no label or target",
     "model_failed": "the model raised an exception on this observation",
+    "not_allowed": "the configuration does not allow the class, function or file that a new version names",
+    "wrong_artefact": "the file of a new version is missing, or its hash is another one",
+    "unusable_model": "a new version cannot be made, loaded, explained as configured, or saved",
 }
 """Why a record can end in the dead-letter topic: value of the header and of the metric's label `reason`."""
 

@@ -33,6 +33,11 @@ class Topics:
         return self._name("observations")
 
     @property
+    def models(self) -> str:
+        """In: which version of a model is to be explained from now on. Whoever may write here may replace models."""
+        return self._name("models")
+
+    @property
     def importances(self) -> str:
         """Out: the importance of every feature of a model, on an interval and on material change."""
         return self._name("importances")

@@ -1,0 +1,80 @@
+"""The models topic as the command line sees it: send a deployment, read what is deployed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from .config import Config
+from .errors import PreflightError
+
+
+async def send_deployment(config: Config, model_id: str, value: bytes, partition: int | None = None) -> tuple[int, int]:
+    """Send one record; return its partition and offset once the broker has it.
+
+    Raises
+    ------
+    PreflightError
+        The broker cannot be reached or refuses.
+    """
+    producer = AIOKafkaProducer(bootstrap_servers=config.kafka.brokers, enable_idempotence=True)
+    try:
+        await producer.start()
+        sent = await producer.send_and_wait(config.kafka.topics.models, value, model_id.encode(), partition)
+        return sent.partition, sent.offset
+    except (KafkaError, AssertionError) as error:  # it asserts that the partition exists
+        raise _refused(config, error) from None
+    finally:
+        await producer.stop()
+
+
+async def read_deployments(config: Config) -> dict[str, Any]:
+    """Model id to the last record of the models topic with that key; ids that are no UTF-8 are left out.
+
+    Raises
+    ------
+    PreflightError
+        The broker cannot be reached.
+    """
+    topic = config.kafka.topics.models
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
+    )
+    found: dict[str, Any] = {}
+    try:
+        await consumer.start()
+        places = [TopicPartition(topic, n) for n in sorted(consumer.partitions_for_topic(topic) or ())]
+        if not places:
+            places = [TopicPartition(topic, n) for n in range(config.kafka.partitions)]
+        consumer.assign(places)
+        ends = await consumer.end_offsets(places)
+        # Positions and not counts: a compacted topic has offsets without a record.
+        while any([await consumer.position(place) < end for place, end in ends.items()]):
+            for batch in (await consumer.getmany(timeout_ms=500)).values():
+                for record in batch:
+                    _note(found, record)
+    except KafkaError as error:
+        raise _refused(config, error) from None
+    finally:
+        await consumer.stop()
+    return found
+
+
+def _note(found: dict[str, Any], record: Any) -> None:
+    try:
+        model_id = (record.key or b"").decode()
+    except UnicodeDecodeError:
+        return
+    other = found.get(model_id)
+    # On two partitions only by somebody's mistake: the later one in time.
+    if other is None or (record.timestamp, record.offset) >= (other.timestamp, other.offset):
+        found[model_id] = record
+
+
+def _refused(config: Config, error: Exception) -> PreflightError:
+    return PreflightError(
+        f"{config.kafka.topics.models} at {', '.join(config.kafka.brokers)}: {type(error).__name__}: {error}. "
+        "`attributary check` says what is missing"
+    )

@@ -1,0 +1,134 @@
+"""A new version of a model takes over from the last one, between two observations. Plain, as `prequential`."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+from attributary_explainers import (
+    ChangeExplainer,
+    ChangeExplanation,
+    ExplainerError,
+    RemovalExplainer,
+    SmoothedMean,
+    SmoothedPrediction,
+    resolve_loss,
+)
+from attributary_topics import ChangeEvent, Source
+
+from .change_events import explained
+from .model_state import ModelState, configured_as, new_change_explainer, new_explainer, new_state
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a model that is to take over.
+
+    Attributes
+    ----------
+    deployed
+        Offset of its record in the models topic; -1 for the configuration's.
+    """
+
+    version: str
+    spec: dict[str, Any]
+    model: Any
+    deployed: int = -1
+
+
+def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> tuple[ModelState, list[ChangeEvent]]:
+    """The state with the new version in the place of the present one, and the event that explains the change.
+
+    The change is explained on the recent observations. Importances, losses and the mean prediction start afresh, for
+    they are of the present version. What is stored to draw replacements from, unless one of the two raised on it, the
+    counts, and what was published stay.
+
+    Where the two versions cannot be compared, because one of them raises or predicts nothing on those observations, or
+    they are of different kinds, the new one takes over all the same, because that is what has been deployed: without
+    an event, with a warning, counted as unexplained.
+
+    Parameters
+    ----------
+    state
+        Not to be used afterwards; whole until the new one is there.
+    source, timestamp_ms
+        The record of the first observation of the new version.
+
+    Raises
+    ------
+    ExplainerError
+        The new version cannot be explained as configured: the state is as it was.
+    """
+    config = state.config
+    swapped = replace(
+        state,
+        model=new.model,
+        explainers={name: _explainer(state, name, new.model) for name in state.explainers},
+        model_loss=SmoothedMean(config.alpha),
+        baseline_loss=SmoothedMean(config.alpha),
+        marginal=SmoothedPrediction(config.alpha),
+        version=new.version,
+        spec=new.spec,
+        configured=configured_as(config),
+        deployed=max(state.deployed, new.deployed),
+    )
+    swapped.change, explanation, why = _change(state, new)
+    if isinstance(why, Exception):
+        # What is stored to draw from is what has just made one of them raise, the new one most likely.
+        swapped.explainers = {
+            name: new_explainer(state.model_id, config, name, new.model) for name in swapped.explainers
+        }
+    observation = state.n_observations + 1
+    for publication in swapped.publications.values():
+        publication.model_changed(observation)
+    if explanation is None:
+        swapped.counts.versions["unexplained"] += 1
+        logger.warning(
+            "model %s: version %s takes over from %s at observation %d; the change is not explained: %s",
+            state.model_id,
+            new.version,
+            state.version,
+            observation,
+            f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why,
+        )
+        return swapped, []
+    swapped.counts.versions["explained"] += 1
+    return swapped, [explained(swapped, explanation, observation, source, timestamp_ms)]
+
+
+def begin_with(state: ModelState, new: Version) -> ModelState:
+    """The state of a model without observations, begun with the new version: there is nothing to take over from."""
+    begun = new_state(state.model_id, state.config, new.model, version=new.version, spec=new.spec)
+    begun.deployed, begun.stored_deployed = max(state.deployed, new.deployed), state.stored_deployed
+    begun.partition, begun.offset, begun.failed_offsets = state.partition, state.offset, state.failed_offsets
+    return begun
+
+
+def _explainer(state: ModelState, name: str, model: Any) -> RemovalExplainer:
+    explainer = state.explainers[name]
+    if resolve_loss(model, state.config.loss).name == explainer.loss.name:
+        return explainer.for_model(model)  # draws from the same stored observations
+    return new_explainer(state.model_id, state.config, name, model)
+
+
+_NOTHING_TO_COMPARE = "there are too few observations, or one of the two versions predicts nothing for some"
+
+
+def _change(
+    state: ModelState, new: Version
+) -> tuple[ChangeExplainer | None, ChangeExplanation | None, str | Exception]:
+    """The change explainer from now on; the explanation; and why there is none, where there is none."""
+    change = state.change
+    if change is None:
+        return None, None, "the configuration says `change: null`"
+    try:
+        return change, change.new_version(new.model, new.version), _NOTHING_TO_COMPARE
+    except Exception as error:  # noqa: BLE001 - whatever the user's models raise, the new one is what is deployed
+        try:
+            change.new_version(new.model, new.version, explain=False)
+        except ExplainerError:  # of another kind: nothing of the old change explainer is of use to it
+            change = new_change_explainer(state.model_id, state.config, new.model, new.version)
+        return change, None, error

@@ -1,0 +1,107 @@
+"""One pass of a model over a stream, with many change explainers beside it: what each declared, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from benchmarks.change.settings import Setting, settings_of_run
+from benchmarks.change.shared import Frozen, SharedModel
+from benchmarks.change.streams import Stream
+from benchmarks.papers.streams import Observation
+
+N_FRESH = 500
+"""Fresh rows for the exact discrepancy at an explanation."""
+
+_FRESH_SEED = 1_000_000
+"""Of the first run; every run has its own, and no stream has it."""
+
+
+class Explainer(Protocol):
+    """What is read of a change explainer."""
+
+    n_alarms: Any
+    n_rejected: int
+    n_restarts: int
+
+    @property
+    def reference_observation(self) -> int | None:
+        """Observation of the reference."""
+
+    @property
+    def rejected(self) -> Any:
+        """The last rejected alarms, the newest last."""
+
+    def update(self, x: Any, y: Any, y_pred: Any) -> Any:
+        """Take in an observation."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An explanation: its alarm, its observation, and how far the model really was from the reference then."""
+
+    n_detected: int
+    n: int
+    route: str
+    discrepancy: float
+    exact: float
+
+
+@dataclass
+class Record:
+    """What one explainer did on one stream; observations are counted from 1."""
+
+    alarms: list[int] = field(default_factory=list)
+    """Observations at which it began to collect because of an alarm."""
+    rejected: list[int] = field(default_factory=list)
+    """Alarms, by the observation of the last one that started the collection, that were no change."""
+    explained: list[Declared] = field(default_factory=list)
+    n_restarts: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def follow(
+    shared: SharedModel, observations: Iterable[Observation], explainers: Mapping[str, Explainer]
+) -> dict[str, Record]:
+    """Predict, learn, and update every explainer; a record of each."""
+    records = {name: Record() for name in explainers}
+    references: dict[str, tuple[int, Frozen]] = {}
+    for n, (x, y) in enumerate(observations, start=1):
+        y_pred = shared.predict_proba_one(x)
+        shared.learn_one(x, y)
+        for name, explainer in explainers.items():
+            record = records[name]
+            explanation = explainer.update(x, y, y_pred)
+            if sum(explainer.n_alarms.values()) > len(record.alarms):
+                record.alarms.append(n)
+            if explainer.n_rejected > len(record.rejected):
+                record.rejected.append(explainer.rejected[-1].n_detected)
+            if explanation is not None:
+                exact = shared.distance_from(references[name][1])
+                record.explained.append(
+                    Declared(explanation.n_detected, n, explanation.route, explanation.discrepancy, exact)
+                )
+            since = explainer.reference_observation
+            if since is not None and (name not in references or references[name][0] != since):
+                references[name] = since, shared.frozen()
+    for name, explainer in explainers.items():
+        records[name].n_restarts = explainer.n_restarts
+    return records
+
+
+def seed_of(index: int) -> int:
+    """Seed of a run; streams take the two that follow, too."""
+    return 10 * index
+
+
+def run(stream: Stream, index: int, settings: Iterable[Setting] | None = None) -> dict[str, Record]:
+    """One run of a stream with all settings, or these, by their names."""
+    seed = seed_of(index)
+    shared = SharedModel(stream.model(seed), stream.rows(N_FRESH, _FRESH_SEED + seed))
+    taken = settings_of_run(index, stream.slow_model) if settings is None else settings
+    explainers = {setting.name: setting.make(shared, seed) for setting in taken}
+    return follow(shared, stream.observations(seed), explainers)

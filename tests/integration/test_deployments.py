@@ -1,0 +1,294 @@
+"""New versions of models on Apache Kafka: while observations flow, through kills, on two workers, and bad ones."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.harness import WorkerProcess
+from click.testing import CliRunner
+
+from attributary_agents.brokers import Broker
+from attributary_agents.checkpoints import checkpoint_key, control_checkpoint_key, decode_checkpoint
+from attributary_agents.cli import cli
+from attributary_agents.config import Config, parse_config
+from attributary_agents.control_log import control_key, decode_log
+from attributary_agents.partition_control import PartitionControl
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
+from attributary_agents.state_codec import decode_state
+from attributary_agents.topic_admin import create_topics
+from attributary_explainers import dump_model
+from tests.integration.configs import logistic_config, observation
+from tests.support.kafka import produce, read_all
+
+pytestmark = [pytest.mark.kafka]
+MODELS = ("credit", "fraud")
+N = 4000
+
+
+def trained(n: int = 500) -> bytes:
+    """A logistic regression that has learnt that b decides."""
+    from river import linear_model, preprocessing
+
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    for i in range(n):
+        one = json.loads(observation(i, flipped=True))
+        model.learn_one(one["x"], one["y"])
+    return dump_model(model)
+
+
+def configured(broker: Broker, tmp_path: Path, **kafka: Any) -> tuple[dict[str, Any], Config]:
+    (tmp_path / "artefacts").mkdir()
+    (tmp_path / "artefacts/two.pkl").write_bytes(trained())
+    raw = logistic_config(broker.bootstrap, models=MODELS, **kafka)
+    raw["artefacts"] = {"directory": str(tmp_path / "artefacts")}
+    config = parse_config(raw)
+    create_topics(config)
+    return raw, config
+
+
+def deploy(worker: WorkerProcess, *arguments: str) -> dict[str, Any]:
+    done = CliRunner().invoke(cli, ["models", "deploy", "-c", str(worker.config_path), "--json", *arguments])
+    assert done.exit_code == 0, (done.output, done.exception)
+    return json.loads(done.stdout)
+
+
+def wait_for(what: Any, timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def versions(worker: WorkerProcess) -> dict[str, str]:
+    info = worker.metrics().get("attributary_model_info", {})
+    return {dict(labels)["model_id"]: dict(labels)["version"] for labels in info}
+
+
+def stored(broker: Broker, config: Config) -> dict[bytes, bytes]:
+    return {record.key: record.value for record in read_all(broker.bootstrap, config.kafka.changelog)}
+
+
+def by_id(broker: Broker, topic: str) -> dict[str, tuple[bytes | None, list[tuple[str, bytes]]]]:
+    """The records of a topic by their id; duplicates have the same bytes and headers."""
+    found: dict[str, tuple[bytes | None, list[tuple[str, bytes]]]] = {}
+    for record in read_all(broker.bootstrap, topic):
+        headers = dict(record.headers)
+        sent = record.value, [tuple(header) for header in record.headers]
+        name = (headers.get("ce_id") or headers["attributary-dlq-id"]).decode()
+        assert found.setdefault(name, sent) == sent
+    return found
+
+
+def expected(broker: Broker, config: Config, afters: dict[tuple[int, int], int]) -> dict[str, Any]:
+    """What one undisturbed worker sends, where each control record (partition and offset) comes after so many."""
+    topics = config.kafka.topics
+    sent: dict[str, Any] = {topic: {} for topic in (topics.importances, topics.changes, topics.dead_letters)}
+
+    def send(records: Iterable[Any]) -> None:
+        for one in records:
+            headers = dict(one.headers)
+            name = (headers.get("ce_id") or headers["attributary-dlq-id"]).decode()
+            sent[one.topic][name] = (one.value, list(one.headers))
+
+    def record(topic: str, r: Any) -> Record:
+        return Record(topic, r.partition, r.offset, r.timestamp, r.key, r.value, r.headers)
+
+    observations, controls = (read_all(broker.bootstrap, topic) for topic in (topics.observations, topics.models))
+    partitions = {}
+    for number in range(config.kafka.partitions):
+        partition = partitions[number] = Partition(topics.observations, number, config, lambda _key: None)
+        control = PartitionControl(topics.models, partition, lambda _key: None)
+        waiting = [r for r in controls if r.partition == number]
+        for one in [r for r in observations if r.partition == number] + [None]:
+            while waiting and (one is None or afters.get((number, waiting[0].offset), -1) < one.offset):
+                send(control.take(record(topics.models, waiting.pop(0)), -1).outgoing)
+            if one is not None:
+                send(partition.handle(record(topics.observations, one)))
+    return {"sent": sent, "partitions": partitions}
+
+
+def check_equal(broker: Broker, config: Config, seen: dict[tuple[int, int], int]) -> dict[str, Any]:
+    """Events and dead letters by id and bytes, and states, equal those of an undisturbed worker."""
+    undisturbed = expected(broker, config, seen)
+    for topic, sent in undisturbed["sent"].items():
+        assert by_id(broker, topic) == sent, f"{topic} differs"
+    table = stored(broker, config)
+    for number, partition in undisturbed["partitions"].items():
+        counters, offset = decode_checkpoint(table.get(checkpoint_key(number)))
+        assert (counters, offset) == (partition.counters, partition.offset)
+        for model_id, other in partition.models.items():
+            state = decode_state(model_id, config.models[model_id], table[model_id.encode()])
+            assert (state.version, state.n_observations) == (other.version, other.n_observations)
+            assert state.counts == other.counts
+            for name, explainer in state.explainers.items():
+                assert explainer.importance == other.explainers[name].importance
+    return undisturbed
+
+
+def afters(broker: Broker, config: Config) -> dict[tuple[int, int], int]:
+    """Where each deployment that was ever stored holds from: every write of a log is still in the changelog."""
+    found = {}
+    for record in read_all(broker.bootstrap, config.kafka.changelog):
+        for model_id in config.models:
+            if record.key == control_key(model_id, record.partition):
+                for entry in decode_log(model_id, record.value).entries:
+                    place = record.partition, entry.offset
+                    assert found.setdefault(place, entry.after) == entry.after, "written once and for all"
+    return found
+
+
+def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Path) -> None:
+    raw, config = configured(kafka_broker, tmp_path)
+    topics, send = config.kafka.topics, [(b"credit", observation(i), []) for i in range(N)]
+    produce(kafka_broker.bootstrap, topics.observations, send[: N // 2])
+    with WorkerProcess(raw, tmp_path) as worker:
+        worker.wait_consumed(N // 2, timeout_s=60)
+        said = deploy(worker, "credit", "--artefact", "two.pkl", "--version", "2")
+        assert said["sent"]
+        # One of these finds the version waiting; which one is for the worker to say.
+        produce(kafka_broker.bootstrap, topics.observations, send[N // 2 :])
+        wait_for(lambda: versions(worker).get("credit") == "2")
+        worker.wait_consumed(N + 1, timeout_s=60)
+        assert worker.total("model_versions_total") == 1
+        again = deploy(worker, "credit", "--artefact", "two.pkl", "--version", "2")
+        wait_for(lambda: worker.total("records_consumed_total") == N + 2)
+        listed = CliRunner().invoke(cli, ["models", "list", "-c", str(worker.config_path), "--json"])
+        assert worker.stop() == 0
+    (after,) = afters(kafka_broker, config).values()
+    check_equal(kafka_broker, config, {(0, said["offset"]): after, (0, again["offset"]): N})
+    changes = [json.loads(value or b"") for value, _ in by_id(kafka_broker, topics.changes).values()]
+    (change,) = [event for event in changes if event["route"] == "version"]
+    assert (change["model_version_before"], change["model_version"], change["kind"]) == ("1", "2", "model")
+    assert change["source"]["offset"] == after + 1
+    features = change["importances"]["pfi"]["features"]
+    assert (features["a"]["significant"], features["a"]["delta"] < 0) == (True, True)
+    assert change["cause"] == "model"
+    events = [json.loads(value or b"") for value, _ in by_id(kafka_broker, topics.importances).values()]
+    assert all((event["model_version"] == "2") == (event["source"]["offset"] > after) for event in events)
+    rows = {row["model_id"]: row for row in json.loads(listed.stdout)}
+    assert rows["credit"]["deployed"] == "2"
+    assert rows["fraud"]["deployed"] is None
+
+
+@pytest.mark.parametrize("moment", ["at once", "once stored", "once taken over"])
+def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_broker: Broker, tmp_path: Path) -> None:
+    raw, config = configured(kafka_broker, tmp_path)
+    raw["checkpoint"] = {"interval_s": 600, "max_observations": 1500}
+    topics = config.kafka.topics
+    send = [(MODELS[i % 7 == 0].encode(), observation(i, flipped=i > N // 2), []) for i in range(N)]
+    produce(kafka_broker.bootstrap, topics.observations, send[: N // 2], partition=0)
+    worker = WorkerProcess(raw, tmp_path)
+    for n, version in ((N // 2, "2"), (3 * N // 4, "3")):
+        with worker:
+            worker.wait_consumed(n, timeout_s=60)
+            deploy(worker, "credit", "--artefact", "two.pkl", "--version", version)
+            produce(kafka_broker.bootstrap, topics.observations, send[n : n + N // 4], partition=0)
+            if moment == "once stored":
+                wait_for(lambda: len(afters(kafka_broker, config)) == int(version) - 1)  # noqa: B023
+            if moment == "once taken over":
+                wait_for(lambda: versions(worker).get("credit") == version)  # noqa: B023
+            worker.kill()
+    with worker:
+        worker.wait_consumed(N + 2, timeout_s=60)
+        wait_for(lambda: versions(worker).get("credit") == "3")
+        assert worker.stop() == 0
+    seen = afters(kafka_broker, config)
+    assert len(seen) == 2
+    undisturbed = check_equal(kafka_broker, config, seen)
+    changes = [json.loads(value) for value, _ in undisturbed["sent"][topics.changes].values()]
+    assert sorted(event["model_version"] for event in changes if event["route"] == "version") == ["2", "3"]
+
+
+def test_bad_control_records_are_dead_letters_and_the_worker_lives(kafka_broker: Broker, tmp_path: Path) -> None:
+    raw, config = configured(kafka_broker, tmp_path)
+    topics = config.kafka.topics
+    bayes = '"model": {"class": "river.naive_bayes.GaussianNB"}'
+    bad: list[tuple[bytes | None, bytes | None, str]] = [
+        (b"credit", b"{poison", "invalid_json"),
+        (b"credit", None, "empty_value"),
+        (b"\xff", b'{"version": "2"}', "invalid_model_id"),  # none at all a compacted topic refuses by itself
+        (b"debit", f'{{"version": "2", {bayes}}}'.encode(), "unknown_model"),
+        (b"credit", b'{"version": "2"}', "wrong_type"),
+        (b"credit", b'{"version": "2", "factory": "os:getcwd"}', "not_allowed"),
+        (
+            b"credit",
+            b'{"version": "2", "model": {"class": "subprocess.Popen", "params": {"args": "id"}}}',
+            "not_allowed",
+        ),
+        (b"credit", b'{"version": "2", "model": {"class": "river.tree.NoTree"}}', "unusable_model"),
+        (b"credit", b'{"version": "2", "artefact": "../two.pkl", "sha256": "%s"}' % (b"0" * 64), "not_allowed"),
+        (b"credit", b'{"version": "2", "artefact": "two.pkl", "sha256": "%s"}' % (b"0" * 64), "wrong_artefact"),
+    ]
+    produce(kafka_broker.bootstrap, topics.models, [(k, v, [("trace", b"1")]) for k, v, _ in bad], partition=0)
+    produce(kafka_broker.bootstrap, topics.observations, [(b"credit", observation(i), []) for i in range(100)])
+    with WorkerProcess(raw, tmp_path) as worker:
+        worker.wait_consumed(100 + len(bad), timeout_s=60)
+        assert versions(worker) == {"credit": "1"}
+        reasons = worker.metrics()["attributary_dead_letters_total"]
+        deploy(worker, "credit", "--class", "river.naive_bayes.GaussianNB", "--version", "2")
+        worker.wait_consumed(100 + len(bad) + 1, timeout_s=60)
+        produce(kafka_broker.bootstrap, topics.observations, [(b"credit", observation(i), []) for i in range(100, 200)])
+        wait_for(lambda: versions(worker) == {"credit": "2"})
+        assert worker.stop() == 0
+    letters = read_all(kafka_broker.bootstrap, topics.dead_letters)
+    assert [(x.key, x.value, dict(x.headers)["attributary-dlq-reason"].decode()) for x in letters] == bad
+    assert all(dict(x.headers)["attributary-dlq-topic"].decode() == topics.models for x in letters)
+    of_models = {dict(at)["reason"]: n for at, n in reasons.items() if dict(at)["topic"] == topics.models and n}
+    assert sum(of_models.values()) == len(bad)
+    counters, offset = decode_checkpoint(stored(kafka_broker, config)[control_checkpoint_key(0)])
+    assert (counters.consumed, counters.explained, offset) == (len(bad) + 1, 1, len(bad))
+
+
+def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker: Broker, tmp_path: Path) -> None:
+    raw, config = configured(kafka_broker, tmp_path, partitions=4)
+    topics = config.kafka.topics
+    place = {"credit": 1, "fraud": 2}
+
+    def send(begin: int, end: int) -> None:
+        for model_id, number in place.items():
+            records = [(model_id.encode(), observation(i), []) for i in range(begin, end)]
+            produce(kafka_broker.bootstrap, topics.observations, records, partition=number)
+
+    def shares() -> list[set[str]]:
+        key = "attributary_records_consumed_total"
+        return [
+            {dict(at)["partition"] for at in worker.metrics().get(key, {}) if dict(at)["topic"] == topic}
+            for topic in (topics.observations, topics.models)
+            for worker in workers
+        ]
+
+    def consumed() -> int:
+        return sum(worker.total("records_consumed_total") for worker in workers)
+
+    send(0, 600)
+    workers = [WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)]
+    with workers[0], workers[1]:
+        wait_for(lambda: [len(share) for share in shares()] == [2] * 4, 120)
+        first, second, control_first, control_second = shares()
+        assert (control_first, control_second) == (first, second), "the same numbers of both topics"
+        assert first | second == set("0123")
+        wait_for(lambda: consumed() == 1200)
+        for model_id, number in place.items():
+            deploy(workers[0], model_id, "--artefact", "two.pkl", "--version", "2", "--partition", str(number))
+        wait_for(lambda: consumed() == 1202)
+        send(600, 900)
+        wait_for(lambda: consumed() == 1802)
+        found = [versions(worker) for worker in workers]
+        assert {**found[0], **found[1]} == {"credit": "2", "fraud": "2"}
+        # One dies; its partitions, their state and the deployments that have not taken over come to the other.
+        workers[0].kill()
+        deploy(workers[1], "credit", "--class", "river.naive_bayes.GaussianNB", "--version", "3", "--partition", "1")
+        deploy(workers[1], "fraud", "--class", "river.naive_bayes.GaussianNB", "--version", "3", "--partition", "2")
+        send(900, 1000)
+        wait_for(lambda: consumed() == 2004, 120)
+        # What had come before the other took over may have been handled by the first: the next ones surely not.
+        send(1000, 1020)
+        wait_for(lambda: versions(workers[1]) == {"credit": "3", "fraud": "3"})
+        assert workers[1].stop() == 0
+    check_equal(kafka_broker, config, afters(kafka_broker, config))

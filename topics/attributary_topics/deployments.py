@@ -1,0 +1,142 @@
+"""New versions of models in: from a control record's bytes to what is to be explained, or an error naming it.
+
+Only the shape is checked here: whether the class exists and may be named is for the worker to say.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from .codec import decode_json
+from .errors import InvalidRecordError
+from .observations import decode_model_id
+
+MAX_VERSION_LENGTH = 200
+MAX_DEPTH = 32
+"""Deepest nesting of a model's arguments: a model in a model in a model needs six."""
+
+_WAYS = ("model", "factory", "artefact")
+_ANY_OF = "one of `model` (a class, or steps), `factory` (module:function) or `artefact` (a file) with `sha256`"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A new version of a model.
+
+    Attributes
+    ----------
+    model_id
+        The record's key.
+    version
+        Name of the version, in events and metrics.
+    spec
+        How the model is made, in one form for equal meanings: `{"model": {"class": …, "params": …}}`, the same with a
+        list of steps, `{"factory": "module:function"}`, or `{"artefact": path, "sha256": hexadecimal}`.
+    """
+
+    model_id: str
+    version: str
+    spec: dict[str, Any]
+
+
+def decode_deployment(key: bytes | None, value: bytes | None, *, max_bytes: int | None = None) -> Deployment:
+    """Decode and check one record of the models topic.
+
+    The value is a JSON object with `version` and exactly one way to make the model; other fields are refused, but
+    for a `model_id` that agrees with the key.
+
+    Raises
+    ------
+    InvalidRecordError
+        With the reason, the field, its value and what was expected.
+
+    Examples
+    --------
+    >>> decode_deployment(b"credit", b'{"version": "2", "model": {"class": "river.naive_bayes.GaussianNB"}}').spec
+    {'model': {'class': 'river.naive_bayes.GaussianNB', 'params': {}}}
+    """
+    model_id = decode_model_id(key)
+    if not value:
+        raise InvalidRecordError("empty_value", "value", f"a JSON object with `version` and {_ANY_OF}", value)
+    if max_bytes is not None and len(value) > max_bytes:
+        raise InvalidRecordError("too_large", "value", f"at most {max_bytes} bytes", value)
+    data = decode_json(value)
+    if not isinstance(data, dict):
+        raise _wrong("value", f"a JSON object with `version` and {_ANY_OF}", data)
+    if data.get("model_id", model_id) != model_id:
+        raise _wrong("model_id", f"the record's key, {model_id!r}", data["model_id"])
+    for name in data:
+        if name not in ("model_id", "version", "sha256", *_WAYS):
+            raise _wrong(name, "only version, model, factory, artefact and sha256", data[name])
+    return Deployment(model_id, _version(data.get("version")), _spec(data))
+
+
+def _version(version: Any) -> str:
+    if not isinstance(version, str) or not 0 < len(version) <= MAX_VERSION_LENGTH:
+        raise _wrong("version", f"a text of 1 to {MAX_VERSION_LENGTH} characters", version)
+    if any(unicodedata.category(character).startswith("C") for character in version):
+        raise _wrong("version", "a text without control characters", version)
+    return version
+
+
+def _spec(data: dict[str, Any]) -> dict[str, Any]:
+    given = [way for way in _WAYS if way in data]
+    if len(given) != 1:
+        raise _wrong("value", f"exactly {_ANY_OF}", data)
+    (way,) = given
+    if way != "artefact" and "sha256" in data:
+        raise _wrong("sha256", "no hash without an artefact", data["sha256"])
+    if way == "factory":
+        return {"factory": _text("factory", data["factory"], r"[^:\s]+:[^:\s]+", "module:function")}
+    if way == "artefact":
+        return {
+            "artefact": _text("artefact", data["artefact"], r"[^\x00]+", "the path of a file"),
+            "sha256": _text("sha256", data.get("sha256"), r"[0-9a-f]{64}", "64 hexadecimal digits in lower case"),
+        }
+    model = data["model"]
+    if isinstance(model, list):
+        if not model:
+            raise _wrong("model", "at least one step", model)
+        return {"model": [_step(f"model[{i}]", step) for i, step in enumerate(model)]}
+    return {"model": _step("model", model)}
+
+
+def _step(field: str, step: Any) -> dict[str, Any]:
+    if not isinstance(step, dict):
+        raise _wrong(field, "an object with `class` and `params`", step)
+    for name in step:
+        if name not in ("class", "params"):
+            raise _wrong(f"{field}.{name}", "only class and params", step[name])
+    params = step.get("params", {})
+    if not isinstance(params, dict):
+        raise _wrong(f"{field}.params", "an object of argument to value", params)
+    _check_depth(f"{field}.params", params, MAX_DEPTH)
+    path = _text(f"{field}.class", step.get("class"), r"[^:\s]+", "the dotted path of a class")
+    return {"class": path, "params": params}
+
+
+def _check_depth(field: str, value: Any, left: int) -> None:
+    if left == 0:
+        raise _wrong(field, f"values nested at most {MAX_DEPTH} deep", value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidRecordError("not_finite", field, "a finite number", value)
+    if isinstance(value, dict):
+        for item in value.values():
+            _check_depth(field, item, left - 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check_depth(field, item, left - 1)
+
+
+def _text(field: str, value: Any, pattern: str, expected: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise _wrong(field, expected, value)
+    return value
+
+
+def _wrong(field: str, expected: str, value: Any) -> InvalidRecordError:
+    return InvalidRecordError("wrong_type", field, expected, value)
