@@ -94,5 +94,6 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
         before_loss=finite(change.before_loss),
         crossed_loss=finite(change.crossed_loss),
         after_loss=finite(change.after_loss),
+        memorised=finite(change.memorised),
         features=features,
     )

@@ -114,7 +114,12 @@ def demo_config(stream: DemoStream, model_id: str, broker: str, port: int) -> di
                 "model": {"class": f"river.forest.{forest}", "params": params},
                 "alpha": 0.004,
                 "explainers": {"pfi": {"n_samples": 2}},
-                "change": {"window": 500, "threshold": stream.threshold, "detector_params": {"delta": 0.025}},
+                "change": {
+                    "window": 500,
+                    "threshold": stream.threshold,
+                    "detector_params": {"delta": 0.025},
+                    "min_observations": 1000,  # before that the forest still learns its first rule
+                },
                 "publish": {"every": 50},
             }
         },

@@ -289,6 +289,7 @@ def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker:
         wait_for(lambda: consumed() == 2004, 120)
         # What had come before the other took over may have been handled by the first: the next ones surely not.
         send(1000, 1020)
+        wait_for(lambda: consumed() == 2044)
         wait_for(lambda: versions(workers[1]) == {"credit": "3", "fraud": "3"})
         assert workers[1].stop() == 0
     check_equal(kafka_broker, config, afters(kafka_broker, config))

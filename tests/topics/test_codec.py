@@ -86,7 +86,7 @@ def change_event(**changes):
         "n_discrepancy": 600,
         "distance": "label",
         "cause": "both",
-        "importances": {"pfi": ImportanceComparison("zero_one", 0.2, 0.9, 0.1, 0.4, None, {"age": FEATURE})},
+        "importances": {"pfi": ImportanceComparison("zero_one", 0.2, 0.9, 0.1, 0.4, None, 0.02, {"age": FEATURE})},
         "sentence": "credit changed",
         "source": SOURCE,
     }

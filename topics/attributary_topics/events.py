@@ -127,6 +127,9 @@ class ImportanceComparison:
     before_loss, crossed_loss, after_loss
         Mean loss of the reference model on its data, of the reference model on the recent data, and of the model as
         it is now on the recent data.
+    memorised
+        How much larger the loss of the reference model was on observations that came next than on its own data, which
+        it had learnt: parts of a change up to this size do not tell a cause. Null where it is not known.
     """
 
     loss: str
@@ -135,6 +138,7 @@ class ImportanceComparison:
     before_loss: float | None
     crossed_loss: float | None
     after_loss: float | None
+    memorised: float | None
     features: dict[str, FeatureChange]
 
 
