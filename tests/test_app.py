@@ -4,6 +4,7 @@ import importlib.metadata
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from attributary_agents.app import create_app
@@ -53,6 +54,13 @@ def test_the_settings_that_exact_state_rests_on() -> None:
     assert app.conf.consumer_auto_offset_reset == "earliest"
     assert isinstance(app.tables.recovery, ExactRecovery)
     assert app._new_transport().Consumer is ExactConsumer
+
+
+def test_a_worker_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = create_app(parse_config(yaml.safe_load(EXAMPLE))).app
+    app._create_directories()  # what Faust calls when it starts
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_faust_and_aiokafka_are_the_versions_that_the_fixes_were_proved_with() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import faust
@@ -56,8 +54,6 @@ def create_app(config: Config) -> Application:
         consumer_max_fetch_size=4_000_000,
         producer_max_request_size=kafka.max_state_bytes,
         producer_compression_type=None,  # states are compressed already
-        # Tables are in memory, but Faust makes the folder all the same: not where the user happens to be.
-        datadir=Path(tempfile.gettempdir()) / f"attributary-{kafka.group}",
         stream_wait_empty=False,  # observations are held unacknowledged until their checkpoint
         stream_buffer_maxsize=256,
         recovery_buffer_size=4,  # states are large: few at a time

@@ -79,6 +79,9 @@ class ExactApp(faust.App):  # type: ignore[misc]
         transport.Consumer = ExactConsumer
         return transport
 
+    def _create_directories(self) -> None:
+        """Nothing: tables are in memory, and upstream's empty folders would lie where the worker was started."""
+
 
 async def commit_exactly(app: faust.App, partition: TP, offset: int) -> None:
     """Commit `offset`, the next one to read, for one partition, past Faust's own bookkeeping of acks.
