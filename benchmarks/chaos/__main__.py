@@ -39,6 +39,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of observations and moments (default 1)")
     parser.add_argument("--short", action="store_true", help="as in the tests: fewer and smaller")
     parser.add_argument("--keep", action="store_true", help="keep logs and the broker's data also where all passed")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the report, emptied first (build/chaos)")
     args = parser.parse_args(argv)
     if unknown := [name for name in args.scenarios if name not in SCENARIOS]:
         parser.error(f"no scenario {', '.join(unknown)}: there are {', '.join(SCENARIOS)}")
@@ -53,12 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{name:12} {describe(name)}")
         return 0
     console = Console(stderr=True)
-    shutil.rmtree(FOLDER, ignore_errors=True)
+    out: Path = args.out.absolute()
+    shutil.rmtree(out, ignore_errors=True)
     labs: list[Lab] = []
     took_s: dict[str, float] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     try:
-        with ChaosBroker(FOLDER / "broker") as broker, Progress(*columns, console=console) as bar:
+        with ChaosBroker(out / "broker") as broker, Progress(*columns, console=console) as bar:
             for name in args.scenarios or SCENARIOS:
                 task = bar.add_task(name, total=None)
 
@@ -68,20 +70,20 @@ def main(argv: Sequence[str] | None = None) -> int:
                     if not console.is_terminal:
                         console.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
 
-                lab = run(name, broker, FOLDER / name, seed=args.seed, short=args.short, show=show)
+                lab = run(name, broker, out / name, seed=args.seed, short=args.short, show=show)
                 labs.append(lab)
                 took_s[name] = lab.elapsed_s
                 show("PASS" if lab.passed else "FAIL")
                 bar.update(task, total=1, completed=1)
-                report.write(labs, FOLDER / "report.md", seed=args.seed, short=args.short, took_s=took_s)
+                report.write(labs, out / "report.md", seed=args.seed, short=args.short, took_s=took_s)
     except BrokerError as error:
         console.print(str(error), markup=False)
         return 2
     if not args.keep:
-        for folder in (FOLDER / "broker", *(lab.folder for lab in labs if lab.passed)):
+        for folder in (out / "broker", *(lab.folder for lab in labs if lab.passed)):
             shutil.rmtree(folder, ignore_errors=True)
     Console(width=None if sys.stdout.isatty() else 200).print(report.table(labs))
-    print(f"report: {FOLDER / 'report.md'}")
+    print(f"report: {out / 'report.md'}")
     return 0 if all(lab.passed for lab in labs) else 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.kafka import produce
+from tests.support.kafka import Record, produce
 
 from attributary_agents.config import Config, parse_config
 from attributary_agents.topic_admin import create_topics
@@ -103,7 +103,7 @@ class Fleet:
         for record in records:
             by_partition.setdefault(record.partition, []).append(record)
         for partition, sent in by_partition.items():
-            rows = [(record.key, record.value, []) for record in sent]
+            rows: list[Record] = [(record.key, record.value, []) for record in sent]
             produce(self.lab.bootstrap, topic or self.config.kafka.topics.observations, rows, partition=partition)
 
     def watch(self) -> None:

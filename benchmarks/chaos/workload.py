@@ -1,4 +1,4 @@
-"""The models, their configuration, and the observations: cheap, seeded, with a drift and with records that are no use."""
+"""The models, their configuration, and the observations: cheap and seeded, with a drift and with useless records."""
 
 from __future__ import annotations
 
