@@ -20,6 +20,10 @@ from benchmarks.harness import WorkerProcess
 LONGEST_BACK_OFF_S = 15.0
 
 
+class CrashLoopError(Exception):
+    """A worker has ended by itself so often that it will not get anywhere."""
+
+
 class Member:
     """One worker process with its restarts."""
 
@@ -81,10 +85,13 @@ class Fleet:
     ----------
     raw
         Their configuration, as it would stand in the file.
+    most_exits
+        How often one worker may end by itself before the scenario is given up.
     """
 
-    def __init__(self, lab: Lab, raw: dict[str, Any]) -> None:
+    def __init__(self, lab: Lab, raw: dict[str, Any], most_exits: int = 5) -> None:
         self.lab = lab
+        self._most_exits = most_exits
         self.raw = raw
         self.config: Config = parse_config({**raw, "kafka": {**raw["kafka"], "brokers": [lab.bootstrap]}})
         self.members: list[Member] = []
@@ -107,10 +114,18 @@ class Fleet:
             produce(self.lab.bootstrap, topic or self.config.kafka.topics.observations, rows, partition=partition)
 
     def watch(self) -> None:
-        """Start again what has ended by itself, and is due."""
-        for member in self.members:
+        """Start again what has ended by itself, and is due.
+
+        Raises
+        ------
+        CrashLoopError
+            It has been too often.
+        """
+        for i, member in enumerate(self.members):
             if said := member.watch(self.lab.elapsed_s):
-                self.lab.note(f"a worker ended: {said}")
+                self.lab.note(f"worker {i} ended by itself at {said}")
+            if len(member.ended) > self._most_exits:
+                raise CrashLoopError(f"worker {i} ended by itself {len(member.ended)} times, the last at {said}")
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: float = 180.0, poll_s: float = 0.1) -> bool:
         """Wait until the condition holds, with an eye on the workers; a failed check when it does not in time."""
@@ -130,6 +145,16 @@ class Fleet:
             self.watch()
             time.sleep(min(left, 0.1))
 
+    def wait_ready(self, timeout_s: float = 90.0) -> bool:
+        """Wait until every worker that runs has its partitions and their state."""
+        return self.wait(
+            "all workers are ready", lambda: all(m.worker.is_ready() for m in self.members if m.wanted), timeout_s
+        )
+
+    def exits(self) -> list[str]:
+        """Every time that a worker has ended by itself."""
+        return [said for member in self.members for said in member.ended]
+
     def consumed(self) -> int:
         """Observations that the running workers say they have consumed."""
         topic = self.config.kafka.topics.observations
@@ -140,13 +165,13 @@ class Fleet:
                 total += sum(value for labels, value in samples.items() if dict(labels)["topic"] == topic)
         return int(total)
 
-    def wait_drained(self, timeout_s: float = 300.0) -> bool:
+    def wait_drained(self, timeout_s: float = 180.0) -> bool:
         """Wait until everything sent so far is handled and committed."""
         return self.wait(
             "everything is handled and committed", lambda: is_drained(self.lab.bootstrap, self.config), timeout_s, 0.5
         )
 
-    def finish(self, timeout_s: float = 300.0) -> None:
+    def finish(self, timeout_s: float = 180.0) -> None:
         """Wait until all is handled, stop the workers in an orderly way, and compare with the undisturbed run."""
         self.wait_drained(timeout_s)
         self.stop()

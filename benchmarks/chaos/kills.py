@@ -25,7 +25,7 @@ def run(lab: Lab) -> None:
         fleet.wait_drained()
         fleet.stop()
         lab.check("kills", member.n_starts == n_kills + 1, f"{n_kills} SIGKILL, {member.n_starts} starts")
-        lab.check("it never ended by itself", not member.ended, "; ".join(member.ended) or "0 exits")
+        lab.check("it never ended by itself", not fleet.exits(), "; ".join(fleet.exits()) or "0 exits")
         fleet.compare()
 
 

@@ -7,12 +7,17 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.chaos import kills
+from benchmarks.chaos import broker_stop, garbage, kills, pause, proxied, rolling
 from benchmarks.chaos.broker import ChaosBroker
 from benchmarks.chaos.lab import Lab
 
 SCENARIOS: dict[str, Callable[[Lab], None]] = {
     "kills": kills.run,
+    "rolling": rolling.run,
+    "broker-stop": broker_stop.run,
+    "proxy": proxied.run,
+    "pause": pause.run,
+    "garbage": garbage.run,
 }
 
 

@@ -24,10 +24,13 @@ _BAD: tuple[bytes | None, ...] = (
     b'{"x": {"a": NaN, "b": 0.5, "c": 0.5}, "y": true}',
     b'{"x": {"a": 0.5, "b": 0.5}, "y": true}',
     None,
-    b'{"x": {"a": 0.5, "b": 0.5, "c": 0.5}, "y": "neither"}',  # valid; the regression raises in the middle of learning
     b'{"x": {"a": 0.5, "b": 0.5, "c": 0.5}, "y": null}',
 )
 _UNKNOWN = b"nobody"
+
+_UNLEARNABLE = b'{"x": {"a": 0.5, "b": 0.5, "c": 0.5}, "y": "neither"}'
+"""Valid; a logistic regression raises on it when its scaler has learnt already. A tree would learn it, and raise on all
+others from then on, since it cannot sort a text among booleans."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,9 @@ def _record(rng: random.Random, *, drifted: bool) -> Sent:
     model_id = rng.choices(list(PLACE), (4, 2, 3))[0]
     key = model_id.encode()
     if rng.random() < 1 / 150:
-        value = rng.choice(_BAD)
-        return Sent(PLACE[model_id], rng.choice((key, key, key, _UNKNOWN)), value)
+        if model_id == "fraud" and rng.random() < 0.5:
+            return Sent(PLACE[model_id], key, _UNLEARNABLE)
+        return Sent(PLACE[model_id], rng.choice((key, key, key, _UNKNOWN)), rng.choice(_BAD))
     x = {name: round(rng.uniform(-1, 1), 3) for name in "abc"}
     y = (x["b" if drifted else "a"] > 0) != (rng.random() < 0.05)
     return Sent(PLACE[model_id], key, json.dumps({"x": x, "y": y}).encode())
