@@ -17,7 +17,7 @@ QUOTED = 12
 
 
 def run(lab: Lab) -> None:
-    """The broker is stopped for a while, and killed and started again; two workers must neither end nor hang for good."""
+    """The broker is stopped for a while, killed and started again; two workers wait, and go on."""
     outages = (
         [("stopped", 8.0), ("killed", 0.0)] if lab.short else [("stopped", 30.0), ("killed", 0.0), ("stopped", 300.0)]
     )

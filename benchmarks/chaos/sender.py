@@ -25,7 +25,7 @@ class Sender(threading.Thread):
         super().__init__(name="sender", daemon=True)
         self.n_sent = 0
         """Records that the broker has acknowledged."""
-        self._bootstrap = bootstrap
+        self._brokers = bootstrap
         self._topic = topic
         self._records = records
         self._rate = rate
@@ -46,7 +46,7 @@ class Sender(threading.Thread):
 
     async def _run(self) -> None:
         # Idempotent: sent again after a time-out, a batch neither overtakes the next one nor appears twice.
-        producer = AIOKafkaProducer(bootstrap_servers=self._bootstrap, enable_idempotence=True)
+        producer = AIOKafkaProducer(bootstrap_servers=self._brokers, enable_idempotence=True)
         await producer.start()
         try:
             began, waiting = time.monotonic(), set[asyncio.Future[object]]()
