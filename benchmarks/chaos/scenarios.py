@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.chaos import broker_stop, garbage, kills, pause, proxied, rolling
+from benchmarks.chaos import broker_stop, day, garbage, kills, pause, proxied, rolling, sizes
 from benchmarks.chaos.broker import ChaosBroker
 from benchmarks.chaos.lab import Lab
 
@@ -17,6 +17,8 @@ SCENARIOS: dict[str, Callable[[Lab], None]] = {
     "broker-stop": broker_stop.run,
     "proxy": proxied.run,
     "pause": pause.run,
+    "day": day.run,
+    "sizes": sizes.run,
     "garbage": garbage.run,
 }
 
