@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 PositiveFloat = Annotated[float, Field(gt=0)]
+MIN_KEY_LENGTH = 32
 
 
 class KafkaConfig(Section):
@@ -57,8 +58,10 @@ class KafkaConfig(Section):
     replication_factor: PositiveInt = Field(1, description="For `attributary topics create`.")
     instance_id: str | None = Field(None, description="Static group membership: name of this worker in the group.")
     session_timeout_s: PositiveFloat = Field(60.0, description="A worker silent for so long loses its partitions.")
-    max_state_bytes: PositiveInt = Field(
-        20_000_000, description="Largest stored state of one model: producer limit, and max.message.bytes of the topic."
+    max_record_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
+        5_000_000,
+        description="Largest record that a worker writes: producer limit, and max.message.bytes of the dead letters, "
+        "which are cut to it. States are stored in pieces.",
     )
 
     @property
@@ -75,8 +78,59 @@ class KafkaConfig(Section):
 class CheckpointConfig(Section):
     """When state is stored and offsets are committed, per partition."""
 
-    interval_s: PositiveFloat = Field(10.0, description="At least so often while observations come.")
+    interval_s: PositiveFloat = Field(10.0, description="So often while observations come.")
     max_observations: PositiveInt = Field(5000, description="And after so many observations.")
+    max_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.1, description="Largest part of the worker's time that storing may take: large states are stored less often."
+    )
+    max_replay_s: PositiveFloat = Field(
+        60.0, description="But after so many seconds of work in any case: what a crash at worst repeats."
+    )
+
+
+class StateConfig(Section):
+    """How the models' states are stored: by default in the state table's changelog topic, unsigned."""
+
+    url: str | None = Field(
+        None,
+        description="Where states beyond 900 kB go, as fsspec reads it: s3://bucket/states, file:///var/lib/states. "
+        "null: into the changelog, in pieces.",
+    )
+    key: SecretStr | None = Field(
+        None, description="Secret that states are signed with; all workers of the group have the same."
+    )
+    key_file: Path | None = Field(None, description="File with that secret, instead of `key`.")
+    accept_unsigned: bool = Field(
+        False, description="Read states without a signature all the same: while a group begins to sign."
+    )
+
+    def model_post_init(self, _context: Any) -> None:
+        """One key at most, and a use for `accept_unsigned`."""
+        if self.key is not None and self.key_file is not None:
+            raise ValueError("give either `key` or `key_file`")
+        if self.key is not None and len(self.key.get_secret_value()) < MIN_KEY_LENGTH:
+            raise ValueError(f"key: expected at least {MIN_KEY_LENGTH} characters; `openssl rand -hex 32` prints 64")
+
+    @property
+    def secret(self) -> bytes | None:
+        """The key's bytes; None where nothing is signed.
+
+        Raises
+        ------
+        ConfigError
+            `key_file` cannot be read, or holds too little.
+        """
+        if self.key is not None:
+            return self.key.get_secret_value().encode()
+        if self.key_file is None:
+            return None
+        try:
+            content = self.key_file.read_bytes().strip()
+        except OSError as error:
+            raise ConfigError(f"state.key_file: cannot read {self.key_file}: {error.strerror}") from None
+        if len(content) < MIN_KEY_LENGTH:
+            raise ConfigError(f"state.key_file: expected at least {MIN_KEY_LENGTH} characters in {self.key_file}")
+        return content
 
 
 class ArtefactsConfig(Section):
@@ -134,6 +188,7 @@ class Config(BaseSettings):
     control: ControlConfig = Field(default_factory=ControlConfig)
     artefacts: ArtefactsConfig = Field(default_factory=ArtefactsConfig)
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
+    state: StateConfig = Field(default_factory=StateConfig)
     web: WebConfig = Field(default_factory=WebConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
     log: LogConfig = Field(default_factory=LogConfig)

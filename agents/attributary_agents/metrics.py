@@ -60,6 +60,8 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
+    "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
+    "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
@@ -102,6 +104,8 @@ class AttributaryCollector(Collector):
         for state in shown:
             self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
+        add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
+        add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics
         self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
         self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)

@@ -182,6 +182,9 @@ class ModelSettings(Section):
         description="null: changes are not explained.",
     )
     publish: PublishConfig = Field(default_factory=PublishConfig)
+    any_river: bool = Field(
+        False, description="Read a state that another minor release of River has stored: after a trial."
+    )
 
     @field_validator("loss")
     @classmethod

@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from .config import Config, KafkaConfig
 from .errors import PreflightError
+from .state_store import RECORD_BYTES
 
 T = TypeVar("T")
 
@@ -35,8 +36,14 @@ class TopicSpec:
 def topic_specs(config: Config) -> list[TopicSpec]:
     """Every topic that the configuration needs, with the settings that it needs."""
     kafka, topics = config.kafka, config.kafka.topics
-    # A dead letter carries the original record, which may be as large as its topic allows; a state is larger still.
-    large = {"max.message.bytes": str(kafka.max_state_bytes)}
+    # A dead letter carries the original record, which may be as large as its topic allows.
+    large = {"max.message.bytes": str(kafka.max_record_bytes)}
+    # Only closed segments are compacted, and a restart reads all that is left: small ones, cleaned early.
+    compacted = {
+        "cleanup.policy": "compact",
+        "segment.bytes": str(64 * 1024 * 1024),
+        "min.cleanable.dirty.ratio": "0.2",
+    }
     month, year = {"retention.ms": str(30 * DAY_MS)}, {"retention.ms": str(365 * DAY_MS)}
     # Importances are not compacted: several explainers share a model id, and compaction would keep one of them.
     wanted = [
@@ -49,7 +56,7 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         (topics.importances, month, "out: importance"),
         (topics.changes, year, "out: explained model changes"),
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
-        (kafka.changelog, {"cleanup.policy": "compact", **large}, "state of every model"),
+        (kafka.changelog, compacted, "state of every model"),
     ]
     return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
 
@@ -187,6 +194,8 @@ def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]
     needed = spec.settings.get("max.message.bytes")
     if spec.name != observations and limit and needed and int(limit) < int(needed):
         yield (
-            f"{spec.name} takes records of {limit} bytes, kafka.max_state_bytes is {needed}: set its "
-            f"max.message.bytes to {needed}, or kafka.max_state_bytes to {limit}"
+            f"{spec.name} takes records of {limit} bytes, kafka.max_record_bytes is {needed}: set its "
+            f"max.message.bytes to {needed}, or kafka.max_record_bytes to {limit}"
         )
+    if spec.name == changelog and limit and int(limit) < RECORD_BYTES:
+        yield f"{spec.name} takes records of {limit} bytes: set its max.message.bytes to {RECORD_BYTES} or more"

@@ -15,6 +15,7 @@ REASONS: dict[str, str] = {
     "missing_feature": "a feature that the model needs is missing",
     "missing_label": "the observation has no label or target",
     "model_failed": "the model raised an exception on this observation",
+    "damaged_state": "what is stored of the model is not what a worker has written",
     "not_allowed": "the configuration does not allow the class, function or file that a new version names",
     "wrong_artefact": "the file of a new version is missing, or its hash is another one",
     "unusable_model": "a new version cannot be made, loaded, explained as configured, or saved",
