@@ -1,23 +1,13 @@
-"""The stored states as the command line sees them, while no worker of the group runs: read, replace, delete."""
+"""The stored states as the command line sees them."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
-from collections.abc import AsyncIterator
-from typing import Any
-
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from .config import Config
 from .errors import PreflightError
-from .object_store import object_store
 from .state_records import StateRecords
-from .state_seal import Seal
-from .state_store import PartitionStore
 from .stored_names import wanted_names
 
 
@@ -49,3 +39,10 @@ async def read_records(config: Config) -> StateRecords:
     finally:
         await consumer.stop()
     return records
+
+
+def _refused(config: Config, error: Exception) -> PreflightError:
+    return PreflightError(
+        f"{config.kafka.changelog} at {', '.join(config.kafka.brokers)}: {type(error).__name__}: {error}. "
+        "`attributary check` says what is missing"
+    )
