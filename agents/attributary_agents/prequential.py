@@ -58,9 +58,13 @@ def prequential(
         stage = "explain"
         if is_usable(y_pred):
             loss = state.loss(y, y_pred)
-            if math.isfinite(loss):  # an infinite one, and the prediction behind it, would stay in the means for ever
+            marginal = state.marginal.copy()
+            baseline = state.loss(y, marginal.update(y_pred))
+            # An infinite one, and the prediction behind it, would stay in the means for ever.
+            if math.isfinite(loss) and math.isfinite(baseline):
+                state.marginal = marginal
                 state.model_loss.update(loss)
-                state.baseline_loss.update(state.loss(y, state.marginal.update(y_pred)))
+                state.baseline_loss.update(baseline)
         for explainer in state.explainers.values():
             explainer.explain_one(x, y, y_pred=y_pred)
         stage = "learn"
