@@ -35,7 +35,8 @@ class TopicSpec:
 def topic_specs(config: Config) -> list[TopicSpec]:
     """Every topic that the configuration needs, with the settings that it needs."""
     kafka, topics = config.kafka, config.kafka.topics
-    # A dead letter carries the original record, which may be as large as its topic allows; a state is larger still.
+    # A dead letter carries the original record, which may be as large as its topic allows; a state is larger still. An
+    # event has every feature: of thousands it is larger than Kafka's default of 1 MB, and refused it stops the worker.
     large = {"max.message.bytes": str(kafka.max_state_bytes)}
     month, year = {"retention.ms": str(30 * DAY_MS)}, {"retention.ms": str(365 * DAY_MS)}
     # Importances are not compacted: several explainers share a model id, and compaction would keep one of them.
@@ -46,8 +47,8 @@ def topic_specs(config: Config) -> list[TopicSpec]:
             {"cleanup.policy": "compact"},
             "in: new versions; who may write here may replace models",
         ),
-        (topics.importances, month, "out: importance"),
-        (topics.changes, year, "out: explained model changes"),
+        (topics.importances, {**large, **month}, "out: importance"),
+        (topics.changes, {**large, **year}, "out: explained model changes"),
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
         (kafka.changelog, {"cleanup.policy": "compact", **large}, "state of every model"),
     ]
