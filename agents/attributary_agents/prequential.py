@@ -13,6 +13,7 @@ from attributary_explainers import ChangeExplanation, is_usable, read_missing
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 
 from .change_events import explained
+from .limits import check_known
 from .model_state import ModelState, check_models, new_state
 from .publication import feature_importances, finite
 
@@ -22,7 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 class StepError(Exception):
-    """The model raised on an observation. `stage` says where: predict, explain, learn or change."""
+    """The model raised on an observation. `stage` says where: predict, explain, learn or change.
+
+    Or decode, where it would have had too many features.
+    """
 
     def __init__(self, stage: str, error: Exception) -> None:
         self.stage = stage
@@ -52,8 +56,10 @@ def prequential(
     if state.config.missing not in ("value", "skip"):
         # The model too reads the observation by the policy; `skip` is the explainers' business.
         x = dict(read_missing(x, state.config.missing) or {})
-    stage = "predict"
+    stage = "decode"
     try:
+        check_known(state, x)
+        stage = "predict"
         y_pred = state.predict(x)
         stage = "explain"
         if is_usable(y_pred):
