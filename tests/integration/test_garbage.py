@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections import Counter
@@ -9,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from benchmarks.harness import WorkerProcess
 
 from attributary_agents.brokers import Broker
 from attributary_agents.config import parse_config
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
 from attributary_agents.topic_admin import create_topics
 from attributary_topics import REASONS
 from tests.integration.configs import logistic_config, observation
@@ -98,3 +102,39 @@ def test_garbage_on_both_topics_is_accounted_for_and_the_worker_lives(kafka_brok
             assert list(letter.headers[: len(original)]) == list(original)
         reasons = Counter(headers["attributary-dlq-reason"].decode() for _, headers in letters_of.values())
         assert reasons == {dict(at)["reason"]: n for at, n in counted.items() if dict(at)["topic"] == topic and n}
+
+
+async def _produce_transactions(bootstrap: str, topic: str) -> None:
+    """100 observations in transactions of ten, and before every third of these one that is aborted."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-test")
+    await producer.start()
+    try:
+        for begin in range(0, 100, 10):
+            for committed in (False, True) if begin % 30 == 0 else (True,):
+                await producer.begin_transaction()
+                for i in range(begin, begin + 10):
+                    # The aborted ones say the opposite: whoever learns from them is found out.
+                    await producer.send_and_wait(topic, observation(i, flipped=not committed), b"credit", 0)
+                await (producer.commit_transaction() if committed else producer.abort_transaction())
+    finally:
+        await producer.stop()
+
+
+def test_what_a_producer_has_aborted_is_not_learnt(kafka_broker: Broker, tmp_path: Path) -> None:
+    raw = logistic_config(kafka_broker.bootstrap)
+    config = parse_config(raw)
+    topics = config.kafka.topics
+    create_topics(config)
+    asyncio.run(_produce_transactions(kafka_broker.bootstrap, topics.observations))
+    produce(kafka_broker.bootstrap, topics.observations, [(b"credit", observation(i), []) for i in range(100, 120)])
+    undisturbed = Partition(topics.observations, 0, config, {}.get)
+    for i in range(120):
+        undisturbed.handle(Record(topics.observations, 0, i, 1, b"credit", observation(i)))
+    with WorkerProcess(raw, tmp_path) as worker:
+        worker.wait_consumed(120, timeout_s=60)
+        assert worker.total("model_observations_total") == 120
+        # 4 times 10 aborted records, and the marker of each of 14 transactions.
+        assert worker.total("records_unavailable_total") == 54
+        (loss,) = worker.metrics()["attributary_model_loss"].values()
+        assert loss == undisturbed.models["credit"].model_loss.value
+        assert worker.stop() == 0
