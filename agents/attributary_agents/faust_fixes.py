@@ -12,18 +12,34 @@ from typing import Any
 import faust
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
-from faust.transport.drivers.aiokafka import Consumer
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import TP
 
 PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
 
 
-class ExactConsumer(Consumer):  # type: ignore[misc]  # Faust is untyped
-    """Polls a copy of the active partitions.
+class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is untyped
+    """Reads what has been committed alone.
+
+    Upstream does so under `exactly_once` only, and is otherwise given what a transactional producer has aborted: the
+    model would learn what was never said.
+    """
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = "read_committed"  # read when it starts
+        return consumer
+
+
+class ExactConsumer(Consumer):  # type: ignore[misc]
+    """Polls a copy of the active partitions, by a `CommittedThread`.
 
     Upstream hands aiokafka its live set. When a rebalance empties it during the long poll, aiokafka reads the
     empty set as "all partitions", moves past their records, and Faust drops them.
     """
+
+    def _new_consumer_thread(self) -> AIOKafkaConsumerThread:
+        return CommittedThread(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
         if active_partitions is None:

@@ -41,7 +41,7 @@ class Gaps:
                 f"(got {offset} after {partition.offset}); restart the worker, it resumes from its checkpoint"
             )
         logger.warning(
-            "%s[%d]: no records at offsets %d to %d (retention, compaction or transaction markers)",
+            "%s[%d]: no records at offsets %d to %d (retention, compaction, or transactions)",
             partition.topic,
             partition.number,
             expected,
@@ -63,7 +63,10 @@ class Gaps:
     async def _first_offset(self, tp: TP, offset: int) -> int:
         """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
+            bootstrap_servers=self._config.kafka.brokers,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
         )
         await consumer.start()
         try:

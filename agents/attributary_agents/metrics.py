@@ -55,7 +55,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
     "records_consumed_total": ("Records read from the topic", _PARTITION),
-    "records_unavailable_total": ("Offsets with no record: retention, compaction, transaction markers", _PARTITION),
+    "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
     "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),

@@ -40,7 +40,10 @@ async def read_deployments(config: Config) -> dict[str, Any]:
     """
     topic = config.kafka.topics.models
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
+        bootstrap_servers=config.kafka.brokers,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
     )
     found: dict[str, Any] = {}
     try:

@@ -23,6 +23,7 @@ from .checkpoints import checkpoint_key, load_checkpoint
 from .config import Config
 from .control_log import ControlLog, control_key, decode_log
 from .errors import DamagedStateError
+from .limits import check_size
 from .model_factory import make_model
 from .model_state import configured_as
 from .prequential import ModelState, StepError, new_state, prequential
@@ -110,6 +111,7 @@ class Partition:
         observation = decode_observation(
             record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes
         )
+        check_size(observation, model_config)
         state = self.state(model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what

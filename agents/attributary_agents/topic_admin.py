@@ -36,7 +36,8 @@ class TopicSpec:
 def topic_specs(config: Config) -> list[TopicSpec]:
     """Every topic that the configuration needs, with the settings that it needs."""
     kafka, topics = config.kafka, config.kafka.topics
-    # A dead letter carries the original record, which may be as large as its topic allows.
+    # A dead letter carries the original record, which may be as large as its topic allows. An event has every feature: of
+    # thousands it is larger than Kafka's default of 1 MB, and refused it stops the worker.
     large = {"max.message.bytes": str(kafka.max_record_bytes)}
     # Only closed segments are compacted, and a restart reads all that is left: small ones, cleaned early.
     compacted = {
@@ -53,8 +54,8 @@ def topic_specs(config: Config) -> list[TopicSpec]:
             {"cleanup.policy": "compact"},
             "in: new versions; who may write here may replace models",
         ),
-        (topics.importances, month, "out: importance"),
-        (topics.changes, year, "out: explained model changes"),
+        (topics.importances, {**large, **month}, "out: importance"),
+        (topics.changes, {**large, **year}, "out: explained model changes"),
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
         (kafka.changelog, compacted, "state of every model"),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REASONS: dict[str, str] = {
     "empty_value": "the record has no value",
-    "too_large": "the value is longer than the configured limit",
+    "too_large": "the value is longer, or holds more features or text, than configured",
     "missing_model_id": "the record has no key",
     "invalid_model_id": "the key is not UTF-8, too long, or holds control characters",
     "unknown_model": "no model of that id is configured",
