@@ -7,6 +7,7 @@ Nothing has a default that hides a decision: models are always named.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,6 +27,8 @@ from .model_config import (
     StepConfig,
     with_defaults,
 )
+from .secret_values import holds_secret
+from .security_config import SecurityConfig
 
 __all__ = [
     "EXAMPLE",
@@ -60,6 +63,7 @@ class KafkaConfig(Section):
     max_state_bytes: PositiveInt = Field(
         20_000_000, description="Largest stored state of one model: producer limit, and max.message.bytes of the topic."
     )
+    security: SecurityConfig = Field(default_factory=SecurityConfig)
 
     @property
     def topics(self) -> Topics:
@@ -123,7 +127,12 @@ class Config(BaseSettings):
     """The whole configuration. Read it with `load_config`."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ATTRIBUTARY_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
+        env_prefix="ATTRIBUTARY_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        case_sensitive=False,
+        hide_input_in_errors=True,
     )
 
     kafka: KafkaConfig = Field(default_factory=KafkaConfig)
@@ -181,7 +190,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = sorted({str(key) for key in keys if keys.count(key) > 1})
         if twice:
-            raise yaml.YAMLError(f"key {', '.join(twice)} is given twice {node.start_mark}")
+            problem = f"key {', '.join(twice)} is given twice"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -200,7 +210,7 @@ def load_config(path: Path | None) -> Config:
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {error.strerror}. See `attributary config example`") from None
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+            raise ConfigError(f"{path} is not YAML: {_yaml_fault(error)}") from None
         if not isinstance(data, dict):
             raise ConfigError(f"{path}: expected a mapping with the key `models`, got {type(data).__name__}")
     return parse_config(
@@ -237,14 +247,28 @@ def _is_known_variable(name: str) -> bool:
     return name in _OTHER_VARIABLES or section in Config.model_fields
 
 
+def _yaml_fault(error: Exception) -> str:
+    """What is wrong and where, without the line itself: it may hold a secret, and so may a name in it."""
+    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark):
+        problem = re.sub(r"(alias|anchor|tag|handle) ['\"].*", r"\1", error.problem or "a fault")
+        return f"{problem} in line {mark.line + 1}, column {mark.column + 1}"
+    return " ".join(str(error).split())
+
+
 def _fault(fault: Any) -> str:
-    path = ".".join(str(part) for part in fault["loc"])
+    loc = fault["loc"]
+    path = ".".join(str(part) for part in loc)
     if fault["type"] == "extra_forbidden":
+        # `password:x` without a blank is a key, in a section with secrets.
+        if holds_secret(Config, loc[:-1]) and not re.fullmatch("[a-z_]+", str(loc[-1])):
+            return f"unknown key in {'.'.join(map(str, loc[:-1])) or 'the configuration'} (not shown)"
         return f"unknown key {path!r}"
     if fault["type"] == "missing":
         return f"{path} is missing"
     message = fault["msg"].removeprefix("Value error, ")
-    got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
+    given = fault["input"]
+    shown = f"a {type(given).__name__} (not shown)" if holds_secret(Config, loc) else repr(given)
+    got = "" if isinstance(given, dict) else f", got {shown}"
     return f"{path}: {message}{got}"
 
 

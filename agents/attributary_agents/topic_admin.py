@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,6 +13,7 @@ from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from .config import Config, KafkaConfig
 from .errors import PreflightError
+from .kafka_clients import client_fault, client_log_muted, client_options
 
 T = TypeVar("T")
 
@@ -59,13 +59,14 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
 
     Raises
     ------
+    ConfigError
+        A file of kafka.security cannot be used.
     PreflightError
         No broker answers, or it refuses.
     """
-    brokers = ", ".join(kafka.brokers)
 
     async def run() -> T:
-        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.brokers, request_timeout_ms=10_000)
+        admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
         try:
             await admin.start()
             return await work(admin)
@@ -73,22 +74,14 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
             await admin.close()
 
     async def bounded() -> T:
-        async with asyncio.timeout(30):
-            return await run()
+        try:
+            async with asyncio.timeout(30):
+                return await run()
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise await client_fault(kafka, error) from None
 
-    # It logs each failed attempt; the one line below says it all.
-    client_log = logging.getLogger("aiokafka")
-    level = client_log.level
-    client_log.setLevel(logging.CRITICAL)
-    try:
+    with client_log_muted():
         return asyncio.run(bounded())
-    except (KafkaError, OSError, TimeoutError) as error:
-        raise PreflightError(
-            f"no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
-            "(ATTRIBUTARY_KAFKA__BROKERS='[\"host:9092\"]')"
-        ) from None
-    finally:
-        client_log.setLevel(level)
 
 
 def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:

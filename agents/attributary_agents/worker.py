@@ -29,6 +29,7 @@ from .checkpoints import checkpoint_key, encode_checkpoint
 from .config import Config
 from .errors import DeliveryError
 from .faust_fixes import commit_exactly
+from .kafka_clients import client_options
 from .metrics_view import WorkerView
 from .partition_control import RECORD_OVERHEAD_BYTES, PartitionControl
 from .partitions import Partition
@@ -207,7 +208,7 @@ class Worker:
     async def _first_offset(self, tp: TP, offset: int) -> int:
         """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
+            **client_options(self.config.kafka), enable_auto_commit=False, auto_offset_reset="earliest"
         )
         await consumer.start()
         try:
