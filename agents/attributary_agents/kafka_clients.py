@@ -99,9 +99,9 @@ def _key_fault(kafka: KafkaConfig, error: ssl.SSLError, password: str | None) ->
 
 
 @contextlib.contextmanager
-def client_log_muted() -> Iterator[None]:
-    """Silence aiokafka's log, which has a line for each failed attempt: ours says it all."""
-    log = logging.getLogger("aiokafka")
+def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
+    """Silence aiokafka's log, or a part of it: it has a line for each failed attempt, ours says it all."""
+    log = logging.getLogger(name)
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
@@ -125,11 +125,13 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
     if isinstance(error, _REFUSED):
         who = f"the user {kafka.security.username}" if kafka.security.sasl else "this client"
         return PreflightError(
-            f"{start}the brokers at {brokers} do not let {who} do this ({type(error).__name__}: {_told(error)}): "
-            "grant it (docs/security.md lists what each needs)"
+            f"{start}the brokers at {brokers} do not let {who} do this "
+            f"({' '.join([type(error).__name__, *map(str, error.args)])}): grant it; docs/security.md lists what each "
+            "user needs"
         )
     if not isinstance(error, errors.KafkaConnectionError | OSError | TimeoutError):
-        return PreflightError(f"{start}{brokers}: {type(error).__name__}: {_told(error)}")
+        told = " ".join(str(error).split())
+        return PreflightError(f"{start}{brokers}: {type(error).__name__}: {told}")
     with client_log_muted():
         for host, port, _ in collect_hosts(kafka.brokers):
             if (found := await _probe(kafka, host, port)) and (said := _explain(kafka, found)):
@@ -138,10 +140,6 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
         f"{start}no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
         "(ATTRIBUTARY_KAFKA__BROKERS='[\"host:9092\"]')"
     )
-
-
-def _told(error: BaseException) -> str:
-    return " ".join(str(error).split())
 
 
 async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | None:
@@ -188,7 +186,7 @@ def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
     closed = (errors.KafkaConnectionError, ConnectionResetError, ssl.SSLError, EOFError, BrokenPipeError)
     if isinstance(error, closed) and not isinstance(cause, ConnectionRefusedError):
         return (
-            f"the broker ends the connection: check that this port speaks {security.protocol} "
-            "(kafka.security.protocol)" + (", and whether it wants a certificate" if security.protocol == "SSL" else "")
+            f"the broker ends the connection: this port may not speak {security.protocol}; set kafka.security.protocol "
+            "to what its listener speaks, and a certificate where it wants one"
         )
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -71,6 +72,13 @@ def holds_secret(model: type[BaseModel], path: tuple[Any, ...]) -> bool:
     field = model.model_fields.get(name)
     if field is None:
         return False
-    parts = {field.annotation, *get_args(field.annotation)}
+    parts = list(_parts(field.annotation))
     sections = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
     return SecretStr in parts or any(holds_secret(section, tuple(rest)) for section in sections)
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """A type and, of unions and annotated types, what it is made of."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _parts(part)

@@ -9,7 +9,12 @@ from typing import TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    GroupCoordinatorNotAvailableError,
+    KafkaError,
+    TopicAlreadyExistsError,
+)
 
 from .config import Config, KafkaConfig
 from .errors import PreflightError
@@ -148,17 +153,42 @@ def found_topics(config: Config) -> dict[str, FoundTopic]:
     return with_admin(config.kafka, work)
 
 
-def check_topics(config: Config) -> None:
-    """Raise PreflightError, naming every fault, unless the topics are there and fit for what they must hold."""
+def check_topics(config: Config, only: str | None = None) -> None:
+    """Raise PreflightError, naming every fault, unless the topics are there and fit for what they must hold.
+
+    Parameters
+    ----------
+    only
+        The one topic to look at; by default all.
+    """
     found = found_topics(config)
-    specs = topic_specs(config)
+    specs = [spec for spec in topic_specs(config) if only in (None, spec.name)]
     missing = [spec.name for spec in specs if spec.name not in found]
-    faults = [f"missing topics: {', '.join(missing)} (make them with `attributary topics create`)"] if missing else []
+    # Kafka shows a user only the topics that it may describe.
+    hint = "" if config.kafka.security.protocol == "PLAINTEXT" else ", or let this user describe them"
+    make = f"(make them with `attributary topics create`{hint})"
+    faults = [f"missing topics: {', '.join(missing)} {make}"] if missing else []
     for spec in specs:
         if spec.name in found:
             faults += _faults(config, spec, found[spec.name])
     if faults:
         raise PreflightError("; ".join(faults))
+
+
+def check_group(config: Config) -> None:
+    """Raise PreflightError where the brokers let this user not see the consumer group: a worker would wait for ever."""
+
+    async def work(admin: AIOKafkaAdminClient) -> None:
+        group = config.kafka.group
+        try:
+            await admin.find_coordinator(group)
+        except GroupAuthorizationFailedError:
+            raise GroupAuthorizationFailedError(group) from None
+        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster; who may ask is checked before
+            return
+
+    if config.kafka.security.protocol != "PLAINTEXT":  # without users there is nothing to ask
+        with_admin(config.kafka, work)
 
 
 def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]:

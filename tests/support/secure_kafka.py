@@ -50,7 +50,9 @@ class SecureKafka(KafkaBroker):
         authority.cert_pem.write_to_path(self.files / "ca.pem")
         trustme.CA().cert_pem.write_to_path(self.files / "other-ca.pem")
         self._write_certificate("broker", authority.issue_cert(HOST), None)
-        self._write_certificate("worker", authority.issue_cert("worker.test", common_name="worker"), KEY_PASSWORD)
+        for user in USERS:
+            issued = authority.issue_cert(f"{user}.test", common_name=user)
+            self._write_certificate(user, issued, KEY_PASSWORD)
         self._write_certificate("stranger", trustme.CA().issue_cert("stranger.test", common_name="stranger"), None)
         for user in USERS:
             (self.files / f"{user}.password").write_text(password(user) + "\n")
@@ -69,13 +71,13 @@ class SecureKafka(KafkaBroker):
             "password_file": str(self.files / f"{user}.password"),
         }
 
-    def mutual(self) -> dict[str, Any]:
+    def mutual(self, user: str = "worker") -> dict[str, Any]:
         """A section kafka.security that works on the listener SSL."""
         return {
             "protocol": "SSL",
             "ca_file": str(self.files / "ca.pem"),
-            "cert_file": str(self.files / "worker.pem"),
-            "key_file": str(self.files / "worker.key"),
+            "cert_file": str(self.files / f"{user}.pem"),
+            "key_file": str(self.files / f"{user}.key"),
             "key_password": KEY_PASSWORD,
         }
 
