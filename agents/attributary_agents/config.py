@@ -260,14 +260,14 @@ def _fault(fault: Any) -> str:
     path = ".".join(str(part) for part in loc)
     if fault["type"] == "extra_forbidden":
         # `password:x` without a blank is a key, in a section with secrets.
-        if holds_secret(Config, loc[:-1]) and not re.fullmatch("[a-z_]+", str(loc[-1])):
+        if holds_secret(Config, loc[:-1]) and not re.fullmatch(r"[\w.-]+", str(loc[-1])):
             return f"unknown key in {'.'.join(map(str, loc[:-1])) or 'the configuration'} (not shown)"
         return f"unknown key {path!r}"
     if fault["type"] == "missing":
         return f"{path} is missing"
     message = fault["msg"].removeprefix("Value error, ")
     given = fault["input"]
-    shown = f"a {type(given).__name__} (not shown)" if holds_secret(Config, loc) else repr(given)
+    shown = f"{type(given).__name__} (not shown)" if holds_secret(Config, loc) else repr(given)
     got = "" if isinstance(given, dict) else f", got {shown}"
     return f"{path}: {message}{got}"
 

@@ -118,8 +118,8 @@ def test_the_password_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
         ({**SASL, "password": ""}, "kafka.security.password: it is empty"),
         ({**SASL, "password": MASK}, "is what `attributary config show` prints in place of a secret"),
         # What a slip of the pen makes of a password.
-        ({**SASL, "password": 4711}, "kafka.security.password: Input should be a valid string, got a int (not shown)"),
-        ({**SASL, "password": [CANARY]}, "kafka.security.password: Input should be a valid string, got a list (not sh"),
+        ({**SASL, "password": 4711}, "kafka.security.password: Input should be a valid string, got int (not shown)"),
+        ({**SASL, "password": [CANARY]}, "kafka.security.password: Input should be a valid string, got list (not sh"),
         ({**SASL, "password": {CANARY: 1}}, "kafka.security.password: Input should be a valid string"),
         ({**SASL, "pasword": CANARY}, "unknown key 'kafka.security.pasword'"),
         ({**SASL, f"password:{CANARY}": None}, "unknown key in kafka.security (not shown)"),
@@ -134,7 +134,7 @@ def test_a_fault_is_named_and_no_secret_with_it(security: Any, said: str) -> Non
 
 
 def test_a_section_that_is_something_else_is_not_shown() -> None:
-    assert "got a str (not shown)" in refusal({"models": MODELS, "kafka": f"security: password: {CANARY}"})
+    assert "got str (not shown)" in refusal({"models": MODELS, "kafka": f"security: password: {CANARY}"})
     assert "unknown key 'kafka.password'" in refusal({"models": MODELS, "kafka": {"password": CANARY}})
     assert "kafka.brokers" in refusal({"models": MODELS, "kafka": {"brokers": "localhost:1"}})
     assert "got 'localhost:1'" in refusal({"models": MODELS, "kafka": {"brokers": "localhost:1"}})
