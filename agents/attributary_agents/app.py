@@ -10,8 +10,9 @@ from typing import Any
 
 import faust
 
-from .config import Config
+from .config import Config, KafkaConfig
 from .faust_fixes import ExactApp
+from .kafka_clients import client_options
 from .metrics_view import WorkerView
 from .state_records import StateRecords
 from .stored_names import wanted_names
@@ -38,11 +39,17 @@ def create_app(config: Config) -> Application:
     ----------
     config
         The checked configuration.
+
+    Raises
+    ------
+    ConfigError
+        A file of kafka.security cannot be used.
     """
     kafka = config.kafka
     app = ExactApp(
         kafka.group,
         broker=[f"kafka://{broker}" for broker in kafka.brokers],
+        broker_credentials=_credentials(kafka),
         store="memory://",
         autodiscover=False,
         topic_partitions=kafka.partitions,
@@ -81,6 +88,20 @@ def create_app(config: Config) -> Application:
     _register_agent(app, "attributary.models", _topic(app, topics.models), worker.handle_control)
     _register_lifecycle(app, worker, web)
     return Application(app, worker, view, web)
+
+
+def _credentials(kafka: KafkaConfig) -> Any:
+    """TLS and SASL as Faust wants them; it hands them to its consumer and its producer. None without either."""
+    options = client_options(kafka)
+    context = options.get("ssl_context")
+    if not kafka.security.sasl:
+        return None if context is None else faust.SSLCredentials(context)
+    return faust.SASLCredentials(
+        username=options["sasl_plain_username"],
+        password=options["sasl_plain_password"],
+        mechanism=options["sasl_mechanism"],
+        ssl_context=context,
+    )
 
 
 def _topic(app: faust.App, name: str) -> Any:

@@ -7,11 +7,12 @@ Nothing has a default that hides a decision: models are always named.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
@@ -26,6 +27,9 @@ from .model_config import (
     StepConfig,
     with_defaults,
 )
+from .secret_values import holds_secret
+from .security_config import SecurityConfig
+from .state_config import StateConfig
 
 __all__ = [
     "EXAMPLE",
@@ -39,7 +43,6 @@ __all__ = [
 ]
 
 PositiveFloat = Annotated[float, Field(gt=0)]
-MIN_KEY_LENGTH = 32
 
 
 class KafkaConfig(Section):
@@ -63,6 +66,7 @@ class KafkaConfig(Section):
         description="Largest record that a worker writes: producer limit, and max.message.bytes of the dead letters, "
         "which are cut to it. States are stored in pieces.",
     )
+    security: SecurityConfig = Field(default_factory=SecurityConfig)
 
     @property
     def topics(self) -> Topics:
@@ -86,51 +90,6 @@ class CheckpointConfig(Section):
     max_replay_s: PositiveFloat = Field(
         60.0, description="But after so many seconds of work in any case: what a crash at worst repeats."
     )
-
-
-class StateConfig(Section):
-    """How the models' states are stored: by default in the state table's changelog topic, unsigned."""
-
-    url: str | None = Field(
-        None,
-        description="Where states beyond 900 kB go, as fsspec reads it: s3://bucket/states, file:///var/lib/states. "
-        "null: into the changelog, in pieces.",
-    )
-    key: SecretStr | None = Field(
-        None, description="Secret that states are signed with; all workers of the group have the same."
-    )
-    key_file: Path | None = Field(None, description="File with that secret, instead of `key`.")
-    accept_unsigned: bool = Field(
-        False, description="Read states without a signature all the same: while a group begins to sign."
-    )
-
-    def model_post_init(self, _context: Any) -> None:
-        """One key at most, and a use for `accept_unsigned`."""
-        if self.key is not None and self.key_file is not None:
-            raise ValueError("give either `key` or `key_file`")
-        if self.key is not None and len(self.key.get_secret_value()) < MIN_KEY_LENGTH:
-            raise ValueError(f"key: expected at least {MIN_KEY_LENGTH} characters; `openssl rand -hex 32` prints 64")
-
-    @property
-    def secret(self) -> bytes | None:
-        """The key's bytes; None where nothing is signed.
-
-        Raises
-        ------
-        ConfigError
-            `key_file` cannot be read, or holds too little.
-        """
-        if self.key is not None:
-            return self.key.get_secret_value().encode()
-        if self.key_file is None:
-            return None
-        try:
-            content = self.key_file.read_bytes().strip()
-        except OSError as error:
-            raise ConfigError(f"state.key_file: cannot read {self.key_file}: {error.strerror}") from None
-        if len(content) < MIN_KEY_LENGTH:
-            raise ConfigError(f"state.key_file: expected at least {MIN_KEY_LENGTH} characters in {self.key_file}")
-        return content
 
 
 class ArtefactsConfig(Section):
@@ -177,7 +136,12 @@ class Config(BaseSettings):
     """The whole configuration. Read it with `load_config`."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ATTRIBUTARY_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
+        env_prefix="ATTRIBUTARY_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        case_sensitive=False,
+        hide_input_in_errors=True,
     )
 
     kafka: KafkaConfig = Field(default_factory=KafkaConfig)
@@ -236,7 +200,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = sorted({str(key) for key in keys if keys.count(key) > 1})
         if twice:
-            raise yaml.YAMLError(f"key {', '.join(twice)} is given twice {node.start_mark}")
+            problem = f"key {', '.join(twice)} is given twice"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -255,7 +220,7 @@ def load_config(path: Path | None) -> Config:
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {error.strerror}. See `attributary config example`") from None
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+            raise ConfigError(f"{path} is not YAML: {_yaml_fault(error)}") from None
         if not isinstance(data, dict):
             raise ConfigError(f"{path}: expected a mapping with the key `models`, got {type(data).__name__}")
     return parse_config(
@@ -292,14 +257,28 @@ def _is_known_variable(name: str) -> bool:
     return name in _OTHER_VARIABLES or section in Config.model_fields
 
 
+def _yaml_fault(error: Exception) -> str:
+    """What is wrong and where, without the line itself: it may hold a secret, and so may a name in it."""
+    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark):
+        problem = re.sub(r"(alias|anchor|tag|handle) ['\"].*", r"\1", error.problem or "a fault")
+        return f"{problem} in line {mark.line + 1}, column {mark.column + 1}"
+    return " ".join(str(error).split())
+
+
 def _fault(fault: Any) -> str:
-    path = ".".join(str(part) for part in fault["loc"])
+    loc = fault["loc"]
+    path = ".".join(str(part) for part in loc)
     if fault["type"] == "extra_forbidden":
+        # `password:x` without a blank is a key, in a section with secrets.
+        if holds_secret(Config, loc[:-1]) and not re.fullmatch(r"[\w.-]+", str(loc[-1])):
+            return f"unknown key in {'.'.join(map(str, loc[:-1])) or 'the configuration'} (not shown)"
         return f"unknown key {path!r}"
     if fault["type"] == "missing":
         return f"{path} is missing"
     message = fault["msg"].removeprefix("Value error, ")
-    got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
+    given = fault["input"]
+    shown = f"{type(given).__name__} (not shown)" if holds_secret(Config, loc) else repr(given)
+    got = "" if isinstance(given, dict) else f", got {shown}"
     return f"{path}: {message}{got}"
 
 

@@ -11,6 +11,7 @@ from faust.types import TP
 
 from .config import Config
 from .errors import DeliveryError
+from .kafka_clients import client_options
 from .partitions import Partition
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class Gaps:
     async def _first_offset(self, tp: TP, offset: int) -> int:
         """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._config.kafka.brokers,
+            **client_options(self._config.kafka),
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             isolation_level="read_committed",

@@ -11,7 +11,7 @@ from .app import create_app
 from .config import Config
 from .logs import configure_logging
 from .prequential import check_models
-from .topic_admin import check_topics
+from .topic_admin import check_group, check_topics
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ def run_worker(config: Config) -> int:
     configure_logging(config.log.level)
     check_models(config)
     check_topics(config)
+    check_group(config)
     application = create_app(config)
     application.web.start()
     loop = asyncio.new_event_loop()

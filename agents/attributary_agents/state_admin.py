@@ -7,6 +7,7 @@ from aiokafka.errors import KafkaError
 
 from .config import Config
 from .errors import PreflightError
+from .kafka_clients import client_options
 from .state_records import StateRecords
 from .stored_names import wanted_names
 
@@ -21,9 +22,7 @@ async def read_records(config: Config) -> StateRecords:
     """
     topic = config.kafka.changelog
     records = StateRecords(wanted_names(config.models))
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
-    )
+    consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False, auto_offset_reset="earliest")
     try:
         await consumer.start()
         places = [TopicPartition(topic, n) for n in range(config.kafka.partitions)]

@@ -84,7 +84,7 @@ class Worker:
         self.table = table
         self.records: StateRecords = table.sink
         self.gaps = Gaps(app, config)
-        self.seal = Seal(config.state.secret, accept_unsigned=config.state.accept_unsigned)
+        self.seal = Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
         self.objects = object_store(config.state.url, config.kafka.group)
         self.outputs = outputs
         self.view = view

@@ -28,7 +28,7 @@ def stored(config: Config) -> Stored:
 
 async def _stored(config: Config) -> Stored:
     records = await read_records(config)
-    seal, objects = Seal(config.state.secret), object_store(config.state.url, config.kafka.group)
+    seal, objects = Seal(config.state.read_key()), object_store(config.state.url, config.kafka.group)
     found = Stored({}, {})
     for number in range(config.kafka.partitions):
         store = PartitionStore(records, number, 0, _nothing_is_sent, seal, objects)
