@@ -30,6 +30,7 @@ from tests.support.kafka import produce, read_all
 pytestmark = [pytest.mark.kafka]
 N = 600
 STALLS_AT = 250
+STALL_S = 70
 
 
 class Scene:
@@ -207,7 +208,13 @@ def test_a_rebalance_waits_for_a_long_step(
     kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene = Scene(kafka_broker, tmp_path, monkeypatch)
-    scene.stall("sleep", 70)  # more than Faust's default for a rebalance
-    with scene.worker() as worker, scene.worker() as other:
-        worker.wait_consumed(1, timeout_s=120)
+    scene.stall("sleep", STALL_S)
+    with scene.worker() as worker:
         wait(lambda: not scene.order.exists())
+        with scene.worker() as joining:
+            both = (worker, joining)
+            wait(lambda: sum(each.total("records_consumed_total") for each in both) == N, timeout_s=180)
+            assert [each.stop() for each in both] == [0, 0]
+    for each in both:
+        print(each.log.read_text())
+    scene.check_result(repeated=False)
