@@ -30,7 +30,7 @@ from tests.support.kafka import produce, read_all
 pytestmark = [pytest.mark.kafka]
 N = 600
 STALLS_AT = 250
-STALL_S = 70
+STALL_S = 12
 
 
 class Scene:
@@ -200,7 +200,6 @@ def test_a_step_that_holds_the_interpreter_for_three_sessions_costs_the_partitio
     with scene.worker() as worker:
         worker.wait_consumed(N, timeout_s=120)
         assert worker.stop() == 0
-    print(worker.log.read_text())
     scene.check_result(repeated=True)
 
 
@@ -215,6 +214,4 @@ def test_a_rebalance_waits_for_a_long_step(
             both = (worker, joining)
             wait(lambda: sum(each.total("records_consumed_total") for each in both) == N, timeout_s=180)
             assert [each.stop() for each in both] == [0, 0]
-    for each in both:
-        print(each.log.read_text())
     scene.check_result(repeated=False)
