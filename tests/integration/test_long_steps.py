@@ -215,3 +215,20 @@ def test_a_rebalance_waits_for_a_long_step(
             wait(lambda: sum(each.total("records_consumed_total") for each in both) == N, timeout_s=180)
             assert [each.stop() for each in both] == [0, 0]
     scene.check_result(repeated=False)
+
+
+def test_a_worker_asked_to_stop_while_the_broker_is_gone_ends_in_time(
+    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with type(kafka_broker)() as own:
+        scene = Scene(own, tmp_path, monkeypatch, watchdog={"stop_within_s": 9})
+        with scene.worker() as worker:
+            worker.wait_consumed(N, timeout_s=120)
+            own.kill()
+            assert worker.stop() == 1
+        assert "s after SIGTERM; ends now" in worker.log.read_text()
+        own.start()
+        with scene.worker() as worker:
+            worker.wait_consumed(N, timeout_s=120)
+            assert worker.stop() == 0
+        scene.check_result(repeated=True)
