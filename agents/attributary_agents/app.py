@@ -46,6 +46,7 @@ def create_app(config: Config) -> Application:
         A file of kafka.security cannot be used.
     """
     kafka = config.kafka
+    rebalance_s = max(60.0, config.web.stuck_after_s + 30)
     app = ExactApp(
         kafka.group,
         broker=[f"kafka://{broker}" for broker in kafka.brokers],
@@ -69,7 +70,16 @@ def create_app(config: Config) -> Application:
         broker_commit_every=2**31 - 1,  # the checkpoint commits; Faust has nothing to
         broker_session_timeout=kafka.session_timeout_s,
         broker_heartbeat_interval=kafka.session_timeout_s / 10,
-        broker_request_timeout=max(90.0, kafka.session_timeout_s + 10),
+        # While a partition's owner is in a long step, a rebalance waits for it: as long as /livez calls that healthy.
+        broker_rebalance_timeout=rebalance_s,
+        broker_request_timeout=max(rebalance_s, kafka.session_timeout_s)
+        + 30,  # joining is a request that lasts so long
+        # Never leave the group for not polling: with a slow model that is back-pressure, and the member would not
+        # come back by itself. The watchdog tells a step that hangs.
+        broker_max_poll_interval=2_000_000,
+        # What is unpacked and waits for the streams, of 4 MB per partition that are fetched ahead.
+        broker_max_poll_records=1000,
+        producer_request_timeout=config.watchdog.end_after_s + 300,  # a batch must not expire during a long step
         worker_redirect_stdouts=False,
     )
     view = WorkerView()

@@ -118,6 +118,28 @@ class WebConfig(Section):
     stuck_after_s: PositiveFloat = Field(120.0, description="/livez fails when the worker has not moved for so long.")
 
 
+class WatchdogConfig(Section):
+    """What is done about a step that takes too long: an observation in a model, a checkpoint, a pause of the loop."""
+
+    warn_after_s: PositiveFloat = Field(30.0, description="Then the log says where it is, with the stack.")
+    end_after_s: PositiveFloat = Field(
+        900.0, description="Then the process ends with status 1; the next owner repeats from the last checkpoint."
+    )
+    stop_within_s: Annotated[float, Field(gt=8)] = Field(
+        27.0,
+        description="Longest from SIGTERM to the end of the process, whatever hangs; less than the time after which "
+        "it is killed (Kubernetes: terminationGracePeriodSeconds, 30 s).",
+    )
+
+    @model_validator(mode="after")
+    def _warns_before_it_ends(self) -> WatchdogConfig:
+        if self.end_after_s <= self.warn_after_s:
+            raise ValueError(
+                f"end_after_s ({self.end_after_s:g}) must be more than warn_after_s ({self.warn_after_s:g})"
+            )
+        return self
+
+
 class MetricsConfig(Section):
     """Limits on the number of series."""
 
@@ -154,6 +176,7 @@ class Config(BaseSettings):
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
     state: StateConfig = Field(default_factory=StateConfig)
     web: WebConfig = Field(default_factory=WebConfig)
+    watchdog: WatchdogConfig = Field(default_factory=WatchdogConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
     log: LogConfig = Field(default_factory=LogConfig)
     max_observation_bytes: PositiveInt = Field(1_000_000, description="Longer values go to the dead letters.")

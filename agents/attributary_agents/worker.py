@@ -29,7 +29,7 @@ from .checkpoints import checkpoint_key, encode_checkpoint
 from .config import Config
 from .faust_fixes import commit_exactly
 from .gaps import Gaps
-from .metrics_view import WorkerView
+from .metrics_view import Step, WorkerView
 from .object_store import object_store
 from .partition_control import PartitionControl
 from .partitions import Partition
@@ -45,7 +45,13 @@ WRITES_TOGETHER = 64
 """States under way at once in a checkpoint: bounds what is held of them, and keeps the event loop answering."""
 
 GRACE_S = 20.0
-"""Longest that a final checkpoint may take at a rebalance or shutdown; Kubernetes gives 30 s in all."""
+"""Longest that the final checkpoints of all partitions may take together at a rebalance."""
+
+LEAVE_S = 7.0
+"""What of `watchdog.stop_within_s` is kept to leave the group, close the connections and end the process."""
+
+MAX_SENT_BYTES = 16_000_000
+"""Values of events and dead letters in memory before they are awaited: a dead letter is as large as its record."""
 
 
 class Assigned:
@@ -69,6 +75,8 @@ class Assigned:
         self.settled: int | None = None
         """Last offset that there was when the partition became ours: no earlier owner can have handled a later one."""
         self.sent: list[Any] = []
+        self.sent_bytes = 0
+        """Bytes of the values in `sent`."""
         self.lock = asyncio.Lock()
         self.restored = False
         self.checked_start = False
@@ -105,13 +113,16 @@ class Worker:
             partition = assigned.partition
             await self._check_offset(assigned, message.offset)
             began = time.perf_counter()
-            with self.lock:
+            with self.view.doing(Step("observation", message.tp, message.offset, message.key)), self.lock:
                 outgoing = partition.handle(_record(message))
                 took = time.perf_counter() - began
                 self.view.step(took)
             assigned.cadence.worked(took)
             for record in outgoing:
                 assigned.sent.append(self._send(record))
+                assigned.sent_bytes += len(record.value or b"")
+            if assigned.sent_bytes > MAX_SENT_BYTES:
+                await self._settle_sent(assigned)
             if assigned.cadence.is_due(partition.n_pending):
                 await self.checkpoint(assigned)
 
@@ -133,7 +144,7 @@ class Worker:
                 assigned.control.begin_at(message.offset)
                 self.gaps.check_not_made_again(message.tp, assigned.control.offset)
             settled = await self._settled(assigned)
-            with self.lock:
+            with self.view.doing(Step("deployment", message.tp, message.offset, message.key)), self.lock:
                 step = assigned.control.take(_record(message), settled)
             await asyncio.gather(*map(self._send, step.outgoing))
             for key, value in step.writes:
@@ -224,13 +235,21 @@ class Worker:
 
         The caller holds the partition's lock. A failure stops the worker: going on would commit past it.
         """
-        partition, store = assigned.partition, assigned.store
+        partition = assigned.partition
         if not partition.n_pending:
             return
+        with self.view.doing(Step("checkpoint", assigned.tp, partition.offset)):
+            await self._checkpoint(assigned)
+
+    async def _settle_sent(self, assigned: Assigned) -> None:
+        sent, assigned.sent, assigned.sent_bytes = assigned.sent, [], 0
+        await asyncio.gather(*sent)
+
+    async def _checkpoint(self, assigned: Assigned) -> None:
+        partition, store = assigned.partition, assigned.store
         began, busy_s = time.perf_counter(), 0.0
         offset, number = partition.offset, partition.number
-        sent, assigned.sent = assigned.sent, []
-        await asyncio.gather(*sent)  # 1
+        await self._settle_sent(assigned)  # 1
         dirty, partition.dirty = partition.dirty, set()
         writes: list[Awaitable[None]] = []
         for model_id in sorted(dirty):  # 2
@@ -276,20 +295,41 @@ class Worker:
     async def release(self, numbers: Iterable[int] | None = None) -> None:
         """Checkpoint and forget partitions, all by default: they are lost, or we are stopping.
 
-        Bounded in time. Where it fails, the next owner repeats from the last checkpoint.
+        All have one deadline, whatever their number. Where it fails, the next owner repeats from the last checkpoint.
         """
-        for number in list(self.assigned if numbers is None else numbers):
-            assigned = self.assigned.get(number)
-            if assigned is None:
-                continue
-            try:
-                async with asyncio.timeout(GRACE_S), assigned.lock:
-                    await self.checkpoint(assigned)
-            except Exception as error:  # noqa: BLE001 - nothing is lost by giving up here, and we must not hang
-                logger.warning("partition %d: no final checkpoint (%r); its next owner repeats", number, error)
+        numbers = list(self.assigned if numbers is None else numbers)
+        leaving = [self.assigned[number] for number in numbers if number in self.assigned]
+        # The smallest first, so that the deadline costs as few partitions as may be.
+        leaving.sort(key=self._stored_bytes)
+        began = time.monotonic()
+        within_s = GRACE_S if self.view.stop_by is None else max(self.view.stop_by - LEAVE_S - began, 0.0)
+        finals = {asyncio.ensure_future(self._final_checkpoint(assigned)): assigned for assigned in leaving}
+        if finals:
+            await asyncio.wait(finals, timeout=within_s)
+            for final in finals:
+                final.cancel()  # does nothing to those that are done
+            await asyncio.wait(finals)
+        for final, assigned in finals.items():
+            why = f"not within {within_s:.0f} s" if final.cancelled() else final.exception()
+            if why is not None:  # nothing is lost by giving up here, and we must not hang
+                pending = assigned.partition.n_pending
+                logger.warning(
+                    "partition %d: no final checkpoint (%s); its next owner repeats %d observations from the last one",
+                    assigned.tp.partition,
+                    why if isinstance(why, str) else repr(why),
+                    pending,
+                )
             with self.lock:
-                self.assigned.pop(number, None)
-                self.view.forget(number)
+                if self.assigned.get(assigned.tp.partition) is assigned:
+                    del self.assigned[assigned.tp.partition]
+                    self.view.forget(assigned.tp.partition)
+
+    def _stored_bytes(self, assigned: Assigned) -> int:
+        return sum(self.view.state_bytes.get(model_id, 0) for model_id in assigned.partition.dirty)
+
+    async def _final_checkpoint(self, assigned: Assigned) -> None:
+        async with assigned.lock:
+            await self.checkpoint(assigned)
 
 
 def _record(message: Any) -> Record:
