@@ -34,7 +34,8 @@ class WorkerProcess:
         self.port = free_port()
         self.config_path = folder / f"worker-{self.port}.yaml"
         self.log = folder / f"worker-{self.port}.log"
-        self.config_path.write_text(yaml.safe_dump({**config, "web": {"port": self.port}}, sort_keys=False))
+        settings = {**config, "web": {**config.get("web", {}), "port": self.port}}
+        self.config_path.write_text(yaml.safe_dump(settings, sort_keys=False))
         self._child: Popen[bytes] | None = None
 
     def start(self) -> None:

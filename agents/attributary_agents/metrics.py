@@ -5,6 +5,7 @@ No metric is kept in a registry: a model that has moved to another worker has no
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -55,14 +56,20 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
     "records_consumed_total": ("Records read from the topic", _PARTITION),
-    "records_unavailable_total": ("Offsets with no record: retention, compaction, transaction markers", _PARTITION),
+    "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
     "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
+    "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
+    "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
+    "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
+    "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
+
+_OF_STEPS = ("worker_step_seconds", "worker_stalls_total")
 
 
 class AttributaryCollector(Collector):
@@ -85,10 +92,22 @@ class AttributaryCollector(Collector):
                 self._last = list(self._read())
             finally:
                 self._view.lock.release()
-        return self._last
+        # Without the lock: they are there for the time when a step holds it.
+        return [*self._last, *self._of_steps()]
+
+    def _of_steps(self) -> Iterator[Metric]:
+        steps = self._view.under_way
+        values = {
+            "worker_step_seconds": time.monotonic() - steps[0].began if steps else 0.0,
+            "worker_stalls_total": float(self._view.stalls),
+        }
+        for name, value in values.items():
+            family = _family(name)
+            family.add_metric((), value)  # type: ignore[attr-defined]
+            yield family
 
     def _read(self) -> Iterator[Metric]:
-        families = {name: _family(name) for name in CATALOGUE}
+        families = {name: _family(name) for name in CATALOGUE if name not in _OF_STEPS}
 
         def add(name: str, labels: tuple[str, ...], value: float | None) -> None:
             if value is not None:
@@ -102,6 +121,8 @@ class AttributaryCollector(Collector):
         for state in shown:
             self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
+        add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
+        add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics
         self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
         self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from .partition_control import PartitionControl
 from .partitions import Partition
+from .state_records import StateRecords
 
 STEP_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 CHECKPOINT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
@@ -26,11 +29,31 @@ class Durations:
         self.counts[next((i for i, bound in enumerate(self.bounds) if seconds <= bound), len(self.bounds))] += 1
 
 
+class Step:
+    """What the worker is at: one observation, one deployment, one checkpoint."""
+
+    __slots__ = ("_key", "_kind", "_offset", "_partition", "began")
+
+    def __init__(self, kind: str, partition: tuple[str, int], offset: int, key: bytes | None = None) -> None:
+        self._kind = kind
+        self._partition = partition
+        self._offset = offset
+        self._key = key
+        self.began = time.monotonic()
+
+    def __str__(self) -> str:
+        topic, number = self._partition
+        # A key that is no model id of ours may be anything.
+        model = "" if self._key is None else f" of model {self._key[:200].decode(errors='backslashreplace')!r}"
+        return f"{self._kind}{model} at {topic}[{number}]@{self._offset}"
+
+
 class WorkerView:
     """Live state for the Collector and the health checks; dropped with the partition it belongs to."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.records = StateRecords()
         self.partitions: dict[int, Partition] = {}
         self.controls: dict[int, PartitionControl] = {}
         self.lag: dict[tuple[str, int], int] = {}
@@ -39,6 +62,11 @@ class WorkerView:
         self.checkpoints = Durations(CHECKPOINT_BUCKETS_S)
         self.last_checkpoint_s: float | None = None
         self.ready = False
+        self.stalls = 0
+        """Stalls that the watchdog has seen."""
+        self.stop_by: float | None = None
+        """When the process must have ended, by `time.monotonic`; None while it is not asked to."""
+        self._under_way: dict[int, Step] = {}
         self._beat = time.monotonic()
 
     def step(self, seconds: float) -> None:
@@ -49,6 +77,20 @@ class WorkerView:
         """A checkpoint took so long, just now."""
         self.checkpoints.observe(seconds)
         self.last_checkpoint_s = time.time()
+
+    @contextmanager
+    def doing(self, step: Step) -> Iterator[None]:
+        """The worker is at this step, inside the block."""
+        self._under_way[id(step)] = step
+        try:
+            yield
+        finally:
+            del self._under_way[id(step)]
+
+    @property
+    def under_way(self) -> list[Step]:
+        """The steps under way, that which has lasted longest first. Needs no lock."""
+        return sorted(self._under_way.copy().values(), key=lambda step: step.began)
 
     def beat(self) -> None:
         """The event loop is alive."""

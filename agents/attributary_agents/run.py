@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+from typing import Any
 
 import faust
 
@@ -11,7 +13,9 @@ from .app import create_app
 from .config import Config
 from .logs import configure_logging
 from .prequential import check_models
-from .topic_admin import check_topics
+from .signals import StopSignals
+from .topic_admin import check_group, check_topics
+from .watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -27,14 +31,23 @@ def run_worker(config: Config) -> int:
     configure_logging(config.log.level)
     check_models(config)
     check_topics(config)
+    check_group(config)
     application = create_app(config)
     application.web.start()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    worker = faust.Worker(
+    worker = _Worker(
         application.app, loop=loop, quiet=True, override_logging=False, redirect_stdouts=False, daemon=True
     )
     worker.spinner = None  # drawn on stdout otherwise
+    watchdog = Watchdog(config.watchdog, application.view, stops=lambda: application.app.should_stop)
+
+    def on_stop(number: signal.Signals) -> None:
+        watchdog.must_stop(number.name)
+        loop.call_soon_threadsafe(worker._schedule_shutdown, number)
+
+    worker.stop_signals = StopSignals(on_stop)
+    watchdog.start(loop)
     try:
         worker.execute_from_commandline()
     except SystemExit as stop:
@@ -45,5 +58,15 @@ def run_worker(config: Config) -> int:
             logger.error("the worker stopped; a restart resumes from the last checkpoint. %r", reason)
         return code
     finally:
+        watchdog.close()
         application.web.stop()
     return 0
+
+
+class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is untyped
+    """Faust's worker, with signals that a blocked event loop does not delay."""
+
+    stop_signals: Any
+
+    def install_signal_handlers(self) -> None:
+        self.stop_signals.install()

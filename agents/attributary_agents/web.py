@@ -81,7 +81,12 @@ class WebServer:
         if path == "/livez":
             silent, limit = self._view.silent_s, self._config.web.stuck_after_s
             alive = silent < limit
-            return _text(start_response, alive, "alive" if alive else f"stuck: no sign of life for {silent:.0f} s")
+            steps = self._view.under_way
+            # The last to begin is what blocks the loop, if anything does; the first is what has waited longest.
+            where = ", in " + " and ".join(map(str, dict.fromkeys(steps[:1] + steps[-1:]))) if steps else ""
+            return _text(
+                start_response, alive, "alive" if alive else f"stuck: no sign of life for {silent:.0f} s{where}"
+            )
         if path == "/readyz":
             ready = self._view.ready
             return _text(start_response, ready, "ready" if ready else "not ready: joining the group or recovering")

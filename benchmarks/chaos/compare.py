@@ -48,7 +48,7 @@ def _changes_were_sent(config: Config, expected: Undisturbed) -> Check:
 
 
 def _counters(bootstrap: str, config: Config, expected: Undisturbed) -> Iterator[Check]:
-    found = stored_checkpoints(bootstrap, config)
+    found = stored_checkpoints(config)
     wanted = {n: (partition.counters, partition.offset) for n, partition in expected.partitions.items()}
     faults = [f"partition {n}: {found[n]}, expected {wanted[n]}" for n in wanted if found[n] != wanted[n]]
     total = sum(counters.consumed for counters, _ in wanted.values())
@@ -71,7 +71,7 @@ def _offsets(bootstrap: str, config: Config) -> Check:
 
 
 def _states(bootstrap: str, config: Config, expected: Undisturbed) -> Check:
-    found = {name: of_state(state) for name, state in stored_states(bootstrap, config).items()}
+    found = {name: of_state(state) for name, state in stored_states(config).items()}
     wanted = {name: of_state(one) for of in expected.partitions.values() for name, one in of.models.items()}
     faults = list(islice(differences(found, wanted), 20))
     text = f"{len(wanted)} models: weights, explainers, change, counts and position, to the last bit"

@@ -53,7 +53,7 @@ def run(lab: Lab) -> None:
     # The worker looks at the interval once a second, so ten a second are made by counting observations.
     wanted, rate, every = (450, 500.0, 20) if lab.short else (CHECKPOINTS_OF_A_DAY, 400.0, 40)
     raw = raw_config(lab.bootstrap, "day")
-    raw["checkpoint"] = {"interval_s": 0.1, "max_observations": every}
+    raw["checkpoint"] = {"interval_s": 0.1, "max_observations": every, "max_share": 1.0}
     with Fleet(lab, raw) as fleet:
         _compact_soon(fleet)
         member = fleet.add()

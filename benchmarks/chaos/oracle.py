@@ -43,7 +43,7 @@ def undisturbed(bootstrap: str, config: Config) -> Undisturbed:
     topics = config.kafka.topics
     run = Undisturbed({topic: {} for topic in (topics.importances, topics.changes, topics.dead_letters)}, {})
     records, controls = read_all(bootstrap, topics.observations), read_all(bootstrap, topics.models)
-    afters = stored_deployments(bootstrap, config) if controls else {}
+    afters = stored_deployments(config) if controls else {}
     logger = logging.getLogger("attributary_agents")
     level = logger.level
     logger.setLevel(logging.ERROR)  # it says of every poisoned record that it is one

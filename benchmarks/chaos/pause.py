@@ -18,7 +18,7 @@ def run(lab: Lab) -> None:
     raw = raw_config(lab.bootstrap, "pause", session_timeout_s=session_s)
     # A large state, written again and again: most moments are within a checkpoint.
     raw["models"]["fraud"] = ballast_config(1000)
-    raw["checkpoint"] = {"interval_s": 0.1, "max_observations": 40}
+    raw["checkpoint"] = {"interval_s": 0.1, "max_observations": 40, "max_share": 1.0}
     with Fleet(lab, raw) as fleet:
         parts = list(slices(observations(n * per_round, lab.seed), 2 * n + 1))
         stale = []
@@ -59,13 +59,13 @@ def _freeze(lab: Lab, fleet: Fleet, parts: tuple[list[Sent], list[Sent]], i: int
     lab.note(f"freeze {i + 1}: worker {fleet.members.index(frozen)}, after observation {target}")
     fleet.send(parts[1])
     drained = fleet.wait_drained()
-    offsets = {name: state.offset for name, state in stored_states(lab.bootstrap, fleet.config).items()}
+    offsets = {name: state.offset for name, state in stored_states(fleet.config).items()}
     os.kill(frozen.worker.pid, signal.SIGCONT)
     if not drained:
         return None
     lab.note("the other has done all; the frozen one goes on")
     fleet.pause(3.0)  # for whatever it still has to write
-    now = {name: state.offset for name, state in stored_states(lab.bootstrap, fleet.config).items()}
+    now = {name: state.offset for name, state in stored_states(fleet.config).items()}
     return [
         f"round {i + 1}: {name} fell from offset {offset} to {now.get(name)}"
         for name, offset in offsets.items()

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from attributary_agents.config import parse_config
 from benchmarks.chaos.fleet import Fleet, Member
 from benchmarks.chaos.lab import Lab
 from benchmarks.chaos.models import ballast_config
@@ -26,10 +25,7 @@ def run(lab: Lab) -> None:
 def _one_large(lab: Lab, megabytes: int) -> None:
     raw = raw_config(lab.bootstrap, f"size-{megabytes}")
     raw["models"] = {"credit": ballast_config(1000 * megabytes)}
-    raw["checkpoint"] = {"interval_s": 1, "max_observations": 100}
-    if (limit := parse_config(raw).kafka.max_state_bytes) < 1_100_000 * megabytes:
-        raw["kafka"]["max_state_bytes"] = 2_000_000 * megabytes
-        lab.note(f"kafka.max_state_bytes raised from {limit} for a state of {megabytes} MB")
+    raw["checkpoint"] = {"interval_s": 1, "max_observations": 100, "max_share": 1.0}
     records = [sent for sent in observations(1_200, lab.seed) if sent.key == b"credit"]
     _restart(lab, raw, f"one state of {megabytes} MB", records[:400], records[400:])
 

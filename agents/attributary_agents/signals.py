@@ -1,0 +1,38 @@
+"""SIGTERM and SIGINT, seen by a thread: a step that blocks the event loop does not delay them.
+
+asyncio's own handlers run in the loop, so a worker in a step that hangs would not even know that it is to stop.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+import socket
+import threading
+from collections.abc import Callable
+
+STOP = (signal.SIGTERM, signal.SIGINT)
+
+
+class StopSignals:
+    """Calls `on_stop` from a thread of its own at SIGTERM and SIGINT; SIGUSR1 prints all threads' stacks."""
+
+    def __init__(self, on_stop: Callable[[signal.Signals], None]) -> None:
+        self._on_stop = on_stop
+        self._ours, self._pythons = socket.socketpair()
+
+    def install(self) -> None:
+        """Listen; to be called by the main thread."""
+        self._pythons.setblocking(False)
+        for number in STOP:
+            signal.signal(number, lambda _number, _frame: None)
+        # Written by the interpreter's handler in C, whatever the main thread is at.
+        signal.set_wakeup_fd(self._pythons.fileno(), warn_on_full_buffer=False)
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
+        threading.Thread(target=self._listen, name="signals", daemon=True).start()
+
+    def _listen(self) -> None:
+        while numbers := self._ours.recv(64):
+            for number in numbers:
+                if number in STOP:
+                    self._on_stop(signal.Signals(number))

@@ -1,0 +1,234 @@
+"""Steps that last: longer than the session, than the patience of /livez, than the time to stop; on Apache Kafka.
+
+`session_timeout_s` is 6, the broker's minimum.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.harness import WorkerProcess
+
+from attributary_agents.brokers import Broker
+from attributary_agents.checkpoints import decode_checkpoint
+from attributary_agents.config import Config, parse_config
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
+from attributary_agents.state_codec import decode_state
+from attributary_agents.topic_admin import create_topics
+from tests.integration.configs import logistic_config
+from tests.integration.stalling import FACTORY, VARIABLE
+from tests.support.kafka import produce, read_all
+
+pytestmark = [pytest.mark.kafka]
+N = 600
+STALLS_AT = 250
+STALL_S = 12
+
+
+class Scene:
+    """A topic of observations, the model that stalls in the middle, and what an undisturbed run leaves."""
+
+    def __init__(self, broker: Broker, folder: Path, monkeypatch: pytest.MonkeyPatch, **sections: Any) -> None:
+        self.raw = stalling_config(broker.bootstrap, **sections)
+        self.config = parse_config(self.raw)
+        self.order = folder / "stall"
+        self.folder = folder
+        self.bootstrap = broker.bootstrap
+        monkeypatch.setenv(VARIABLE, str(self.order))
+        create_topics(self.config)
+        self.records = [(b"credit", _observation(i), []) for i in range(N)]
+        produce(broker.bootstrap, self.config.kafka.topics.observations, self.records, partition=0)
+
+    def worker(self) -> WorkerProcess:
+        return WorkerProcess(self.raw, self.folder)
+
+    def stall(self, how: str, seconds: float) -> None:
+        self.order.write_text(f"{how} {seconds}")
+
+    def check_result(self, *, repeated: bool) -> None:
+        """The events, the counters and the state are those of an undisturbed run, in this process."""
+        config, topics = self.config, self.config.kafka.topics
+        self.order.unlink(missing_ok=True)
+        undisturbed, expected = _undisturbed(config, self.bootstrap, self.records)
+        found = read_all(self.bootstrap, topics.importances)
+        assert {_id(record): record.value for record in found} == expected
+        if not repeated:
+            assert len(found) == len(expected)
+        stored: dict[bytes, bytes] = {r.key: r.value for r in read_all(self.bootstrap, config.kafka.changelog)}
+        counters, offset = decode_checkpoint(stored[b"\x00checkpoint/0"])
+        assert (counters.consumed, counters.explained, offset) == (N, N, N - 1)
+        state = decode_state("credit", config.models["credit"], stored[b"credit"])
+        assert state.model.counts == undisturbed.models["credit"].model.counts
+        for name, explainer in state.explainers.items():
+            assert explainer.importance == undisturbed.models["credit"].explainers[name].importance
+
+
+def stalling_config(bootstrap: str, **sections: Any) -> dict[str, Any]:
+    raw = logistic_config(bootstrap)
+    model = {**raw["models"]["credit"], "factory": FACTORY, "features": dict.fromkeys(("a", "b", "stall"), "number")}
+    del model["model"]
+    # A checkpoint just before the stall would leave nothing to repeat: they come with the stop, or after everything.
+    return {**raw, "models": {"credit": model}, "checkpoint": {"interval_s": 3600}, **sections}
+
+
+def _observation(i: int) -> bytes:
+    a, b = ((i * k % 101) / 50 - 1 for k in (37, 53))
+    return json.dumps({"x": {"a": a, "b": b, "stall": int(i == STALLS_AT)}, "y": a > 0}).encode()
+
+
+def _undisturbed(config: Config, bootstrap: str, records: list[Any]) -> tuple[Partition, dict[str, bytes]]:
+    topic = config.kafka.topics.observations
+    partition = Partition(topic, 0, config, load=lambda _key: None)
+    sent: dict[str, bytes] = {}
+    timestamps = [record.timestamp for record in read_all(bootstrap, topic)]
+    for offset, ((key, value, headers), timestamp) in enumerate(zip(records, timestamps, strict=True)):
+        for out in partition.handle(Record(topic, 0, offset, timestamp, key, value, headers)):
+            assert out.topic == config.kafka.topics.importances
+            assert out.value is not None
+            sent[dict(out.headers)["ce_id"].decode()] = out.value
+    return partition, sent
+
+
+def _id(record: Any) -> str:
+    return str(dict(record.headers)["ce_id"].decode())
+
+
+def livez(worker: WorkerProcess) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}/livez", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError as error:
+        return 0, repr(error)
+
+
+def wait(what: Callable[[], bool], timeout_s: float = 90.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s"
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("how", ["sleep", "compute"])
+def test_a_step_of_three_sessions_loses_no_partition_and_is_told(
+    how: str, kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(kafka_broker, tmp_path, monkeypatch, watchdog={"warn_after_s": 3}, web={"stuck_after_s": 8})
+    scene.stall(how, 18)
+    with scene.worker() as worker:
+        wait(lambda: livez(worker)[0] == 503)
+        status, text = livez(worker)
+        assert (
+            status,
+            f"observation of model 'credit' at {scene.config.kafka.topics.observations}[0]@{STALLS_AT}" in text,
+        ) == (503, True)
+        assert worker.metrics()["attributary_worker_step_seconds"][()] > 3
+        worker.wait_consumed(N, timeout_s=120)
+        wait(lambda: livez(worker)[0] == 200)
+        assert worker.total("worker_stalls_total") == 1
+        assert worker.stop() == 0
+    log = worker.log.read_text()
+    assert log.count("ready: partitions") == 1
+    assert "stall_as_told" in log
+    assert "moved again after" in log
+    scene.check_result(repeated=False)
+
+
+@pytest.mark.parametrize("how", ["sleep", "compute"])
+def test_a_worker_asked_to_stop_in_a_step_that_hangs_ends_in_time(
+    how: str, kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(kafka_broker, tmp_path, monkeypatch, watchdog={"warn_after_s": 600, "stop_within_s": 9})
+    scene.stall(how, 60)
+    with scene.worker() as worker:
+        wait(lambda: not scene.order.exists())
+        # Without the watchdog the harness would kill it after 60 s, with another status.
+        assert worker.stop() == 1
+    log = worker.log.read_text()
+    assert "s after SIGTERM; ends now" in log
+    assert "stall_as_told" in log
+    with scene.worker() as worker:
+        worker.wait_consumed(N, timeout_s=120)
+        assert worker.stop() == 0
+    scene.check_result(repeated=True)
+
+
+def test_a_step_that_does_not_end_is_ended_and_repeated(
+    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(kafka_broker, tmp_path, monkeypatch, watchdog={"warn_after_s": 2, "end_after_s": 4})
+    scene.stall("sleep", 600)
+    with scene.worker() as worker:
+        assert worker.wait(60) == 1
+    assert "watchdog.end_after_s is 4: the worker ends" in worker.log.read_text()
+    with scene.worker() as worker:
+        worker.wait_consumed(N, timeout_s=120)
+        assert worker.stop() == 0
+    scene.check_result(repeated=True)
+
+
+def test_a_step_that_holds_the_interpreter_and_does_not_end_is_ended_and_repeated(
+    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(kafka_broker, tmp_path, monkeypatch, watchdog={"warn_after_s": 2, "end_after_s": 4})
+    scene.stall("hold", 600)
+    with scene.worker() as worker:
+        assert worker.wait(60) == 1
+    log = worker.log.read_text()
+    assert "Timeout" in log  # faulthandler's word
+    assert "hold_the_interpreter_for" in log
+    with scene.worker() as worker:
+        worker.wait_consumed(N, timeout_s=120)
+        assert worker.stop() == 0
+    scene.check_result(repeated=True)
+
+
+def test_a_step_that_holds_the_interpreter_for_three_sessions_costs_the_partitions_and_nothing_else(
+    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(kafka_broker, tmp_path, monkeypatch)
+    scene.stall("hold", 18)
+    with scene.worker() as worker:
+        worker.wait_consumed(N, timeout_s=120)
+        assert worker.stop() == 0
+    scene.check_result(repeated=True)
+
+
+def test_a_rebalance_waits_for_a_long_step(
+    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(kafka_broker, tmp_path, monkeypatch)
+    scene.stall("sleep", STALL_S)
+    with scene.worker() as worker:
+        wait(lambda: not scene.order.exists())
+        with scene.worker() as joining:
+            both = (worker, joining)
+            wait(lambda: sum(each.total("records_consumed_total") for each in both) == N, timeout_s=180)
+            assert [each.stop() for each in both] == [0, 0]
+    scene.check_result(repeated=False)
+
+
+def test_a_worker_asked_to_stop_while_the_broker_is_gone_ends_in_time(
+    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with type(kafka_broker)() as own:
+        scene = Scene(own, tmp_path, monkeypatch, watchdog={"stop_within_s": 9})
+        with scene.worker() as worker:
+            worker.wait_consumed(N, timeout_s=120)
+            own.kill()
+            assert worker.stop() == 1
+        assert "s after SIGTERM; ends now" in worker.log.read_text()
+        own.start()
+        with scene.worker() as worker:
+            worker.wait_consumed(N, timeout_s=120)
+            assert worker.stop() == 0
+        scene.check_result(repeated=True)
