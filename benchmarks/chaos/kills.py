@@ -32,7 +32,7 @@ def run(lab: Lab) -> None:
 def _kill(lab: Lab, fleet: Fleet, member: Member, before: int, n: int) -> str:
     if lab.random.random() < 0.5:
         # Start-up takes about 3 s; joining, up to the session's time-out; recovery and the first checkpoint follow.
-        seconds = lab.random.uniform(0.0, 5.0 if lab.short else 8.0)
+        seconds = lab.random.uniform(0.0, 4.0 if lab.short else 8.0)
         fleet.pause(seconds)
         member.kill()
         return f"{seconds:.2f} s after its start"

@@ -12,7 +12,7 @@ from benchmarks.chaos.workload import observations, raw_config
 
 def run(lab: Lab) -> None:
     """Produce requests are cut off before and after the broker has them, swallowed for a while, and delayed."""
-    n_faults, longest_s, n = (8, 1.0, 3_000) if lab.short else (60, 12.0, 30_000)
+    n_faults, longest_s, n = (6, 1.0, 2_000) if lab.short else (60, 12.0, 30_000)
     proxy = Proxy(lab.broker.advertised_port, lab.broker.proxied_port)
     proxy.start()
     proxy.wait_up()
@@ -24,7 +24,7 @@ def run(lab: Lab) -> None:
             names = [fleet.config.kafka.changelog, topics.importances, topics.dead_letters]
             fleet.add()
             fleet.wait_ready()
-            rate = n / (20.0 if lab.short else 300.0)
+            rate = n / (15.0 if lab.short else 300.0)
             sender = Sender(lab.bootstrap, topics.observations, observations(n, lab.seed), rate)
             sender.start()
             for i, fault in enumerate(plan(n_faults, lab.random, names, longest_s)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
@@ -25,7 +27,9 @@ def table(labs: Sequence[Lab]) -> Table:
 
 
 def write(labs: Sequence[Lab], path: Path, *, seed: int, short: bool, took_s: dict[str, float]) -> None:
-    """Write the report as Markdown."""
+    """Write the report as Markdown, and the checks beside it as JSON."""
+    checks = {lab.scenario: [asdict(check) for check in lab.checks] for lab in labs}
+    path.with_suffix(".json").write_text(json.dumps(checks, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     lines = [
         "# Chaos",
         "",
@@ -49,5 +53,4 @@ def write(labs: Sequence[Lab], path: Path, *, seed: int, short: bool, took_s: di
         lines += ["```"]
         if not lab.passed:
             lines += ["", f"Logs, configurations: `{lab.folder.relative_to(path.parent)}`"]
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

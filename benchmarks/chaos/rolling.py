@@ -54,9 +54,9 @@ def _exported(member: Member) -> set[str]:
 
 def run(lab: Lab) -> None:
     """Two workers, then three, then one, restarted in turn by SIGTERM and SIGKILL; no model is in two for long."""
-    rounds, n = (1, 4_000) if lab.short else (5, 60_000)
+    rounds, n = (1, 3_000) if lab.short else (5, 60_000)
     with Fleet(lab, raw_config(lab.bootstrap, "rolling", session_timeout_s=2.0)) as fleet:
-        rate = n / (35.0 * rounds)
+        rate = n / (25.0 * rounds)
         sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, observations(n, lab.seed), rate)
         scraper = Scraper(fleet)
         codes: list[int] = []
@@ -94,7 +94,7 @@ def _round(lab: Lab, fleet: Fleet, codes: list[int], *, last: bool) -> None:
     else:
         fleet.members[2].start()
     lab.note("a third worker")
-    for i in lab.random.sample(range(3), 2 if lab.short else 3):
+    for i in lab.random.sample(range(3), 1 if lab.short else 3):
         _between(lab, fleet)
         fleet.members[i].kill()
         fleet.members[i].start()

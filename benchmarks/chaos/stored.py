@@ -22,11 +22,15 @@ from attributary_agents.state_store import PartitionStore
 
 
 def stored_states(config: Config) -> dict[str, ModelState]:
-    """Every stored state by its model id, as a worker that starts now would load it."""
+    """Every stored state by its model id, as a worker that starts now would load it; damaged ones are left out."""
     found = {}
     for store in asyncio.run(_stores(config, [model_id.encode() for model_id in config.models])):
         for model_id, model in config.models.items():
-            if (blob := store.load(model_id.encode())) is not None:
+            try:
+                blob = store.load(model_id.encode())
+            except DamagedStateError:
+                continue
+            if blob is not None:
                 found[model_id] = decode_state(model_id, model, blob)
     return found
 
