@@ -58,7 +58,9 @@ def _counters(bootstrap: str, config: Config, expected: Undisturbed) -> Iterator
     dead = sum(c.dead_letters.total() for c in counters)
     letters = [name for name in expected.sent[config.kafka.topics.dead_letters] if name.startswith(topic)]
     holds = consumed == explained + dead and dead == len(letters)
-    yield Check("in = explained + dead letters", holds, f"{consumed} = {explained} + {dead}, {len(letters)} of them sent")
+    yield Check(
+        "in = explained + dead letters", holds, f"{consumed} = {explained} + {dead}, {len(letters)} on the topic"
+    )
 
 
 def offsets(bootstrap: str, config: Config) -> Check:
