@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 from tests.support.kafka import read_all
 
@@ -18,7 +19,7 @@ def compare(bootstrap: str, config: Config) -> Iterator[Check]:
     """All that is promised (docs/delivery.md), check by check."""
     expected = undisturbed(bootstrap, config)
     for topic, sent in expected.sent.items():
-        yield _events(bootstrap, topic, sent)
+        yield events(topic, read_all(bootstrap, topic), sent)
     if any(model.change for model in config.models.values()):
         yield _changes_were_sent(config, expected)
     yield from _counters(bootstrap, config, expected)
@@ -26,10 +27,11 @@ def compare(bootstrap: str, config: Config) -> Iterator[Check]:
     yield states(config, expected, set(config.models))
 
 
-def _events(bootstrap: str, topic: str, sent: dict[str, Event]) -> Check:
+def events(topic: str, records: Iterable[Any], sent: dict[str, Event]) -> Check:
+    """Whether the topic's records are those that should have been sent, each at least once."""
     found: dict[str, Event] = {}
     faults, n = [], 0
-    for record in read_all(bootstrap, topic):
+    for record in records:
         n += 1
         event = record.value, [tuple(header) for header in record.headers]
         name = event_id(event[1])
