@@ -67,6 +67,11 @@ def _quote(lab: Lab, fleet: Fleet) -> None:
                 kind = _NUMBERS.sub("#", " ".join(found.groups()))
                 counts[kind] += 1
                 first.setdefault(kind, line[:240])
+    # About 20 kinds of lines, each once in 30 s.
+    allowed = round(len(fleet.members) * 20 * (1 + lab.elapsed_s / 30))
+    lab.check(
+        "the log is readable", counts.total() <= allowed, f"{counts.total()} warnings and errors, {allowed} allowed"
+    )
     lab.note(f"the workers' logs have {n_lines} lines; warnings and errors, each kind once:")
     for kind, count in counts.most_common(QUOTED):
         lab.note(f"  {count} x {first[kind]}")
