@@ -107,9 +107,8 @@ class Worker:
         message = event.message
         assigned = self._assigned(message)
         async with assigned.lock:
-            if self.assigned.get(message.partition) is not assigned:
+            if not await self._restored(assigned):
                 return  # revoked while we waited: its next owner is given it again
-            await self._restore(assigned)
             partition = assigned.partition
             await self._check_offset(assigned, message.offset)
             began = time.perf_counter()
@@ -136,9 +135,8 @@ class Worker:
             return
         assigned = self._assigned_of(observations, message.generation_id)
         async with assigned.lock:
-            if self.assigned.get(message.partition) is not assigned:
+            if not await self._restored(assigned):
                 return
-            await self._restore(assigned)
             if not assigned.checked_control:
                 assigned.checked_control = True
                 assigned.control.begin_at(message.offset)
@@ -188,22 +186,22 @@ class Worker:
         for tp in partitions:
             assigned = self.assigned.get(tp.partition) or self._assign(tp, generation)
             async with assigned.lock:
-                await self._restore(assigned)
+                await self._restored(assigned)
 
-    async def _restore(self, assigned: Assigned) -> None:
-        """Load the stored models, once; the caller holds the partition's lock."""
-        if assigned.restored:
-            return
-        for name in self.records.names(assigned.tp.partition):
+    async def _restored(self, assigned: Assigned) -> bool:
+        """Load the stored models, once, and whether the partition is still ours; the caller holds its lock."""
+        number = assigned.tp.partition
+        for name in () if assigned.restored else self.records.names(number):
+            if self.assigned.get(number) is not assigned:
+                return False
             await assigned.store.fetch(name)
-            if self.assigned.get(assigned.tp.partition) is not assigned:
-                return  # revoked meanwhile
             if model_id := self._model_ids.get(name):
                 with self.lock:
                     assigned.partition.restore(model_id)
                 self.view.beat()
                 await asyncio.sleep(0)  # there can be thousands
         assigned.restored = True
+        return self.assigned.get(number) is assigned
 
     async def note_ends(self) -> None:
         """Ask where the topic of newly adopted partitions ends, soon after they were; see `Assigned.settled`."""
@@ -260,6 +258,7 @@ class Worker:
             writes.append(store.put(model_id.encode(), blob))
             if len(writes) == WRITES_TOGETHER:
                 await asyncio.gather(*writes)
+                self.view.beat()
                 writes = []
         await asyncio.gather(*writes)
         await store.put(checkpoint_key(number), encode_checkpoint(offset, partition.counters))  # 3

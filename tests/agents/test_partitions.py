@@ -158,7 +158,7 @@ def test_a_model_on_two_partitions_is_refused_and_says_so() -> None:
 
 def test_a_state_that_cannot_be_read_stops_instead_of_forgetting() -> None:
     partition = partition_of(config(), {b"m": b"garbage"})
-    with pytest.raises(StateError, match="delete its record"):
+    with pytest.raises(StateError, match="attributary models reset m"):
         partition.handle(record(0))
 
 
