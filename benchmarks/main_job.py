@@ -28,6 +28,7 @@ from rich.progress import Progress
 
 from attributary_agents.brokers import broker
 from attributary_agents.config import Config, parse_config
+from attributary_agents.kafka_clients import client_options
 from attributary_agents.produce import produce
 from attributary_agents.replay import encode_value
 from attributary_agents.sources import open_source
@@ -141,7 +142,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 async def _read(config: Config, topic: str) -> list[dict[str, Any]]:
     """The events on a topic, one for each CloudEvents id, in the order of their observations."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=config.kafka.brokers, auto_offset_reset="earliest")
+    consumer = AIOKafkaConsumer(**client_options(config.kafka), auto_offset_reset="earliest")
     await consumer.start()
     try:
         partitions = [TopicPartition(topic, number) for number in range(config.kafka.partitions)]

@@ -10,9 +10,12 @@ from typing import Any
 
 import faust
 
-from .config import Config
+from .config import Config, KafkaConfig
 from .faust_fixes import ExactApp
+from .kafka_clients import client_options
 from .metrics_view import WorkerView
+from .state_records import StateRecords
+from .stored_names import wanted_names
 from .web import WebServer
 from .worker import Worker
 
@@ -36,12 +39,18 @@ def create_app(config: Config) -> Application:
     ----------
     config
         The checked configuration.
+
+    Raises
+    ------
+    ConfigError
+        A file of kafka.security cannot be used.
     """
     kafka = config.kafka
     rebalance_s = max(60.0, config.web.stuck_after_s + 30)
     app = ExactApp(
         kafka.group,
         broker=[f"kafka://{broker}" for broker in kafka.brokers],
+        broker_credentials=_credentials(kafka),
         store="memory://",
         autodiscover=False,
         topic_partitions=kafka.partitions,
@@ -53,7 +62,7 @@ def create_app(config: Config) -> Application:
         consumer_auto_offset_reset="earliest",
         consumer_group_instance_id=kafka.instance_id,
         consumer_max_fetch_size=4_000_000,
-        producer_max_request_size=kafka.max_state_bytes,
+        producer_max_request_size=kafka.max_record_bytes,
         producer_compression_type=None,  # states are compressed already
         stream_wait_empty=False,  # observations are held unacknowledged until their checkpoint
         stream_buffer_maxsize=256,
@@ -80,6 +89,7 @@ def create_app(config: Config) -> Application:
         value_type=bytes,
         partitions=kafka.partitions,
     )
+    table.sink = view.records = StateRecords(wanted_names(config.models))
     topics = kafka.topics
     outputs = {name: _topic(app, name) for name in (topics.importances, topics.changes, topics.dead_letters)}
     worker = Worker(app, config, table, outputs, view)
@@ -88,6 +98,20 @@ def create_app(config: Config) -> Application:
     _register_agent(app, "attributary.models", _topic(app, topics.models), worker.handle_control)
     _register_lifecycle(app, worker, web)
     return Application(app, worker, view, web)
+
+
+def _credentials(kafka: KafkaConfig) -> Any:
+    """TLS and SASL as Faust wants them; it hands them to its consumer and its producer. None without either."""
+    options = client_options(kafka)
+    context = options.get("ssl_context")
+    if not kafka.security.sasl:
+        return None if context is None else faust.SSLCredentials(context)
+    return faust.SASLCredentials(
+        username=options["sasl_plain_username"],
+        password=options["sasl_plain_password"],
+        mechanism=options["sasl_mechanism"],
+        ssl_context=context,
+    )
 
 
 def _topic(app: faust.App, name: str) -> Any:
@@ -124,17 +148,18 @@ def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
             raise
 
     async def look() -> None:
+        if is_ready() and not view.ready:
+            ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
+            await worker.adopt(ours, app.consumer_generation_id)
+            if is_ready():
+                logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
+                await worker.note_ends()
+        view.ready = is_ready()
+
+    def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.
         recovery = app.tables.recovery
-        ready = recovery.completed.is_set() and not app.rebalancing and not recovery.in_recovery
-        begins = ready and not view.ready
-        if begins:
-            ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
-            worker.adopt(ours, app.consumer_generation_id)
-            logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
-        view.ready = ready
-        if begins:
-            await worker.note_ends()
+        return recovery.completed.is_set() and not app.rebalancing and not recovery.in_recovery
 
     app.timer(1.0, name="attributary.tick")(tick)
 

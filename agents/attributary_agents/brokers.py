@@ -132,11 +132,16 @@ class KafkaBroker(LocalBroker):
             cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # One argument, as the id may begin with a hyphen.
             tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties)]
+            tool += self._format_options()
             with self.log.open("ab") as output:
                 done = subprocess.run([*java, *tool], stdout=output, stderr=output, check=False)
             if done.returncode != 0:
                 raise self.failure("could not format its data folder")
         return [*java, "kafka.Kafka", str(properties)]
+
+    def _format_options(self) -> list[str]:
+        """More for the command that formats the data folder."""
+        return []
 
     def _properties(self, data: Path) -> str:
         # After a SIGKILL the controller lets the broker back in only when its old session has run out: 3 s

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +12,9 @@ import orjson
 
 from attributary_topics import REASONS
 
-from .errors import StateError
+from .errors import DamagedStateError, StateError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -50,6 +54,18 @@ def encode_checkpoint(offset: int, counters: PartitionCounters) -> bytes:
             "dead_letters": dict(counters.dead_letters),
         }
     )
+
+
+def load_checkpoint(load: Callable[[bytes], bytes | None], key: bytes) -> tuple[PartitionCounters, int, bool]:
+    """Counters and offset as `decode_checkpoint`, and whether they are lost because what is stored is damaged.
+
+    The models are none the worse: each has its own offset. What is lost are the counters.
+    """
+    try:
+        return *decode_checkpoint(load(key)), False
+    except DamagedStateError as error:
+        logger.error("%s: the counters begin again, the position is that of the consumer group", error)
+        return *decode_checkpoint(None), True
 
 
 def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:

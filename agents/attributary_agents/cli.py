@@ -106,6 +106,7 @@ def produce(
     config: Config, file: Path, model_id: str | None, target: str | None, rate: float | None, limit: int | None
 ) -> None:
     """Send the observations of FILE (CSV, JSON lines, Parquet) to the observations topic, in order."""
+    from .kafka_clients import client_log_muted
     from .produce import produce as send
     from .replay import encode_value
     from .sources import open_source
@@ -113,12 +114,13 @@ def produce(
 
     source = open_source(file, target)
     chosen = _model_id(config, model_id)
-    check_topics(config)
+    check_topics(config, config.kafka.topics.observations)
     with _progress() as bar:
         task = bar.add_task("produce", total=limit or source.n_rows, detail="")
         values = (encode_value(value) for value in islice(source.values(), limit))
         progress = lambda n: bar.update(task, completed=n)  # noqa: E731
-        sent = asyncio.run(send(config, chosen, values, rate=rate, progress=progress))
+        with client_log_muted("aiokafka.producer"):
+            sent = asyncio.run(send(config, chosen, values, rate=rate, progress=progress))
     click.echo(f"{sent} observations sent to {config.kafka.topics.observations}")
 
 
@@ -128,10 +130,11 @@ def produce(
 def check(config: Config, as_json: bool) -> None:
     """Check configuration, models, broker and topics: everything `run` needs, without running."""
     from .prequential import check_models
-    from .topic_admin import check_topics
+    from .topic_admin import check_group, check_topics
 
     check_models(config)
     check_topics(config)
+    check_group(config)
     if as_json:
         click.echo(json.dumps({"ok": True, "models": list(config.models)}))
     else:

@@ -7,6 +7,7 @@ Nothing has a default that hides a decision: models are always named.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,6 +27,9 @@ from .model_config import (
     StepConfig,
     with_defaults,
 )
+from .secret_values import holds_secret
+from .security_config import SecurityConfig
+from .state_config import StateConfig
 
 __all__ = [
     "EXAMPLE",
@@ -57,9 +61,12 @@ class KafkaConfig(Section):
     replication_factor: PositiveInt = Field(1, description="For `attributary topics create`.")
     instance_id: str | None = Field(None, description="Static group membership: name of this worker in the group.")
     session_timeout_s: PositiveFloat = Field(60.0, description="A worker silent for so long loses its partitions.")
-    max_state_bytes: PositiveInt = Field(
-        20_000_000, description="Largest stored state of one model: producer limit, and max.message.bytes of the topic."
+    max_record_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
+        5_000_000,
+        description="Largest record that a worker writes: producer limit, and max.message.bytes of the dead letters, "
+        "which are cut to it. States are stored in pieces.",
     )
+    security: SecurityConfig = Field(default_factory=SecurityConfig)
 
     @property
     def topics(self) -> Topics:
@@ -75,8 +82,14 @@ class KafkaConfig(Section):
 class CheckpointConfig(Section):
     """When state is stored and offsets are committed, per partition."""
 
-    interval_s: PositiveFloat = Field(10.0, description="At least so often while observations come.")
+    interval_s: PositiveFloat = Field(10.0, description="So often while observations come.")
     max_observations: PositiveInt = Field(5000, description="And after so many observations.")
+    max_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.1, description="Largest part of the worker's time that storing may take: large states are stored less often."
+    )
+    max_replay_s: PositiveFloat = Field(
+        60.0, description="But after so many seconds of work in any case: what a crash at worst repeats."
+    )
 
 
 class ArtefactsConfig(Section):
@@ -145,7 +158,12 @@ class Config(BaseSettings):
     """The whole configuration. Read it with `load_config`."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ATTRIBUTARY_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
+        env_prefix="ATTRIBUTARY_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        case_sensitive=False,
+        hide_input_in_errors=True,
     )
 
     kafka: KafkaConfig = Field(default_factory=KafkaConfig)
@@ -156,6 +174,7 @@ class Config(BaseSettings):
     control: ControlConfig = Field(default_factory=ControlConfig)
     artefacts: ArtefactsConfig = Field(default_factory=ArtefactsConfig)
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
+    state: StateConfig = Field(default_factory=StateConfig)
     web: WebConfig = Field(default_factory=WebConfig)
     watchdog: WatchdogConfig = Field(default_factory=WatchdogConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
@@ -204,7 +223,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = sorted({str(key) for key in keys if keys.count(key) > 1})
         if twice:
-            raise yaml.YAMLError(f"key {', '.join(twice)} is given twice {node.start_mark}")
+            problem = f"key {', '.join(twice)} is given twice"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -223,7 +243,7 @@ def load_config(path: Path | None) -> Config:
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {error.strerror}. See `attributary config example`") from None
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+            raise ConfigError(f"{path} is not YAML: {_yaml_fault(error)}") from None
         if not isinstance(data, dict):
             raise ConfigError(f"{path}: expected a mapping with the key `models`, got {type(data).__name__}")
     return parse_config(
@@ -260,14 +280,28 @@ def _is_known_variable(name: str) -> bool:
     return name in _OTHER_VARIABLES or section in Config.model_fields
 
 
+def _yaml_fault(error: Exception) -> str:
+    """What is wrong and where, without the line itself: it may hold a secret, and so may a name in it."""
+    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark):
+        problem = re.sub(r"(alias|anchor|tag|handle) ['\"].*", r"\1", error.problem or "a fault")
+        return f"{problem} in line {mark.line + 1}, column {mark.column + 1}"
+    return " ".join(str(error).split())
+
+
 def _fault(fault: Any) -> str:
-    path = ".".join(str(part) for part in fault["loc"])
+    loc = fault["loc"]
+    path = ".".join(str(part) for part in loc)
     if fault["type"] == "extra_forbidden":
+        # `password:x` without a blank is a key, in a section with secrets.
+        if holds_secret(Config, loc[:-1]) and not re.fullmatch(r"[\w.-]+", str(loc[-1])):
+            return f"unknown key in {'.'.join(map(str, loc[:-1])) or 'the configuration'} (not shown)"
         return f"unknown key {path!r}"
     if fault["type"] == "missing":
         return f"{path} is missing"
     message = fault["msg"].removeprefix("Value error, ")
-    got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
+    given = fault["input"]
+    shown = f"{type(given).__name__} (not shown)" if holds_secret(Config, loc) else repr(given)
+    got = "" if isinstance(given, dict) else f", got {shown}"
     return f"{path}: {message}{got}"
 
 

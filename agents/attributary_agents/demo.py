@@ -23,6 +23,7 @@ from .brokers import broker
 from .config import Config, parse_config
 from .demo_stream import DemoStream, agrawal, demo_config, from_file
 from .demo_view import LiveView, PlainView, View
+from .kafka_clients import client_options
 from .local_broker import free_port
 from .processes import start_child, stop_child
 from .produce import produce
@@ -136,7 +137,7 @@ async def _follow(config: Config, view: View) -> None:
     consumer = AIOKafkaConsumer(
         topics.importances,
         topics.changes,
-        bootstrap_servers=config.kafka.brokers,
+        **client_options(config.kafka),
         auto_offset_reset="earliest",
         enable_auto_commit=False,
     )

@@ -9,6 +9,7 @@ AttributaryError
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
 StateError           a stored state cannot be read back
+└── DamagedStateError  its bytes are not those that a worker has written
 """
 
 from __future__ import annotations
@@ -59,3 +60,7 @@ class DeliveryError(Exception):
 
 class StateError(Exception):
     """A stored state cannot be read back; the message says what to do."""
+
+
+class DamagedStateError(StateError):
+    """A stored state is torn, incomplete or foreign bytes: its model is refused, the worker goes on with the others."""

@@ -6,23 +6,40 @@ Both versions are pinned, and a test fails when they move: then prove these agai
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import faust
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
-from faust.transport.drivers.aiokafka import Consumer
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import TP
 
 PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
 
 
-class ExactConsumer(Consumer):  # type: ignore[misc]  # Faust is untyped
-    """Polls a copy of the active partitions.
+class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is untyped
+    """Reads what has been committed alone.
+
+    Upstream does so under `exactly_once` only, and is otherwise given what a transactional producer has aborted: the
+    model would learn what was never said.
+    """
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = "read_committed"  # read when it starts
+        return consumer
+
+
+class ExactConsumer(Consumer):  # type: ignore[misc]
+    """Polls a copy of the active partitions, by a `CommittedThread`.
 
     Upstream hands aiokafka its live set. When a rebalance empties it during the long poll, aiokafka reads the
     empty set as "all partitions", moves past their records, and Faust drops them.
     """
+
+    def _new_consumer_thread(self) -> AIOKafkaConsumerThread:
+        return CommittedThread(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
         if active_partitions is None:
@@ -67,11 +84,33 @@ class ExactTableManager(TableManager):  # type: ignore[misc]
         return recovery
 
 
+class RawTable(faust.Table):  # type: ignore[misc]
+    """Hands the changelog's records to `sink` as they are.
+
+    Upstream keeps them in a dictionary of its own, where a record without a key, or a tombstone, raises in the middle
+    of a batch; recovery logs that and goes on without the rest of the batch.
+    """
+
+    sink: Any = None
+
+    def apply_changelog_batch(self, batch: Iterable[Any]) -> None:
+        """Take recovered records."""
+        for event in batch:
+            message = event.message
+            self.sink.apply(message.partition, message.key, message.value)
+
+    async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
+        """Forget what is no longer ours."""
+        await super().on_recovery_completed(active_tps, standby_tps)
+        self.sink.keep_only({tp.partition for tp in active_tps})
+
+
 class ExactApp(faust.App):  # type: ignore[misc]
     """A Faust app with the fixes above."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("TableManager", ExactTableManager)
+        kwargs.setdefault("Table", RawTable)
         super().__init__(*args, **kwargs)
 
     def _new_transport(self) -> Any:

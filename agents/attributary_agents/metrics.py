@@ -56,11 +56,13 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
     "records_consumed_total": ("Records read from the topic", _PARTITION),
-    "records_unavailable_total": ("Offsets with no record: retention, compaction, transaction markers", _PARTITION),
+    "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
     "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
+    "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
+    "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
@@ -119,6 +121,8 @@ class AttributaryCollector(Collector):
         for state in shown:
             self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
+        add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
+        add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics
         self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
         self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)

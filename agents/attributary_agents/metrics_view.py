@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from .partition_control import PartitionControl
 from .partitions import Partition
+from .state_records import StateRecords
 
 STEP_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 CHECKPOINT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
@@ -52,6 +53,7 @@ class WorkerView:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.records = StateRecords()
         self.partitions: dict[int, Partition] = {}
         self.controls: dict[int, PartitionControl] = {}
         self.lag: dict[tuple[str, int], int] = {}

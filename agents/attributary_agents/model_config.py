@@ -173,6 +173,14 @@ class ModelSettings(Section):
         description="What null means in x. value: a value as any other; absent: the feature is not there; skip: the "
         "observation is not explained; or feature to the value that takes its place.",
     )
+    max_features: PositiveInt = Field(
+        500,
+        description="Where features are not declared: features in one observation, and features known at a time. More "
+        "go to the dead letters: what explaining costs, in time and in state, grows with them.",
+    )
+    max_text: PositiveInt = Field(
+        10_000, description="Characters of text in one observation; more go to the dead letters: many are stored."
+    )
     loss: str | None = Field(None, description="cross_entropy, brier, zero_one, squared, absolute or score.")
     alpha: Alpha = Field(0.001, description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(42, description="Of the explainers' generators, together with the model id.")
@@ -182,6 +190,9 @@ class ModelSettings(Section):
         description="null: changes are not explained.",
     )
     publish: PublishConfig = Field(default_factory=PublishConfig)
+    any_river: bool = Field(
+        False, description="Read a state that another minor release of River has stored: after a trial."
+    )
 
     @field_validator("loss")
     @classmethod

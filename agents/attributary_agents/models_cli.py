@@ -76,11 +76,13 @@ def deploy(
     if dry_run:
         click.echo(json.dumps({**said, "sent": False}) if as_json else f"version {deployment.version} can be deployed")
         return
+    from .kafka_clients import client_log_muted
     from .models_topic import send_deployment
     from .topic_admin import check_topics
 
-    check_topics(config)
-    place, offset = asyncio.run(send_deployment(config, model_id, encode_json(value), partition))
+    check_topics(config, config.kafka.topics.models)
+    with client_log_muted():
+        place, offset = asyncio.run(send_deployment(config, model_id, encode_json(value), partition))
     topic = config.kafka.topics.models
     if as_json:
         click.echo(json.dumps({**said, "sent": True, "topic": topic, "partition": place, "offset": offset}))
@@ -160,11 +162,13 @@ def _json(option: str, text: str) -> Any:
 @json_option
 def models_list(config: Config, as_json: bool) -> None:
     """Print, for each configured model, the version of the configuration and what the models topic says."""
+    from .kafka_clients import client_log_muted
     from .models_topic import read_deployments
     from .topic_admin import check_topics
 
-    check_topics(config)
-    found = asyncio.run(read_deployments(config))
+    check_topics(config, config.kafka.topics.models)
+    with client_log_muted():
+        found = asyncio.run(read_deployments(config))
     rows = []
     for model_id, model in config.models.items():
         said = found.get(model_id)

@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError
 
 from .config import Config
 from .errors import PreflightError
+from .kafka_clients import client_fault, client_options
 
 
 async def send_deployment(config: Config, model_id: str, value: bytes, partition: int | None = None) -> tuple[int, int]:
@@ -19,13 +20,16 @@ async def send_deployment(config: Config, model_id: str, value: bytes, partition
     PreflightError
         The broker cannot be reached or refuses.
     """
-    producer = AIOKafkaProducer(bootstrap_servers=config.kafka.brokers, enable_idempotence=True)
+    topic = config.kafka.topics.models
+    producer = AIOKafkaProducer(**client_options(config.kafka), enable_idempotence=True)
     try:
         await producer.start()
-        sent = await producer.send_and_wait(config.kafka.topics.models, value, model_id.encode(), partition)
+        sent = await producer.send_and_wait(topic, value, model_id.encode(), partition)
         return sent.partition, sent.offset
-    except (KafkaError, AssertionError) as error:  # it asserts that the partition exists
-        raise _refused(config, error) from None
+    except KafkaError as error:
+        raise await client_fault(config.kafka, error, topic) from None
+    except AssertionError as error:  # it asserts that the partition exists
+        raise PreflightError(f"{topic}: {error}. `attributary check` says what is missing") from None
     finally:
         await producer.stop()
 
@@ -40,7 +44,10 @@ async def read_deployments(config: Config) -> dict[str, Any]:
     """
     topic = config.kafka.topics.models
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
+        **client_options(config.kafka),
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
     )
     found: dict[str, Any] = {}
     try:
@@ -56,7 +63,7 @@ async def read_deployments(config: Config) -> dict[str, Any]:
                 for record in batch:
                     _note(found, record)
     except KafkaError as error:
-        raise _refused(config, error) from None
+        raise await client_fault(config.kafka, error, topic) from None
     finally:
         await consumer.stop()
     return found
@@ -71,10 +78,3 @@ def _note(found: dict[str, Any], record: Any) -> None:
     # On two partitions only by somebody's mistake: the later one in time.
     if other is None or (record.timestamp, record.offset) >= (other.timestamp, other.offset):
         found[model_id] = record
-
-
-def _refused(config: Config, error: Exception) -> PreflightError:
-    return PreflightError(
-        f"{config.kafka.topics.models} at {', '.join(config.kafka.brokers)}: {type(error).__name__}: {error}. "
-        "`attributary check` says what is missing"
-    )

@@ -1,44 +1,82 @@
-"""Bytes of what the state table holds: 4 bytes that name the format, then a zstd frame with a checksum over a pickle.
+"""Bytes of what is stored: 4 bytes that name the format, a line with the versions that wrote it, and a zstd frame.
 
-Unpickling runs code: the state's changelog topic must be writable by the workers alone.
+In the frame is a pickle. Unpickling runs code: what is read has been checked and, with a key, authenticated before
+(`state_seal`); without a key the state's changelog topic must be writable by the workers alone.
 """
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Collection
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import orjson
 import zstandard
 
 from attributary_explainers import dump_model, load_model
 
 _COMPRESSOR = zstandard.ZstdCompressor(level=3, write_checksum=True)
 _MAX_DECOMPRESSED_BYTES = 2**31
+_PACKAGES = ("attributary", "river", "numpy", "scikit-learn")
 
 
 class PackError(Exception):
     """The bytes cannot be read; the message continues a sentence that names them."""
 
 
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what a pickle depends on, here and now; what is not installed is left out."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
 def pack(magic: bytes, data: Any) -> bytes:
     """Bytes of plain data, in the format that `magic` names."""
-    return magic + _COMPRESSOR.compress(dump_model(data))
+    return magic + orjson.dumps(versions()) + b"\n" + _COMPRESSOR.compress(dump_model(data))
 
 
-def unpack(magic: bytes, blob: bytes) -> Any:
+def unpack(magic: bytes, blob: bytes, *, older: Collection[bytes] = ()) -> Any:
     """What `pack` was given.
+
+    Parameters
+    ----------
+    older
+        Formats of earlier releases with the same data, which had no line of versions.
 
     Raises
     ------
     PackError
         The bytes are of another format, damaged, or hold what can no longer be loaded.
     """
-    if blob[:4] != magic:
-        raise PackError(f"begins with {blob[:4]!r}, not {magic!r}")
+    found, rest = blob[:4], blob[4:]
+    if found == magic:
+        _, newline, rest = rest.partition(b"\n")
+        if not newline:
+            raise PackError("is torn: it has no versions")
+    elif found not in older:
+        raise PackError(f"begins with {found!r}, not {magic!r}")
     try:
-        raw = zstandard.ZstdDecompressor().decompress(blob[4:], max_output_size=_MAX_DECOMPRESSED_BYTES)
+        raw = zstandard.ZstdDecompressor().decompress(rest, max_output_size=_MAX_DECOMPRESSED_BYTES)
     except zstandard.ZstdError as error:
         raise PackError(f"is torn: {error}") from error
     try:
         return load_model(raw)
     except Exception as error:
         raise PackError(f"cannot be read: {type(error).__name__}: {error}") from error
+
+
+def packed_with(blob: bytes) -> dict[str, str]:
+    """The versions that packed the bytes; empty where they do not say."""
+    try:
+        found = orjson.loads(blob[4:].partition(b"\n")[0])
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

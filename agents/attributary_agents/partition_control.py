@@ -12,19 +12,15 @@ from dataclasses import dataclass, field
 
 from attributary_topics import Deployment, InvalidRecordError
 
-from .checkpoints import control_checkpoint_key, decode_checkpoint, encode_checkpoint
-from .config import KafkaConfig
-from .control_log import ControlLog, Entry, control_key, encode_log
+from .checkpoints import control_checkpoint_key, encode_checkpoint, load_checkpoint
+from .control_log import Entry, control_key, encode_log
 from .deployments import decode, prepare
-from .errors import DeploymentError
+from .errors import DamagedStateError, DeploymentError
 from .model_state import configured_as
 from .partitions import Partition
 from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)
-
-RECORD_OVERHEAD_BYTES = 2048
-"""What Kafka adds to a record's value, the key included; generously."""
 
 
 @dataclass
@@ -49,7 +45,12 @@ class PartitionControl:
     def __init__(self, topic: str, partition: Partition, load: Callable[[bytes], bytes | None]) -> None:
         self.topic = topic
         self.partition = partition
-        self.counters, self.offset = decode_checkpoint(load(control_checkpoint_key(partition.number)))
+        self.counters, self.offset, self._lost = load_checkpoint(load, control_checkpoint_key(partition.number))
+
+    def begin_at(self, offset: int) -> None:
+        """The first record that is delivered: where to go on if the stored checkpoint is damaged."""
+        if self._lost:
+            self._lost, self.offset = False, offset - 1
 
     def take(self, record: Record, settled: int) -> Step:
         """Take one control record: a deployment that will hold from the next observation on, or a dead letter.
@@ -65,7 +66,7 @@ class PartitionControl:
         Raises
         ------
         StateError
-            The model's stored state or deployments cannot be read.
+            The model's stored state or deployments cannot be used by this release.
         """
         if record.offset <= self.offset:
             return Step()  # delivered again: the state table has it
@@ -82,6 +83,9 @@ class PartitionControl:
             reason = error.reason
             self.counters.dead_letters[reason] += 1
             step.outgoing.append(dead_letter(record, stage, reason, error, self.partition.config))
+        except DamagedStateError as error:
+            self.counters.dead_letters["damaged_state"] += 1
+            step.outgoing.append(dead_letter(record, "restore", "damaged_state", error, self.partition.config))
         # After the deployment itself: a crash in between has it delivered again, and its offset skips it.
         blob = encode_checkpoint(self.offset, self.counters)
         step.writes.append((control_checkpoint_key(self.partition.number), blob))
@@ -103,7 +107,6 @@ class PartitionControl:
         unseen_from = (state.offset if state else -1) if after == partition.offset else None
         longer = log.with_entry(entry, state.stored_deployed if state else -1, unseen_from)
         blob = encode_log(longer)
-        _check_size(longer, blob, partition.config.kafka)
         partition.logs[model_id] = longer
         logger.info(
             "model %s: version %s takes over after observation %s[%d]@%d (%s[%d]@%d)",
@@ -117,12 +120,3 @@ class PartitionControl:
             offset,
         )
         return [(control_key(model_id, partition.number), blob)]
-
-
-def _check_size(log: ControlLog, blob: bytes, kafka: KafkaConfig) -> None:
-    if len(blob) > kafka.max_state_bytes - RECORD_OVERHEAD_BYTES:
-        raise DeploymentError(
-            f"the model, with {len(log.entries) - 1} more that have not taken over yet, has {len(blob)} bytes, too "
-            f"many for kafka.max_state_bytes ({kafka.max_state_bytes}): raise it, and max.message.bytes of "
-            f"{kafka.changelog}"
-        )

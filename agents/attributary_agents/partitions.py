@@ -19,14 +19,16 @@ from attributary_topics import (
     event_headers,
 )
 
-from .checkpoints import checkpoint_key, decode_checkpoint
+from .checkpoints import checkpoint_key, load_checkpoint
 from .config import Config
 from .control_log import ControlLog, control_key, decode_log
+from .errors import DamagedStateError
+from .limits import check_size
 from .model_factory import make_model
 from .model_state import configured_as
 from .prequential import ModelState, StepError, new_state, prequential
 from .records import Outgoing, Record, dead_letter
-from .state_codec import decode_state
+from .state_codec import decode_state, how_to_mend
 from .swap import Version, begin_with, swap
 
 logger = logging.getLogger(__name__)
@@ -49,7 +51,9 @@ class Partition:
         self.models: dict[str, ModelState] = {}
         self.logs: dict[str, ControlLog] = {}
         self.dirty: set[str] = set()
-        self.counters, self.checkpointed = decode_checkpoint(load(checkpoint_key(partition)))
+        self.refused: dict[str, DamagedStateError] = {}
+        """Models whose stored state is damaged: their observations go to the dead letters."""
+        self.counters, self.checkpointed, self._lost = load_checkpoint(load, checkpoint_key(partition))
         self.offset = self.checkpointed
         """Last offset that has been handled; -1 before the first."""
 
@@ -57,6 +61,14 @@ class Partition:
     def n_pending(self) -> int:
         """Offsets that are handled and not yet in a checkpoint."""
         return self.offset - self.checkpointed
+
+    def begin_at(self, offset: int) -> None:
+        """The first record that is delivered: where to go on if the stored checkpoint is damaged.
+
+        What was committed was in the checkpoint; what lies behind it the models have, or not, by their own offsets.
+        """
+        if self._lost:
+            self._lost, self.offset, self.checkpointed = False, offset - 1, offset - 1
 
     def handle(self, record: Record) -> list[Outgoing]:
         """Take one record all the way: decode, predict, explain, learn; or into the dead letters.
@@ -66,7 +78,8 @@ class Partition:
         Raises
         ------
         StateError
-            The model's stored state cannot be read: to go on would silently forget it.
+            The model's stored state cannot be used by this release or under this configuration: to go on would
+            silently forget it.
         """
         if record.offset <= self.offset:
             return []  # delivered again after a restart or rebalance, and already in the checkpoint
@@ -77,6 +90,8 @@ class Partition:
             self._explain(record, events)
         except InvalidRecordError as error:
             return [self._dead_letter(record, "decode", error.reason, error)]
+        except DamagedStateError as error:
+            return [self._dead_letter(record, "restore", "damaged_state", error)]
         except _AlreadyFailedError:
             self.counters.dead_letters["model_failed"] += 1
             return []
@@ -96,6 +111,7 @@ class Partition:
         observation = decode_observation(
             record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes
         )
+        check_size(observation, model_config)
         state = self.state(model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what
@@ -150,20 +166,34 @@ class Partition:
             state.failed_offsets = [failed for failed in state.failed_offsets if failed > offset]
             state.stored_deployed = state.deployed
 
-    def restore(self) -> None:
-        """Load the configured models whose observations come on this partition.
+    def restore(self, model_id: str) -> None:
+        """Load a configured model, if its observations come on this partition.
 
         Raises
         ------
         StateError
-            A stored state cannot be read.
+            The stored state cannot be used by this release or under this configuration.
         """
-        for model_id, config in self.config.models.items():
+        if model_id in self.models:
+            return
+        try:
+            state = self._stored(model_id)
+        except DamagedStateError:
+            return  # said, and to be said of each of its observations
+        if state is not None and state.partition == self.number:
+            self.models[model_id] = state
+
+    def _stored(self, model_id: str) -> ModelState | None:
+        if model_id in self.refused:
+            raise self.refused[model_id]
+        try:
             blob = self._load(model_id.encode())
-            if blob is not None and model_id not in self.models:
-                state = decode_state(model_id, config, blob)
-                if state.partition == self.number:
-                    self.models[model_id] = state
+        except DamagedStateError as error:
+            message = f"{error}; its observations go to the dead letters. {how_to_mend(model_id)}"
+            self.refused[model_id] = DamagedStateError(message)
+            logger.error("model %s is refused: %s", model_id, message)
+            raise self.refused[model_id] from None
+        return None if blob is None else decode_state(model_id, self.config.models[model_id], blob)
 
     def log(self, model_id: str) -> ControlLog:
         """The deployments of a model that its stored state may not have behind it.
@@ -185,7 +215,7 @@ class Partition:
         StateError, InvalidRecordError
             As for `state`.
         """
-        if model_id not in self.models and self._load(model_id.encode()) is None:
+        if model_id not in self.models and self._stored(model_id) is None:
             return None
         return self.state(model_id)
 
@@ -194,16 +224,16 @@ class Partition:
 
         Raises
         ------
+        DamagedStateError
+            The stored state is not what a worker has written.
         StateError
-            The stored state cannot be read.
+            It cannot be used by this release or under this configuration.
         InvalidRecordError
             The model's observations began on another partition.
         """
         state = self.models.get(model_id)
         if state is None:
-            blob = self._load(model_id.encode())
-            config = self.config.models[model_id]
-            state = new_state(model_id, config) if blob is None else decode_state(model_id, config, blob)
+            state = self._stored(model_id) or new_state(model_id, self.config.models[model_id])
             if state.partition not in (-1, self.number):
                 raise InvalidRecordError(
                     "model_on_two_partitions",

@@ -13,6 +13,7 @@ from attributary_explainers import ChangeExplanation, is_usable, read_missing
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 
 from .change_events import explained
+from .limits import check_known
 from .model_state import ModelState, check_models, new_state
 from .publication import feature_importances, finite
 
@@ -22,7 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 class StepError(Exception):
-    """The model raised on an observation. `stage` says where: predict, explain, learn or change."""
+    """The model raised on an observation. `stage` says where: predict, explain, learn or change.
+
+    Or decode, where it would have had too many features.
+    """
 
     def __init__(self, stage: str, error: Exception) -> None:
         self.stage = stage
@@ -52,15 +56,21 @@ def prequential(
     if state.config.missing not in ("value", "skip"):
         # The model too reads the observation by the policy; `skip` is the explainers' business.
         x = dict(read_missing(x, state.config.missing) or {})
-    stage = "predict"
+    stage = "decode"
     try:
+        check_known(state, x)
+        stage = "predict"
         y_pred = state.predict(x)
         stage = "explain"
         if is_usable(y_pred):
             loss = state.loss(y, y_pred)
-            if math.isfinite(loss):  # an infinite one, and the prediction behind it, would stay in the means for ever
+            marginal = state.marginal.copy()
+            baseline = state.loss(y, marginal.update(y_pred))
+            # An infinite one, and the prediction behind it, would stay in the means for ever.
+            if math.isfinite(loss) and math.isfinite(baseline):
+                state.marginal = marginal
                 state.model_loss.update(loss)
-                state.baseline_loss.update(state.loss(y, state.marginal.update(y_pred)))
+                state.baseline_loss.update(baseline)
         for explainer in state.explainers.values():
             explainer.explain_one(x, y, y_pred=y_pred)
         stage = "learn"

@@ -57,6 +57,6 @@ def dead_letter(record: Record, stage: str, reason: str, error: Exception, confi
             error=type(error).__name__,
             message=str(error)[:1000],
         ),
-        config.kafka.max_state_bytes,
+        config.kafka.max_record_bytes,
     )
     return Outgoing(config.kafka.topics.dead_letters, letter.key, letter.value, letter.all_headers())

@@ -14,7 +14,7 @@ from .config import Config
 from .logs import configure_logging
 from .prequential import check_models
 from .signals import StopSignals
-from .topic_admin import check_topics
+from .topic_admin import check_group, check_topics
 from .watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ def run_worker(config: Config) -> int:
     configure_logging(config.log.level)
     check_models(config)
     check_topics(config)
+    check_group(config)
     application = create_app(config)
     application.web.start()
     loop = asyncio.new_event_loop()

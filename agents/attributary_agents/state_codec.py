@@ -1,8 +1,7 @@
 """A model's state as bytes and back: what the state table holds.
 
-Layout: 4 bytes `ATS3`, then a zstd frame with a checksum over the slim pickle of plain data, in which the
-model is a slim pickle of its own. Unpickling runs code: the state's changelog topic must be writable by the
-workers alone.
+In the format of `packing`, `ATS4`: plain data, in which the model is a slim pickle of its own. `ATS3`, of the last
+release, is the same without the versions, and is read too; what is older is refused, with what to do.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ from attributary_explainers import (
 from .config import ModelConfig
 from .errors import StateError
 from .model_state import ModelCounts, ModelState, configured_as, new_state
-from .packing import PackError, pack, unpack
+from .packing import PackError, pack, packed_with, unpack, versions
 
-MAGIC = b"ATS3"
+MAGIC = b"ATS4"
+OLDER = (b"ATS3",)
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +67,10 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     StateError
         The bytes are no state, or of another format or model.
     """
+    _check_versions(model_id, config, blob)
     data = _unpack(model_id, blob)
     try:
-        state = _old_model(model_id, config, data)
+        state = _old_model(model_id, config, data, blob)
     except (StateError, ExplainerError) as error:
         if data["configured"] == configured_as(config):
             raise
@@ -107,8 +108,8 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     return state
 
 
-def _old_model(model_id: str, config: ModelConfig, data: dict[str, Any]) -> ModelState:
-    model = _load(model_id, data["model"])
+def _old_model(model_id: str, config: ModelConfig, data: dict[str, Any], blob: bytes) -> ModelState:
+    model = _load(model_id, data["model"], blob)
     state = new_state(model_id, config, model, version=data["version"], spec=data["spec"])
     state.configured, state.deployed = data["configured"], data["deployed"]
     state.stored_deployed = data["deployed"]
@@ -117,27 +118,51 @@ def _old_model(model_id: str, config: ModelConfig, data: dict[str, Any]) -> Mode
 
 def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
     try:
-        data = unpack(MAGIC, blob)
+        data = unpack(MAGIC, blob, older=OLDER)
     except PackError as error:
-        raise StateError(f"the stored state {error}. {_advice(model_id)}") from error
+        raise StateError(f"the stored state {error}. {_advice(model_id, blob)}") from error
     if not isinstance(data, dict) or data.get("model_id") != model_id:
-        raise StateError(f"the stored state is not of this model. {_advice(model_id)}")
+        raise StateError(f"the stored state is not of this model. {_advice(model_id, blob)}")
     return data
 
 
-def _load(model_id: str, data: bytes) -> Any:
+def _load(model_id: str, data: bytes, blob: bytes) -> Any:
     try:
         return load_model(data)
     except Exception as error:  # foreign bytes, or a class that has moved, can raise anything
         raise StateError(
-            f"the stored state cannot be read: {type(error).__name__}: {error}. {_advice(model_id)}"
+            f"the stored state cannot be read: {type(error).__name__}: {error}. {_advice(model_id, blob)}"
         ) from error
 
 
-def _advice(model_id: str) -> str:
+def _check_versions(model_id: str, config: ModelConfig, blob: bytes) -> None:
+    """River's models change between its minor releases: a state of another one loads, and fails or errs later."""
+    stored, here = packed_with(blob).get("river"), versions()["river"]
+    if stored is None or _minor(stored) == _minor(here) or config.any_river:
+        return
+    raise StateError(
+        f"model {model_id}: its state was stored with River {stored}, and here is River {here}. Run with {stored} "
+        f"again; or set models.{model_id}.any_river: true after a trial with a copy. {how_to_mend(model_id)}"
+    )
+
+
+def _minor(version: str) -> list[str]:
+    return version.split(".")[:2]
+
+
+def how_to_mend(model_id: str) -> str:
+    """What to do about a state that cannot be read."""
     return (
-        f"model {model_id}: delete its record from the state's changelog topic to start afresh, or run the release, "
-        "with the packages, that wrote it"
+        f"Start the model afresh with `attributary models reset {model_id}`, or go back to an exported state with "
+        f"`attributary models import {model_id} FILE`"
+    )
+
+
+def _advice(model_id: str, blob: bytes) -> str:
+    written = ", ".join(f"{name} {version}" for name, version in packed_with(blob).items())
+    return (
+        f"Model {model_id}: run the release, with the packages, that wrote it{f' ({written})' if written else ''}. "
+        f"{how_to_mend(model_id)}"
     )
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    GroupCoordinatorNotAvailableError,
+    KafkaError,
+    TopicAlreadyExistsError,
+)
 
 from .config import Config, KafkaConfig
 from .errors import PreflightError
+from .kafka_clients import client_fault, client_log_muted, client_options
+from .state_store import RECORD_BYTES
 
 T = TypeVar("T")
 
@@ -35,8 +41,15 @@ class TopicSpec:
 def topic_specs(config: Config) -> list[TopicSpec]:
     """Every topic that the configuration needs, with the settings that it needs."""
     kafka, topics = config.kafka, config.kafka.topics
-    # A dead letter carries the original record, which may be as large as its topic allows; a state is larger still.
-    large = {"max.message.bytes": str(kafka.max_state_bytes)}
+    # A dead letter carries the original record, which may be as large as its topic allows. An event has every feature:
+    # of thousands it is larger than Kafka's default of 1 MB, and refused it stops the worker.
+    large = {"max.message.bytes": str(kafka.max_record_bytes)}
+    # Only closed segments are compacted, and a restart reads all that is left: small ones, cleaned early.
+    compacted = {
+        "cleanup.policy": "compact",
+        "segment.bytes": str(64 * 1024 * 1024),
+        "min.cleanable.dirty.ratio": "0.2",
+    }
     month, year = {"retention.ms": str(30 * DAY_MS)}, {"retention.ms": str(365 * DAY_MS)}
     # Importances are not compacted: several explainers share a model id, and compaction would keep one of them.
     wanted = [
@@ -46,10 +59,10 @@ def topic_specs(config: Config) -> list[TopicSpec]:
             {"cleanup.policy": "compact"},
             "in: new versions; who may write here may replace models",
         ),
-        (topics.importances, month, "out: importance"),
-        (topics.changes, year, "out: explained model changes"),
+        (topics.importances, {**large, **month}, "out: importance"),
+        (topics.changes, {**large, **year}, "out: explained model changes"),
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
-        (kafka.changelog, {"cleanup.policy": "compact", **large}, "state of every model"),
+        (kafka.changelog, compacted, "state of every model"),
     ]
     return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
 
@@ -59,13 +72,14 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
 
     Raises
     ------
+    ConfigError
+        A file of kafka.security cannot be used.
     PreflightError
         No broker answers, or it refuses.
     """
-    brokers = ", ".join(kafka.brokers)
 
     async def run() -> T:
-        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.brokers, request_timeout_ms=10_000)
+        admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
         try:
             await admin.start()
             return await work(admin)
@@ -73,22 +87,14 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
             await admin.close()
 
     async def bounded() -> T:
-        async with asyncio.timeout(30):
-            return await run()
+        try:
+            async with asyncio.timeout(30):
+                return await run()
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise await client_fault(kafka, error) from None
 
-    # It logs each failed attempt; the one line below says it all.
-    client_log = logging.getLogger("aiokafka")
-    level = client_log.level
-    client_log.setLevel(logging.CRITICAL)
-    try:
+    with client_log_muted():
         return asyncio.run(bounded())
-    except (KafkaError, OSError, TimeoutError) as error:
-        raise PreflightError(
-            f"no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
-            "(ATTRIBUTARY_KAFKA__BROKERS='[\"host:9092\"]')"
-        ) from None
-    finally:
-        client_log.setLevel(level)
 
 
 def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
@@ -155,17 +161,42 @@ def found_topics(config: Config) -> dict[str, FoundTopic]:
     return with_admin(config.kafka, work)
 
 
-def check_topics(config: Config) -> None:
-    """Raise PreflightError, naming every fault, unless the topics are there and fit for what they must hold."""
+def check_topics(config: Config, only: str | None = None) -> None:
+    """Raise PreflightError, naming every fault, unless the topics are there and fit for what they must hold.
+
+    Parameters
+    ----------
+    only
+        The one topic to look at; by default all.
+    """
     found = found_topics(config)
-    specs = topic_specs(config)
+    specs = [spec for spec in topic_specs(config) if only in (None, spec.name)]
     missing = [spec.name for spec in specs if spec.name not in found]
-    faults = [f"missing topics: {', '.join(missing)} (make them with `attributary topics create`)"] if missing else []
+    # Kafka shows a user only the topics that it may describe.
+    hint = "" if config.kafka.security.protocol == "PLAINTEXT" else ", or let this user describe them"
+    make = f"(make them with `attributary topics create`{hint})"
+    faults = [f"missing topics: {', '.join(missing)} {make}"] if missing else []
     for spec in specs:
         if spec.name in found:
             faults += _faults(config, spec, found[spec.name])
     if faults:
         raise PreflightError("; ".join(faults))
+
+
+def check_group(config: Config) -> None:
+    """Raise PreflightError where the brokers let this user not see the consumer group: a worker would wait for ever."""
+
+    async def work(admin: AIOKafkaAdminClient) -> None:
+        group = config.kafka.group
+        try:
+            await admin.find_coordinator(group)
+        except GroupAuthorizationFailedError:
+            raise GroupAuthorizationFailedError(group) from None
+        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster; who may ask is checked before
+            return
+
+    if config.kafka.security.protocol != "PLAINTEXT":  # without users there is nothing to ask
+        with_admin(config.kafka, work)
 
 
 def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]:
@@ -187,6 +218,8 @@ def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]
     needed = spec.settings.get("max.message.bytes")
     if spec.name != observations and limit and needed and int(limit) < int(needed):
         yield (
-            f"{spec.name} takes records of {limit} bytes, kafka.max_state_bytes is {needed}: set its "
-            f"max.message.bytes to {needed}, or kafka.max_state_bytes to {limit}"
+            f"{spec.name} takes records of {limit} bytes, kafka.max_record_bytes is {needed}: set its "
+            f"max.message.bytes to {needed}, or kafka.max_record_bytes to {limit}"
         )
+    if spec.name == changelog and limit and int(limit) < RECORD_BYTES:
+        yield f"{spec.name} takes records of {limit} bytes: set its max.message.bytes to {RECORD_BYTES} or more"

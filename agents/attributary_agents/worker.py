@@ -3,7 +3,7 @@
 The order of a checkpoint is the whole promise (docs/delivery.md):
 
 1. await every event and dead letter that the handled observations have sent;
-2. write and await the state of every model that has changed;
+2. write and await the state of every model that has changed (in the order of `state_store`: chunks or object, head);
 3. write and await the partition's checkpoint: offset and counters;
 4. commit the offset.
 
@@ -17,25 +17,32 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 import faust
-from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
+from .cadence import Cadence
 from .checkpoints import checkpoint_key, encode_checkpoint
 from .config import Config
-from .errors import DeliveryError
 from .faust_fixes import commit_exactly
+from .gaps import Gaps
 from .metrics_view import Step, WorkerView
-from .partition_control import RECORD_OVERHEAD_BYTES, PartitionControl
+from .object_store import object_store
+from .partition_control import PartitionControl
 from .partitions import Partition
 from .records import Outgoing, Record
 from .state_codec import encode_state
+from .state_records import StateRecords
+from .state_seal import Seal
+from .state_store import PartitionStore
 
 logger = logging.getLogger(__name__)
+
+WRITES_TOGETHER = 64
+"""States under way at once in a checkpoint: bounds what is held of them, and keeps the event loop answering."""
 
 GRACE_S = 20.0
 """Longest that the final checkpoints of all partitions may take together at a rebalance."""
@@ -50,18 +57,28 @@ MAX_SENT_BYTES = 16_000_000
 class Assigned:
     """A partition in one generation of the consumer group, with what has been sent for it and not yet awaited."""
 
-    def __init__(self, tp: TP, generation: int, partition: Partition, control: PartitionControl) -> None:
+    def __init__(
+        self,
+        tp: TP,
+        generation: int,
+        partition: Partition,
+        control: PartitionControl,
+        store: PartitionStore,
+        cadence: Cadence,
+    ) -> None:
         self.tp = tp
         self.generation = generation
         self.partition = partition
         self.control = control
+        self.store = store
+        self.cadence = cadence
         self.settled: int | None = None
         """Last offset that there was when the partition became ours: no earlier owner can have handled a later one."""
         self.sent: list[Any] = []
         self.sent_bytes = 0
         """Bytes of the values in `sent`."""
         self.lock = asyncio.Lock()
-        self.checkpointed_at = time.monotonic()
+        self.restored = False
         self.checked_start = False
         self.checked_control = False
 
@@ -73,8 +90,13 @@ class Worker:
         self.app = app
         self.config = config
         self.table = table
+        self.records: StateRecords = table.sink
+        self.gaps = Gaps(app, config)
+        self.seal = Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
+        self.objects = object_store(config.state.url, config.kafka.group)
         self.outputs = outputs
         self.view = view
+        self._model_ids = {model_id.encode(): model_id for model_id in config.models}
         self.assigned: dict[int, Assigned] = {}
         self.handlers: tuple[Any, ...] = ()
         # Held while an observation changes a state, and by a scrape while it reads one.
@@ -87,18 +109,21 @@ class Worker:
         async with assigned.lock:
             if self.assigned.get(message.partition) is not assigned:
                 return  # revoked while we waited: its next owner is given it again
+            await self._restore(assigned)
             partition = assigned.partition
-            await self._check_gap(assigned, message.offset)
+            await self._check_offset(assigned, message.offset)
             began = time.perf_counter()
             with self.view.doing(Step("observation", message.tp, message.offset, message.key)), self.lock:
                 outgoing = partition.handle(_record(message))
-                self.view.step(time.perf_counter() - began)
+                took = time.perf_counter() - began
+                self.view.step(took)
+            assigned.cadence.worked(took)
             for record in outgoing:
                 assigned.sent.append(self._send(record))
                 assigned.sent_bytes += len(record.value or b"")
             if assigned.sent_bytes > MAX_SENT_BYTES:
                 await self._settle_sent(assigned)
-            if partition.n_pending >= self.config.checkpoint.max_observations:
+            if assigned.cadence.is_due(partition.n_pending):
                 await self.checkpoint(assigned)
 
     async def handle_control(self, event: Any) -> None:
@@ -113,15 +138,17 @@ class Worker:
         async with assigned.lock:
             if self.assigned.get(message.partition) is not assigned:
                 return
+            await self._restore(assigned)
             if not assigned.checked_control:
                 assigned.checked_control = True
-                self._check_not_made_again(message.tp, assigned.control.offset)
+                assigned.control.begin_at(message.offset)
+                self.gaps.check_not_made_again(message.tp, assigned.control.offset)
             settled = await self._settled(assigned)
             with self.view.doing(Step("deployment", message.tp, message.offset, message.key)), self.lock:
                 step = assigned.control.take(_record(message), settled)
             await asyncio.gather(*map(self._send, step.outgoing))
             for key, value in step.writes:
-                await self._write(message.partition, key, value)
+                await assigned.store.put(key, value)
             await commit_exactly(self.app, message.tp, message.offset + 1)
 
     def _assigned(self, message: Any) -> Assigned:
@@ -142,27 +169,41 @@ class Worker:
             assigned = self._assign(tp, generation)
         return assigned
 
-    def _assign(self, tp: TP, generation: int, restore: bool = False) -> Assigned:
-        load = self.table.data.get
-        partition = Partition(tp.topic, tp.partition, self.config, load)
-        control = PartitionControl(self.config.kafka.topics.models, partition, load)
-        assigned = Assigned(tp, generation, partition, control)
+    def _assign(self, tp: TP, generation: int) -> Assigned:
+        store = PartitionStore(self.records, tp.partition, generation, self._write, self.seal, self.objects)
+        partition = Partition(tp.topic, tp.partition, self.config, store.load)
+        control = PartitionControl(self.config.kafka.topics.models, partition, store.load)
+        assigned = Assigned(tp, generation, partition, control, store, Cadence(self.config.checkpoint))
         with self.lock:
-            if restore:
-                partition.restore()
             self.assigned[tp.partition] = assigned
             self.view.partitions[tp.partition] = partition
             self.view.controls[tp.partition] = control
         return assigned
 
-    def adopt(self, partitions: Iterable[TP], generation: int) -> None:
+    async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
         """Take over partitions whose state has been recovered, before their first record.
 
         Their models are explained from the start of a scrape, not from their next observation.
         """
         for tp in partitions:
-            if tp.partition not in self.assigned:
-                self._assign(tp, generation, restore=True)
+            assigned = self.assigned.get(tp.partition) or self._assign(tp, generation)
+            async with assigned.lock:
+                await self._restore(assigned)
+
+    async def _restore(self, assigned: Assigned) -> None:
+        """Load the stored models, once; the caller holds the partition's lock."""
+        if assigned.restored:
+            return
+        for name in self.records.names(assigned.tp.partition):
+            await assigned.store.fetch(name)
+            if self.assigned.get(assigned.tp.partition) is not assigned:
+                return  # revoked meanwhile
+            if model_id := self._model_ids.get(name):
+                with self.lock:
+                    assigned.partition.restore(model_id)
+                self.view.beat()
+                await asyncio.sleep(0)  # there can be thousands
+        assigned.restored = True
 
     async def note_ends(self) -> None:
         """Ask where the topic of newly adopted partitions ends, soon after they were; see `Assigned.settled`."""
@@ -181,55 +222,13 @@ class Worker:
     def _send(self, record: Outgoing) -> Any:
         return self.outputs[record.topic].send_soon(key=record.key, value=record.value, headers=record.headers)
 
-    async def _check_gap(self, assigned: Assigned, offset: int) -> None:
-        """Never go on over records that delivery has skipped; do go on where the topic itself has none."""
+    async def _check_offset(self, assigned: Assigned, offset: int) -> None:
         partition = assigned.partition
         if not assigned.checked_start:
             assigned.checked_start = True
-            self._check_not_made_again(assigned.tp, partition.checkpointed)
-        expected = partition.offset + 1
-        if offset <= expected:
-            return
-        first = await self._first_offset(assigned.tp, expected)
-        if first != offset:
-            raise DeliveryError(
-                f"{partition.topic}[{partition.number}]: offset {first} was skipped on the way here "
-                f"(got {offset} after {partition.offset}); restart the worker, it resumes from its checkpoint"
-            )
-        logger.warning(
-            "%s[%d]: no records at offsets %d to %d (retention, compaction or transaction markers)",
-            partition.topic,
-            partition.number,
-            expected,
-            offset - 1,
-        )
-        partition.counters.unavailable += offset - expected
-        partition.offset = offset - 1
-
-    def _check_not_made_again(self, tp: TP, checkpointed: int) -> None:
-        end = self.app.consumer.highwater(tp)
-        if end is not None and end <= checkpointed:
-            raise DeliveryError(
-                f"{tp.topic}[{tp.partition}] ends at offset {end}, but the checkpoint is at {checkpointed}: the topic "
-                f"was deleted and made again. Use a new kafka.group, or delete the group and "
-                f"{self.config.kafka.changelog}"
-            )
-
-    async def _first_offset(self, tp: TP, offset: int) -> int:
-        """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.config.kafka.brokers, enable_auto_commit=False, auto_offset_reset="earliest"
-        )
-        await consumer.start()
-        try:
-            partition = TopicPartition(tp.topic, tp.partition)
-            consumer.assign([partition])
-            consumer.seek(partition, offset)
-            async with asyncio.timeout(60):
-                record = await consumer.getone()
-            return int(record.offset)
-        finally:
-            await consumer.stop()
+            partition.begin_at(offset)
+            self.gaps.check_not_made_again(assigned.tp, partition.checkpointed)
+        await self.gaps.check(partition, offset)
 
     async def checkpoint(self, assigned: Assigned) -> None:
         """Make everything handled so far durable, in the order that the module describes.
@@ -247,36 +246,31 @@ class Worker:
         await asyncio.gather(*sent)
 
     async def _checkpoint(self, assigned: Assigned) -> None:
-        partition = assigned.partition
-        began = time.perf_counter()
+        partition, store = assigned.partition, assigned.store
+        began, busy_s = time.perf_counter(), 0.0
         offset, number = partition.offset, partition.number
         await self._settle_sent(assigned)  # 1
         dirty, partition.dirty = partition.dirty, set()
-        writes = []
-        for model_id in sorted(dirty):
+        writes: list[Awaitable[None]] = []
+        for model_id in sorted(dirty):  # 2
+            encoding = time.perf_counter()
             blob = encode_state(partition.models[model_id])
-            if len(blob) > self.config.kafka.max_state_bytes - RECORD_OVERHEAD_BYTES:
-                raise DeliveryError(
-                    f"the state of model {model_id} has {len(blob)} bytes, too many for kafka.max_state_bytes "
-                    f"({self.config.kafka.max_state_bytes}): raise it, and max.message.bytes of "
-                    f"{self.config.kafka.changelog}; or make the model smaller"
-                )
+            busy_s += time.perf_counter() - encoding
             self.view.state_bytes[model_id] = len(blob)
-            writes.append(self._write(number, model_id.encode(), blob))
-        await asyncio.gather(*writes)  # 2
-        record = encode_checkpoint(offset, partition.counters)
-        await self._write(number, checkpoint_key(number), record)  # 3
+            writes.append(store.put(model_id.encode(), blob))
+            if len(writes) == WRITES_TOGETHER:
+                await asyncio.gather(*writes)
+                writes = []
+        await asyncio.gather(*writes)
+        await store.put(checkpoint_key(number), encode_checkpoint(offset, partition.counters))  # 3
         await commit_exactly(self.app, assigned.tp, offset + 1)  # 4
         partition.checkpoint_done(offset)
-        assigned.checkpointed_at = time.monotonic()
+        assigned.cadence.stored(busy_s)
         self.view.checkpoint(time.perf_counter() - began)
 
-    def _write(self, partition: int, key: bytes, value: bytes) -> Any:
-        # The changelog's future is awaited by us: Faust itself only logs a write that the broker refuses. The local
-        # copy changes in the same step as the write is queued, so that a reload sees what a recovery would.
-        future = self.table.send_changelog(partition, key, value)
-        self.table.data[key] = value
-        return future
+    def _write(self, partition: int, key: bytes, value: bytes | None) -> Any:
+        # The changelog's future is awaited by us: Faust itself only logs a write that the broker refuses.
+        return self.table.send_changelog(partition, key, value)
 
     async def tick(self) -> None:
         """Once a second: checkpoint what is due, and note that the loop is alive."""
@@ -286,7 +280,7 @@ class Worker:
             end = self.app.consumer.highwater(assigned.tp)
             if end is not None:
                 self.view.lag[assigned.tp] = max(end - assigned.partition.offset - 1, 0)
-            if time.monotonic() - assigned.checkpointed_at < self.config.checkpoint.interval_s:
+            if not assigned.cadence.is_due(assigned.partition.n_pending):
                 continue
             async with assigned.lock:
                 if self.assigned.get(assigned.tp.partition) is assigned:

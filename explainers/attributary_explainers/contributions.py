@@ -18,6 +18,7 @@ from .coalitions import coalition_losses, components
 from .errors import InvalidParameterError, NoPredictionError
 from .imputers import MarginalImputer
 from .removal import replace
+from .removal_explainer import is_representable
 from .reservoirs import SlidingWindowReservoir
 from .sage import walk
 from .tables import BatchImportance, DataTable
@@ -197,7 +198,7 @@ def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.rand
             increments, parts = walk(names, [order], float(empty[t][i]), float(full[t][i]), found)
             own[t, :, i] = list(increments.values())
             swayed[t].append(parts)
-    if not np.isfinite(own).all():
+    if not is_representable(own):
         raise InvalidParameterError("data", "observations whose loss is finite, whatever is removed", "an infinite one")
     return [
         Contributions(

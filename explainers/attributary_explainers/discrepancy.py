@@ -44,7 +44,7 @@ def expected_discrepancy(
     rows = list(xs)
     for a, b in zip(predict_rows(reference, rows), predict_rows(current, rows), strict=True):
         if is_usable(a) and is_usable(b):
-            total += distance(a, b)
+            total += min(distance(a, b), _LARGEST)  # a sum of large ones would be infinite
             n += 1
     return (total / n if n else 0.0), n
 

@@ -14,6 +14,7 @@ from .errors import InvalidParameterError, ModelError, NoPredictionError
 from .models import is_usable, predict_rows, show_row
 from .pfi import IncrementalPFI
 from .removal import keep
+from .removal_explainer import is_representable
 from .smoothing import mean_prediction
 from .typing import Features, Groups, Importance, Prediction
 
@@ -62,7 +63,7 @@ class DataTable:
 
     def loss_of(self, i: int, prediction: Prediction) -> float:
         """The loss of a prediction for observation `i`."""
-        if not math.isfinite(loss := self.loss(self.ys[i], prediction)):
+        if not is_representable(loss := self.loss(self.ys[i], prediction)):
             raise InvalidParameterError("data", "observations whose loss is finite", (self.xs[i], self.ys[i]))
         return loss
 

@@ -29,7 +29,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any], int
         return partition or 0, len(found) - 1
 
     monkeypatch.setattr(models_topic, "send_deployment", send)
-    monkeypatch.setattr(topic_admin, "check_topics", lambda _config: None)
+    monkeypatch.setattr(topic_admin, "check_topics", lambda _config, _only: None)
     return found
 
 

@@ -10,14 +10,13 @@ import pytest
 from benchmarks.harness import WorkerProcess
 
 from attributary_agents.brokers import Broker
-from attributary_agents.checkpoints import decode_checkpoint
 from attributary_agents.config import parse_config
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Record
-from attributary_agents.state_codec import decode_state
 from attributary_agents.topic_admin import create_topics
 from tests.integration.configs import logistic_config, observation
 from tests.support.kafka import produce, read_all
+from tests.support.states import stored
 
 pytestmark = [pytest.mark.kafka]
 N = 6000
@@ -75,11 +74,11 @@ def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
     assert expected[topics.changes], "the stream should change the models"
     assert (explained, dead_letters) == (N - len(expected[topics.dead_letters]), len(expected[topics.dead_letters]))
 
-    stored: dict[bytes, bytes] = {r.key: r.value for r in read_all(kafka_broker.bootstrap, config.kafka.changelog)}
-    counters, offset = decode_checkpoint(stored[b"\x00checkpoint/0"])
+    found = stored(config)
+    counters, offset = found.checkpoints[0]
     assert (counters.consumed, offset) == (N, N - 1)
     for model_id in MODELS:
-        state = decode_state(model_id, config.models[model_id], stored[model_id.encode()])
+        state = found.models[model_id]
         other = undisturbed.models[model_id]
         assert state.n_observations == other.n_observations
         assert _weights(state.model) == _weights(other.model)

@@ -101,3 +101,25 @@ def test_a_header_without_a_value_is_kept():
 def test_a_letter_without_a_value_has_nothing_to_cut(value):
     fitted = fit_dead_letter(replace(LETTER, value=value), 10)
     assert (fitted.value, fitted.truncated_bytes) == (value, 0)
+
+
+@given(
+    st.integers(0, 9_000),
+    st.lists(st.tuples(st.text(max_size=4) | st.just("ü" * 2000), st.none() | st.just(b"v" * 900)), max_size=800),
+    st.integers(0, 9_000),
+)
+def test_a_key_or_headers_as_large_as_a_record_are_cut_too(key_size, headers, value_size):
+    letter = replace(LETTER, key=b"k" * key_size, headers=headers, value=b"x" * value_size)
+    fitted = fit_dead_letter(letter, 8_000)
+    said = dict(fitted.all_headers()[len(fitted.headers) :])
+    assert sum(len(k.encode()) + len(v or b"") + 2 for k, v in fitted.all_headers()) + len(fitted.key) < 8_000
+    assert fitted.headers == headers[: len(fitted.headers)]
+    for name, missing in (
+        ("headers", len(headers) - len(fitted.headers)),
+        ("key-bytes", key_size - len(fitted.key)),
+        ("bytes", value_size - len(fitted.value)),
+    ):
+        assert said.get(f"attributary-dlq-truncated-{name}") == (str(missing).encode() if missing else None)
+    if fitted.truncated_key_bytes:
+        assert not fitted.value  # the value and the headers go first
+        assert not fitted.headers

@@ -28,6 +28,8 @@ class DeadLetter:
         Kafka's timestamp of the original, milliseconds since the epoch.
     truncated_bytes
         Bytes cut off the value's end, where the original is larger than a dead letter can be.
+    truncated_key_bytes, truncated_headers
+        Bytes cut off the key's end, and headers left out, where it is too large even without a value.
     """
 
     key: bytes | None
@@ -41,6 +43,8 @@ class DeadLetter:
     message: str
     attempts: int = 1
     truncated_bytes: int = 0
+    truncated_key_bytes: int = 0
+    truncated_headers: int = 0
 
     def all_headers(self) -> list[tuple[str, bytes | None]]:
         """The original headers, then ours."""
@@ -56,21 +60,46 @@ class DeadLetter:
             "timestamp-ms": str(self.timestamp_ms),
             "attempts": str(self.attempts),
         }
-        if self.truncated_bytes:
-            ours["truncated-bytes"] = str(self.truncated_bytes)
+        for name in ("truncated_bytes", "truncated_key_bytes", "truncated_headers"):
+            if n := getattr(self, name):
+                ours[name.replace("_", "-")] = str(n)
         encoded = [(DEAD_LETTER_HEADER_PREFIX + name, text.encode("utf-8", "replace")) for name, text in ours.items()]
         return [*self.headers, *encoded]
+
+
+_FRAME_BYTES = 1024
+"""What Kafka adds to a record and its batch; generously."""
 
 
 def fit_dead_letter(letter: DeadLetter, max_bytes: int) -> DeadLetter:
     """The letter itself if it fits into a record of `max_bytes`, else with the end of its value cut off.
 
+    Where key and headers alone are too large, the last headers and, if need be, the end of the key go too.
+
     Refusing the letter would stop the worker on a record that somebody else wrote: the cut one says how much is
-    missing, and the source topic still has the original.
+    missing, and the source topic still has the original. Our own headers are never cut.
     """
-    overhead = 1024 + len(letter.key or b"") + sum(len(k) + len(v or b"") for k, v in letter.all_headers())
-    room = max(max_bytes - overhead, 0)
+    room = max_bytes - _FRAME_BYTES - _size(replace(letter, headers=[]).all_headers())
+    original, key = letter.headers, letter.key or b""
+    if len(key) + _size(original) > room:  # hardly ever: a key or headers as large as a whole record may be
+        key = key[: max(room, 0)]
+        left, kept = room - len(key), 0
+        while kept < len(original) and (left := left - _size(original[kept : kept + 1])) >= 0:
+            kept += 1
+        letter = replace(
+            letter,
+            key=None if letter.key is None else key,
+            headers=original[:kept],
+            truncated_key_bytes=len(letter.key or b"") - len(key),
+            truncated_headers=len(original) - kept,
+        )
+    room = max(room - len(key) - _size(letter.headers), 0)
     excess = len(letter.value or b"") - room
     if excess <= 0 or letter.value is None:
         return letter
     return replace(letter, value=letter.value[:room], truncated_bytes=excess)
+
+
+def _size(headers: list[tuple[str, bytes | None]]) -> int:
+    # Each header has two lengths of up to five bytes beside name and value.
+    return sum(len(name.encode("utf-8", "replace")) + len(value or b"") + 10 for name, value in headers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REASONS: dict[str, str] = {
     "empty_value": "the record has no value",
-    "too_large": "the value is longer than the configured limit",
+    "too_large": "the value is longer, or holds more features or text, than configured",
     "missing_model_id": "the record has no key",
     "invalid_model_id": "the key is not UTF-8, too long, or holds control characters",
     "unknown_model": "no model of that id is configured",
@@ -15,6 +15,7 @@ REASONS: dict[str, str] = {
     "missing_feature": "a feature that the model needs is missing",
     "missing_label": "the observation has no label or target",
     "model_failed": "the model raised an exception on this observation",
+    "damaged_state": "what is stored of the model is not what a worker has written",
     "not_allowed": "the configuration does not allow the class, function or file that a new version names",
     "wrong_artefact": "the file of a new version is missing, or its hash is another one",
     "unusable_model": "a new version cannot be made, loaded, explained as configured, or saved",
