@@ -105,6 +105,8 @@ class Worker:
     async def handle(self, event: Any) -> None:
         """Take one record of the observations topic; checkpoint when enough are pending."""
         message = event.message
+        if self._is_late(message.tp, message.generation_id):
+            return
         assigned = self._assigned(message)
         async with assigned.lock:
             if not await self._restored(assigned):
@@ -133,6 +135,8 @@ class Worker:
             # Workers of several releases in one group: the assignor keeps topics apart that not all of them read.
             logger.warning("%s[%d] without %s[%d]: left alone", message.topic, message.partition, *observations)
             return
+        if self._is_late(observations, message.generation_id):
+            return
         assigned = self._assigned_of(observations, message.generation_id)
         async with assigned.lock:
             if not await self._restored(assigned):
@@ -148,6 +152,11 @@ class Worker:
             for key, value in step.writes:
                 await assigned.store.put(key, value)
             await commit_exactly(self.app, message.tp, message.offset + 1)
+
+    def _is_late(self, tp: TP, generation: int) -> bool:
+        """Whether a record was fetched before the rebalance that gave us the partition: it comes again."""
+        known = self.assigned.get(tp.partition)
+        return known is not None and generation < known.generation
 
     def _assigned(self, message: Any) -> Assigned:
         known = self.assigned.get(message.partition)
@@ -194,12 +203,13 @@ class Worker:
         for name in () if assigned.restored else self.records.names(number):
             if self.assigned.get(number) is not assigned:
                 return False
-            await assigned.store.fetch(name)
-            if model_id := self._model_ids.get(name):
-                with self.lock:
-                    assigned.partition.restore(model_id)
-                self.view.beat()
-                await asyncio.sleep(0)  # there can be thousands
+            with self.view.doing(Step("restore", assigned.tp, assigned.partition.offset, name)):
+                await assigned.store.fetch(name)
+                if model_id := self._model_ids.get(name):
+                    with self.lock:
+                        assigned.partition.restore(model_id)
+            self.view.beat()
+            await asyncio.sleep(0)  # there can be thousands
         assigned.restored = True
         return self.assigned.get(number) is assigned
 
