@@ -6,7 +6,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change chaos clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ calibration: venv ## Measure how often standard errors are right: make calibrati
 
 change: venv ## Measure how often and how late changes are found: make change ARGS="--full"
 	$(BIN)/python -m benchmarks.change $(ARGS)
+
+chaos: venv kafka-or-warn ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
+	$(BIN)/python -m benchmarks.chaos $(ARGS)
 
 clean: ## Remove all that the targets above have made
 	rm -rf .venv $(JARS) deploy/kafka/target build dist

@@ -34,7 +34,8 @@ class WorkerProcess:
         self.port = free_port()
         self.config_path = folder / f"worker-{self.port}.yaml"
         self.log = folder / f"worker-{self.port}.log"
-        self.config_path.write_text(yaml.safe_dump({**config, "web": {**config.get("web", {}), "port": self.port}}))
+        settings = {**config, "web": {**config.get("web", {}), "port": self.port}}
+        self.config_path.write_text(yaml.safe_dump(settings, sort_keys=False))
         self._child: Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -56,6 +57,25 @@ class WorkerProcess:
         """SIGKILL."""
         assert self._child is not None
         kill_child(self._child)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._child is not None
+        return self._child.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; None while it runs, or before it was started."""
+        return None if self._child is None else self._child.poll()
+
+    def is_ready(self) -> bool:
+        """Whether it has its partitions and their state."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
 
     @property
     def log_tail(self) -> str:
