@@ -129,12 +129,14 @@ def produce(
 @json_option
 def check(config: Config, as_json: bool) -> None:
     """Check configuration, models, broker and topics: everything `run` needs, without running."""
+    from .object_store import check_objects
     from .prequential import check_models
     from .topic_admin import check_group, check_topics
 
     check_models(config)
     check_topics(config)
     check_group(config)
+    check_objects(config)
     if as_json:
         click.echo(json.dumps({"ok": True, "models": list(config.models)}))
     else:

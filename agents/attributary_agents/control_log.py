@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .errors import StateError
+from .errors import DamagedStateError, StateError
 from .model_state import ModelState
-from .packing import PackError, pack, unpack
+from .packing import PackError, TornError, pack, unpack
 
 MAGIC = b"ATD1"
 
@@ -109,13 +109,15 @@ def decode_log(model_id: str, blob: bytes | None) -> ControlLog:
     Raises
     ------
     StateError
-        The bytes are no log of this format.
+        The bytes are torn (`DamagedStateError`), or no log of this format.
     """
     if blob is None:
         return ControlLog()
     try:
         data = unpack(MAGIC, blob)
         return ControlLog(data["offset"], [Entry(**entry) for entry in data["entries"]])
+    except TornError as error:
+        raise DamagedStateError(f"the stored deployments of {model_id}: {error}") from error
     except (PackError, KeyError, TypeError) as error:
         raise StateError(
             f"the stored deployments of model {model_id} cannot be read: {error}. Run the release that wrote them; or "

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import quote
 
+from .config import Config
 from .errors import ConfigError, DamagedStateError
 
 logger = logging.getLogger(__name__)
@@ -142,3 +143,10 @@ def _folder(partition: int, name: bytes) -> str:
 def object_store(url: str | None, group: str) -> ObjectStore | None:
     """The configured one, or None."""
     return None if url is None else ObjectStore(url, group)
+
+
+def check_objects(config: Config) -> None:
+    """Raise ConfigError where the configured object store cannot be used."""
+    objects = object_store(config.state.url, config.kafka.group)
+    if objects is not None:
+        objects.check()

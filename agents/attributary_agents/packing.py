@@ -26,6 +26,10 @@ class PackError(Exception):
     """The bytes cannot be read; the message continues a sentence that names them."""
 
 
+class TornError(PackError):
+    """They are not all there, or not what was written."""
+
+
 @cache
 def versions() -> dict[str, str]:
     """Versions of what a pickle depends on, here and now; what is not installed is left out."""
@@ -53,20 +57,22 @@ def unpack(magic: bytes, blob: bytes, *, older: Collection[bytes] = ()) -> Any:
 
     Raises
     ------
+    TornError
+        The bytes are damaged.
     PackError
-        The bytes are of another format, damaged, or hold what can no longer be loaded.
+        They are of another format, or hold what can no longer be loaded.
     """
     found, rest = blob[:4], blob[4:]
     if found == magic:
         _, newline, rest = rest.partition(b"\n")
         if not newline:
-            raise PackError("is torn: it has no versions")
+            raise TornError("is torn: it has no versions")
     elif found not in older:
         raise PackError(f"begins with {found!r}, not {magic!r}")
     try:
         raw = zstandard.ZstdDecompressor().decompress(rest, max_output_size=_MAX_DECOMPRESSED_BYTES)
     except zstandard.ZstdError as error:
-        raise PackError(f"is torn: {error}") from error
+        raise TornError(f"is torn: {error}") from error
     try:
         return load_model(raw)
     except Exception as error:

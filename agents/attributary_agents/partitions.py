@@ -188,12 +188,12 @@ class Partition:
             raise self.refused[model_id]
         try:
             blob = self._load(model_id.encode())
+            return None if blob is None else decode_state(model_id, self.config.models[model_id], blob)
         except DamagedStateError as error:
-            message = f"{error}; its observations go to the dead letters. {how_to_mend(model_id)}"
+            message = f"{error}. Its observations go to the dead letters. {how_to_mend(model_id)}"
             self.refused[model_id] = DamagedStateError(message)
             logger.error("model %s is refused: %s", model_id, message)
             raise self.refused[model_id] from None
-        return None if blob is None else decode_state(model_id, self.config.models[model_id], blob)
 
     def log(self, model_id: str) -> ControlLog:
         """The deployments of a model that its stored state may not have behind it.

@@ -12,6 +12,7 @@ import faust
 from .app import create_app
 from .config import Config
 from .logs import configure_logging
+from .object_store import check_objects
 from .prequential import check_models
 from .signals import StopSignals
 from .topic_admin import check_group, check_topics
@@ -32,6 +33,7 @@ def run_worker(config: Config) -> int:
     check_models(config)
     check_topics(config)
     check_group(config)
+    check_objects(config)
     application = create_app(config)
     application.web.start()
     loop = asyncio.new_event_loop()

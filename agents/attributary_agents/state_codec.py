@@ -19,9 +19,9 @@ from attributary_explainers import (
 )
 
 from .config import ModelConfig
-from .errors import StateError
+from .errors import DamagedStateError, StateError
 from .model_state import ModelCounts, ModelState, configured_as, new_state
-from .packing import PackError, pack, packed_with, unpack, versions
+from .packing import PackError, TornError, pack, packed_with, unpack, versions
 
 MAGIC = b"ATS4"
 OLDER = (b"ATS3",)
@@ -64,8 +64,10 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
 
     Raises
     ------
+    DamagedStateError
+        The bytes are torn.
     StateError
-        The bytes are no state, or of another format or model.
+        They are of another format or model, or cannot be used by this release.
     """
     _check_versions(model_id, config, blob)
     data = _unpack(model_id, blob)
@@ -120,6 +122,8 @@ def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
     try:
         data = unpack(MAGIC, blob, older=OLDER)
     except PackError as error:
+        if isinstance(error, TornError):
+            raise DamagedStateError(f"the stored state of {model_id} {error}") from error
         raise StateError(f"the stored state {error}. {_advice(model_id, blob)}") from error
     if not isinstance(data, dict) or data.get("model_id") != model_id:
         raise StateError(f"the stored state is not of this model. {_advice(model_id, blob)}")

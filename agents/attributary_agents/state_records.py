@@ -16,9 +16,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from .state_seal import MAGIC
-
-_KEY = re.compile(rb"(?P<name>.+)\x00(?P<epoch>\d{1,15})\x00(?:h|c(?P<slot>[01])\.(?P<index>\d{1,9}))", re.DOTALL)
+_KEY = re.compile(rb"(?P<name>.+)\x00(?P<epoch>[1-9]\d{0,14})\x00(?:h|c(?P<slot>[01])\.(?P<index>\d{1,9}))", re.DOTALL)
 
 
 def head_key(name: bytes, epoch: int) -> bytes:
@@ -109,5 +107,5 @@ class StateRecords:
 
 
 def is_of_older_release(value: bytes) -> bool:
-    """Whether a head's value is that of a release before heads: the bytes themselves."""
-    return not value.startswith(MAGIC)
+    """Whether a value under a name alone is that of a release before heads: the bytes themselves, of a known format."""
+    return value.startswith((b"ATS", b"ATD", b'{"format":'))

@@ -168,16 +168,13 @@ class PartitionStore:
             return None
         epoch, value = latest[0], latest[1].head
         if epoch == 0 and is_of_older_release(value):
-            value = self._seal_of_older_release(name, value)
+            value = Seal().write(head_key(name, 0), Head.of(value), value)
         try:
             return epoch, *self._seal.read(head_key(name, epoch), value)
         except DamagedStateError as error:
             raise DamagedStateError(f"{self._where(name)} {error}") from None
         except StateError as error:
             raise StateError(f"{self._where(name)} {error}") from None
-
-    def _seal_of_older_release(self, name: bytes, blob: bytes) -> bytes:
-        return Seal().write(head_key(name, 0), Head.of(blob), blob)
 
     def _checked(self, name: bytes, head: Head, blob: bytes) -> bytes:
         try:

@@ -105,11 +105,12 @@ class Worker:
     async def handle(self, event: Any) -> None:
         """Take one record of the observations topic; checkpoint when enough are pending."""
         message = event.message
+        if self._is_late(message.tp, message.generation_id):
+            return
         assigned = self._assigned(message)
         async with assigned.lock:
-            if self.assigned.get(message.partition) is not assigned:
+            if not await self._restored(assigned):
                 return  # revoked while we waited: its next owner is given it again
-            await self._restore(assigned)
             partition = assigned.partition
             await self._check_offset(assigned, message.offset)
             began = time.perf_counter()
@@ -134,11 +135,12 @@ class Worker:
             # Workers of several releases in one group: the assignor keeps topics apart that not all of them read.
             logger.warning("%s[%d] without %s[%d]: left alone", message.topic, message.partition, *observations)
             return
+        if self._is_late(observations, message.generation_id):
+            return
         assigned = self._assigned_of(observations, message.generation_id)
         async with assigned.lock:
-            if self.assigned.get(message.partition) is not assigned:
+            if not await self._restored(assigned):
                 return
-            await self._restore(assigned)
             if not assigned.checked_control:
                 assigned.checked_control = True
                 assigned.control.begin_at(message.offset)
@@ -150,6 +152,11 @@ class Worker:
             for key, value in step.writes:
                 await assigned.store.put(key, value)
             await commit_exactly(self.app, message.tp, message.offset + 1)
+
+    def _is_late(self, tp: TP, generation: int) -> bool:
+        """Whether a record was fetched before the rebalance that gave us the partition: it comes again."""
+        known = self.assigned.get(tp.partition)
+        return known is not None and generation < known.generation
 
     def _assigned(self, message: Any) -> Assigned:
         known = self.assigned.get(message.partition)
@@ -188,22 +195,23 @@ class Worker:
         for tp in partitions:
             assigned = self.assigned.get(tp.partition) or self._assign(tp, generation)
             async with assigned.lock:
-                await self._restore(assigned)
+                await self._restored(assigned)
 
-    async def _restore(self, assigned: Assigned) -> None:
-        """Load the stored models, once; the caller holds the partition's lock."""
-        if assigned.restored:
-            return
-        for name in self.records.names(assigned.tp.partition):
-            await assigned.store.fetch(name)
-            if self.assigned.get(assigned.tp.partition) is not assigned:
-                return  # revoked meanwhile
-            if model_id := self._model_ids.get(name):
-                with self.lock:
-                    assigned.partition.restore(model_id)
-                self.view.beat()
-                await asyncio.sleep(0)  # there can be thousands
+    async def _restored(self, assigned: Assigned) -> bool:
+        """Load the stored models, once, and whether the partition is still ours; the caller holds its lock."""
+        number = assigned.tp.partition
+        for name in () if assigned.restored else self.records.names(number):
+            if self.assigned.get(number) is not assigned:
+                return False
+            with self.view.doing(Step("restore", assigned.tp, assigned.partition.offset, name)):
+                await assigned.store.fetch(name)
+                if model_id := self._model_ids.get(name):
+                    with self.lock:
+                        assigned.partition.restore(model_id)
+            self.view.beat()
+            await asyncio.sleep(0)  # there can be thousands
         assigned.restored = True
+        return self.assigned.get(number) is assigned
 
     async def note_ends(self) -> None:
         """Ask where the topic of newly adopted partitions ends, soon after they were; see `Assigned.settled`."""
@@ -260,6 +268,7 @@ class Worker:
             writes.append(store.put(model_id.encode(), blob))
             if len(writes) == WRITES_TOGETHER:
                 await asyncio.gather(*writes)
+                self.view.beat()
                 writes = []
         await asyncio.gather(*writes)
         await store.put(checkpoint_key(number), encode_checkpoint(offset, partition.counters))  # 3

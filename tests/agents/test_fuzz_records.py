@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 MODELS = "attributary.models.v1"
-MAX_BYTES = 400_000
+MAX_BYTES = 1_000_000
 SCALER = {"class": "river.preprocessing.StandardScaler"}
 KINDS: dict[str, dict[str, Any]] = {
     "logistic": {"model": [SCALER, {"class": "river.linear_model.LogisticRegression"}]},
@@ -53,7 +53,7 @@ def config(**more: Any) -> Config:
         **more,
     }
     return parse_config(
-        {"kafka": {"max_state_bytes": MAX_BYTES}, "models": {name: {**kind, **common} for name, kind in KINDS.items()}}
+        {"kafka": {"max_record_bytes": MAX_BYTES}, "models": {name: {**kind, **common} for name, kind in KINDS.items()}}
     )
 
 
@@ -106,7 +106,7 @@ literal = st.sampled_from(
         b'{"x": {"a": 1, "a": 2, "b": 1}, "y": 1, "y": 0}',
         b'{"x": {"a": "\\ud800", "b": 1}, "y": 1}',
         b'{"x": {"\\udfff": 1}, "y": "\\ud800"}',
-        b'{"x": {"a": "' + b"v" * 350_000 + b'"}, "y": 1}',
+        b'{"x": {"a": "' + b"v" * 900_000 + b'"}, "y": 1}',
         b'{"x": {' + b", ".join(b'"f%d": 1' % i for i in range(10_000)) + b'}, "y": 1}',
         GOOD * 2,
     ]
@@ -125,7 +125,7 @@ keys = st.one_of(
     model_ids,
     st.none(),
     st.binary(max_size=12),
-    st.sampled_from([b"", b"unknown", b"logistic\x00", b"\xff\xfe", b"k" * 250, b"k" * 500_000]),
+    st.sampled_from([b"", b"unknown", b"logistic\x00", b"\xff\xfe", b"k" * 250, b"k" * 1_200_000]),
 )
 ce_headers = st.lists(
     st.tuples(st.sampled_from(["ce_id", "ce_type", "ce_time", "content-type"]), st.none() | st.binary(max_size=8))
@@ -134,7 +134,7 @@ headers = st.one_of(
     st.just([]),
     ce_headers,
     st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=4),
-    st.sampled_from([[("ü" * 150_000, None)] * 2, [("h", b"\x00" * 450_000)], [("", b"")] * 40_000]),
+    st.sampled_from([[("ü" * 300_000, None)] * 2, [("h", b"\x00" * 1_100_000)], [("", b"")] * 40_000]),
 )
 timestamps = st.sampled_from([0, -1, -(2**63), 2**63 - 1, 1_700_000_000_000])
 content = st.tuples(keys, values, headers, timestamps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -9,7 +10,7 @@ import pytest
 
 from attributary_agents.checkpoints import PartitionCounters, checkpoint_key, decode_checkpoint, encode_checkpoint
 from attributary_agents.config import Config, parse_config
-from attributary_agents.errors import StateError
+from attributary_agents.errors import DamagedStateError, StateError
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Outgoing, Record
 from attributary_agents.state_codec import encode_state
@@ -156,10 +157,51 @@ def test_a_model_on_two_partitions_is_refused_and_says_so() -> None:
     assert balances(second.counters)
 
 
-def test_a_state_that_cannot_be_read_stops_instead_of_forgetting() -> None:
-    partition = partition_of(config(), {b"m": b"garbage"})
-    with pytest.raises(StateError, match="delete its record"):
+def test_a_state_that_this_release_cannot_read_stops_instead_of_forgetting() -> None:
+    partition = partition_of(config(), {b"m": b"ATS1 of an old release"})
+    with pytest.raises(StateError, match="attributary models reset m"):
         partition.handle(record(0))
+
+
+def damaged(name: bytes, table: Table) -> Callable[[bytes], bytes | None]:
+    def load(key: bytes) -> bytes | None:
+        if key == name:
+            raise DamagedStateError(f"{key!r} is torn")
+        return table.get(key)
+
+    return load
+
+
+def test_a_damaged_state_is_refused_and_the_other_models_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    partition = Partition(TOPIC, 0, config(), damaged(b"m", {}))
+    partition.restore("m")
+    partition.restore("n")
+    letters = [one for i in range(40) for one in partition.handle(record(i, b"m" if i % 2 else b"n"))]
+    refused = [one for one in letters if one.topic == DEAD_LETTERS]
+    assert [header(one, "attributary-dlq-offset") for one in refused] == [str(i) for i in range(1, 40, 2)]
+    assert {header(one, "attributary-dlq-reason") for one in refused} == {"damaged_state"}
+    assert "attributary models reset m" in header(refused[0], "attributary-dlq-message")
+    assert partition.models.keys() == {"n"}
+    assert partition.models["n"].n_observations == 20
+    assert (partition.counters.consumed, partition.counters.explained) == (40, 20)
+    assert balances(partition.counters)
+    assert len([r for r in caplog.records if r.levelname == "ERROR"]) == 1, "said once, not of each observation"
+
+
+def test_a_damaged_checkpoint_loses_the_counters_and_nothing_else() -> None:
+    whole, table = partition_of(config()), Table()
+    for i in range(60):
+        whole.handle(record(i))
+        if i == 29:
+            table[b"m"] = encode_state(whole.models["m"])
+    partition = Partition(TOPIC, 0, config(), damaged(checkpoint_key(0), table))
+    partition.begin_at(20)  # committed before the state was stored
+    for i in range(20, 60):
+        partition.handle(record(i))
+    assert partition.models["m"].explainers["pfi"].importance == whole.models["m"].explainers["pfi"].importance
+    assert partition.models["m"].n_observations == 60
+    assert partition.counters.consumed == 40
+    assert balances(partition.counters)
 
 
 def test_a_checkpoint_round_trip() -> None:

@@ -16,6 +16,7 @@ from attributary_agents.config import parse_config
 from attributary_agents.metrics_view import WorkerView
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Outgoing
+from attributary_agents.state_records import StateRecords
 from attributary_agents.worker import MAX_SENT_BYTES, Assigned, Worker
 from tests.agents.stand_ins import FACTORY, config_of
 
@@ -28,7 +29,7 @@ class StandIn(Worker):
 
     def __init__(self) -> None:
         app: Any = SimpleNamespace(consumer=SimpleNamespace(highwater=lambda _tp: None))
-        super().__init__(app, config_of(), SimpleNamespace(data={}), {}, WorkerView())
+        super().__init__(app, config_of(), SimpleNamespace(sink=StateRecords()), {}, WorkerView())
         self.hanging: set[int] = set()
         self.failing: set[int] = set()
         self.begun: list[int] = []

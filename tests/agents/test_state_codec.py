@@ -11,8 +11,9 @@ from river import naive_bayes
 from river.datasets import synth
 
 from attributary_agents.config import ModelConfig
-from attributary_agents.errors import StateError
+from attributary_agents.errors import DamagedStateError, StateError
 from attributary_agents.model_state import configured_as
+from attributary_agents.packing import packed_with
 from attributary_agents.prequential import ModelState, new_state, prequential
 from attributary_agents.state_codec import MAGIC, decode_state, encode_state
 from attributary_topics import ChangeEvent, Observation, Source, encode_json
@@ -239,7 +240,7 @@ def test_publishing_follows_the_configuration_of_now(
         lambda blob: MAGIC,
         lambda blob: blob[: len(blob) // 2],
         lambda blob: blob[:-1],
-        lambda blob: blob[:100] + bytes([blob[100] ^ 1]) + blob[101:],
+        lambda blob: blob[:-100] + bytes([blob[-100] ^ 1]) + blob[-99:],
         lambda blob: blob[:-1] + bytes([blob[-1] ^ 1]),
     ],
     ids=["empty", "short", "other format", "junk", "magic alone", "half", "last byte", "flipped bit", "checksum"],
@@ -247,8 +248,27 @@ def test_publishing_follows_the_configuration_of_now(
 def test_damaged_bytes_are_refused_with_what_to_do(stopped: bytes, damage: Any) -> None:
     with pytest.raises(StateError) as caught:
         decode_state("m", config(), damage(stopped))
-    assert "model m: " in str(caught.value)
-    assert "delete its record from the state's changelog topic" in str(caught.value)
+    if not isinstance(caught.value, DamagedStateError):  # which the partition tells of
+        assert "Model m: " in str(caught.value)
+        assert "attributary models reset m" in str(caught.value)
+
+
+def test_a_state_of_the_last_release_is_read(stream: list[Observation], stopped: bytes) -> None:
+    older = b"ATS3" + stopped.partition(b"\n")[2]
+    assert older != stopped
+    state, same = (decode_state("m", config(), blob) for blob in (older, stopped))
+    assert run(state, stream, N // 2, N // 2 + 30) == run(same, stream, N // 2, N // 2 + 30)
+
+
+def test_a_state_of_another_river_is_refused_unless_the_user_wants_it(stopped: bytes) -> None:
+    river = packed_with(stopped)["river"]
+    minor = ".".join(river.split(".")[:2])
+    other = stopped.replace(f'"river":"{river}"'.encode(), b'"river":"0.20.1"', 1)
+    patched = stopped.replace(f'"river":"{river}"'.encode(), f'"river":"{minor}.999"'.encode(), 1)
+    with pytest.raises(StateError, match=r"River 0\.20\.1, and here is River .*any_river: true.*models reset m"):
+        decode_state("m", config(), other)
+    for chosen, blob in ((config(any_river=True), other), (config(), patched)):
+        assert decode_state("m", chosen, blob).n_observations == N // 2
 
 
 def test_the_state_of_another_model_is_refused(stopped: bytes) -> None:
@@ -268,7 +288,7 @@ def test_a_model_whose_class_is_gone_is_refused_with_what_to_do(
     moving = importlib.import_module("attributary_test_moving")
     monkeypatch.delattr(moving, "Mine")
     monkeypatch.setattr(moving, "make", naive_bayes.GaussianNB)
-    with pytest.raises(StateError, match=r"Mine.* model m: .*changelog topic"):
+    with pytest.raises(StateError, match=r"Mine.* Model m: .*that wrote it \(python .*river .*models reset m"):
         decode_state("m", chosen, blob)
     assert decode_state("m", chosen.model_copy(update={"version": "2"}), blob).n_observations == 0
 

@@ -413,29 +413,6 @@ class FailsOnce(CountingClassifier):
         raise ValueError("not yet")
 
 
-def test_a_model_too_large_to_store_is_a_dead_letter() -> None:
-    chosen = config()
-    small = parse_config(
-        {
-            "kafka": {"max_state_bytes": 20_000},
-            **chosen.model_dump(mode="json", by_alias=True, include={"models", "control"}),
-        }
-    )
-    worker = Worker(small)
-    worker.observe(5)
-    assert worker.deploy("2", {"factory": "tests.agents.test_swap:large"}) == ["unusable_model"]
-    assert worker.observe(1) == []
-    assert worker.state.version == "1"
-
-
-def large() -> Any:
-    import random
-
-    model = CountingClassifier()
-    model.ballast = random.Random(1).randbytes(30_000)  # type: ignore[attr-defined]
-    return model
-
-
 def test_a_deployment_for_a_model_of_another_partition_is_a_dead_letter() -> None:
     worker = Worker(config())
     worker.observe(5)

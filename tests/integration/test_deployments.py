@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Iterable
@@ -13,18 +14,17 @@ from benchmarks.harness import WorkerProcess
 from click.testing import CliRunner
 
 from attributary_agents.brokers import Broker
-from attributary_agents.checkpoints import checkpoint_key, control_checkpoint_key, decode_checkpoint
 from attributary_agents.cli import cli
 from attributary_agents.config import Config, parse_config
 from attributary_agents.control_log import control_key, decode_log
 from attributary_agents.partition_control import PartitionControl
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Record
-from attributary_agents.state_codec import decode_state
 from attributary_agents.topic_admin import create_topics
 from attributary_explainers import dump_model
 from tests.integration.configs import logistic_config, observation
 from tests.support.kafka import produce, read_all
+from tests.support.states import stored, writes
 
 pytestmark = [pytest.mark.kafka]
 MODELS = ("credit", "fraud")
@@ -68,10 +68,6 @@ def wait_for(what: Any, timeout_s: float = 60) -> None:
 def versions(worker: WorkerProcess) -> dict[str, str]:
     info = worker.metrics().get("attributary_model_info", {})
     return {dict(labels)["model_id"]: dict(labels)["version"] for labels in info}
-
-
-def stored(broker: Broker, config: Config) -> dict[bytes, bytes]:
-    return {record.key: record.value for record in read_all(broker.bootstrap, config.kafka.changelog)}
 
 
 def by_id(broker: Broker, topic: str) -> dict[str, tuple[bytes | None, list[tuple[str, bytes]]]]:
@@ -118,12 +114,11 @@ def check_equal(broker: Broker, config: Config, seen: dict[tuple[int, int], int]
     undisturbed = expected(broker, config, seen)
     for topic, sent in undisturbed["sent"].items():
         assert by_id(broker, topic) == sent, f"{topic} differs"
-    table = stored(broker, config)
+    table = stored(config)
     for number, partition in undisturbed["partitions"].items():
-        counters, offset = decode_checkpoint(table.get(checkpoint_key(number)))
-        assert (counters, offset) == (partition.counters, partition.offset)
+        assert table.checkpoints[number] == (partition.counters, partition.offset)
         for model_id, other in partition.models.items():
-            state = decode_state(model_id, config.models[model_id], table[model_id.encode()])
+            state = table.models[model_id]
             assert (state.version, state.n_observations) == (other.version, other.n_observations)
             assert state.counts == other.counts
             for name, explainer in state.explainers.items():
@@ -131,15 +126,14 @@ def check_equal(broker: Broker, config: Config, seen: dict[tuple[int, int], int]
     return undisturbed
 
 
-def afters(broker: Broker, config: Config) -> dict[tuple[int, int], int]:
+def afters(config: Config) -> dict[tuple[int, int], int]:
     """Where each deployment that was ever stored holds from: every write of a log is still in the changelog."""
     found = {}
-    for record in read_all(broker.bootstrap, config.kafka.changelog):
-        for model_id in config.models:
-            if record.key == control_key(model_id, record.partition):
-                for entry in decode_log(model_id, record.value).entries:
-                    place = record.partition, entry.offset
-                    assert found.setdefault(place, entry.after) == entry.after, "written once and for all"
+    for model_id, number in itertools.product(config.models, range(config.kafka.partitions)):
+        for partition, blob in writes(config, control_key(model_id, number)):
+            for entry in decode_log(model_id, blob).entries:
+                place = partition, entry.offset
+                assert found.setdefault(place, entry.after) == entry.after, "written once and for all"
     return found
 
 
@@ -160,7 +154,7 @@ def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Pa
         wait_for(lambda: worker.total("records_consumed_total") == N + 2)
         listed = CliRunner().invoke(cli, ["models", "list", "-c", str(worker.config_path), "--json"])
         assert worker.stop() == 0
-    (after,) = afters(kafka_broker, config).values()
+    (after,) = afters(config).values()
     check_equal(kafka_broker, config, {(0, said["offset"]): after, (0, again["offset"]): N})
     changes = [json.loads(value or b"") for value, _ in by_id(kafka_broker, topics.changes).values()]
     (change,) = [event for event in changes if event["route"] == "version"]
@@ -190,7 +184,7 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
             deploy(worker, "credit", "--artefact", "two.pkl", "--version", version)
             produce(kafka_broker.bootstrap, topics.observations, send[n : n + N // 4], partition=0)
             if moment == "once stored":
-                wait_for(lambda: len(afters(kafka_broker, config)) == int(version) - 1)  # noqa: B023
+                wait_for(lambda: len(afters(config)) == int(version) - 1)  # noqa: B023
             if moment == "once taken over":
                 wait_for(lambda: versions(worker).get("credit") == version)  # noqa: B023
             worker.kill()
@@ -198,7 +192,7 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
         worker.wait_consumed(N + 2, timeout_s=60)
         wait_for(lambda: versions(worker).get("credit") == "3")
         assert worker.stop() == 0
-    seen = afters(kafka_broker, config)
+    seen = afters(config)
     assert len(seen) == 2
     undisturbed = check_equal(kafka_broker, config, seen)
     changes = [json.loads(value) for value, _ in undisturbed["sent"][topics.changes].values()]
@@ -241,7 +235,7 @@ def test_bad_control_records_are_dead_letters_and_the_worker_lives(kafka_broker:
     assert all(dict(x.headers)["attributary-dlq-topic"].decode() == topics.models for x in letters)
     of_models = {dict(at)["reason"]: n for at, n in reasons.items() if dict(at)["topic"] == topics.models and n}
     assert sum(of_models.values()) == len(bad)
-    counters, offset = decode_checkpoint(stored(kafka_broker, config)[control_checkpoint_key(0)])
+    counters, offset = stored(config).control_checkpoints[0]
     assert (counters.consumed, counters.explained, offset) == (len(bad) + 1, 1, len(bad))
 
 
@@ -292,4 +286,4 @@ def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker:
         wait_for(lambda: consumed() == 2044)
         wait_for(lambda: versions(workers[1]) == {"credit": "3", "fraud": "3"})
         assert workers[1].stop() == 0
-    check_equal(kafka_broker, config, afters(kafka_broker, config))
+    check_equal(kafka_broker, config, afters(config))

@@ -72,16 +72,3 @@ def test_a_topic_that_was_made_again_stops_the_worker(kafka_broker: Broker, tmp_
     with worker:
         assert worker.wait(60) == 1
     assert "was deleted and made again" in worker.log_tail
-
-
-def test_a_state_too_large_to_store_stops_the_worker_and_says_so(kafka_broker: Broker, tmp_path: Path) -> None:
-    raw = logistic_config(kafka_broker.bootstrap)
-    raw["kafka"]["max_state_bytes"] = 4000
-    config = parse_config(raw)
-    create_topics(config)
-    records = [(b"credit", observation(i), []) for i in range(400)]
-    produce(kafka_broker.bootstrap, config.kafka.topics.observations, records)
-    with WorkerProcess(raw, tmp_path) as worker:
-        assert worker.wait(60) == 1
-    assert "the state of model credit has" in worker.log_tail
-    assert "kafka.max_state_bytes" in worker.log_tail

@@ -17,20 +17,21 @@ import pytest
 from benchmarks.harness import WorkerProcess
 
 from attributary_agents.brokers import Broker
-from attributary_agents.checkpoints import decode_checkpoint
 from attributary_agents.config import Config, parse_config
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Record
-from attributary_agents.state_codec import decode_state
 from attributary_agents.topic_admin import create_topics
 from tests.integration.configs import logistic_config
 from tests.integration.stalling import FACTORY, VARIABLE
 from tests.support.kafka import produce, read_all
+from tests.support.states import stored
 
 pytestmark = [pytest.mark.kafka]
 N = 600
 STALLS_AT = 250
 STALL_S = 12
+EXPELLED = "member_id was not recognized"
+"""What aiokafka says when the broker has given a member's partitions away."""
 
 
 class Scene:
@@ -62,10 +63,10 @@ class Scene:
         assert {_id(record): record.value for record in found} == expected
         if not repeated:
             assert len(found) == len(expected)
-        stored: dict[bytes, bytes] = {r.key: r.value for r in read_all(self.bootstrap, config.kafka.changelog)}
-        counters, offset = decode_checkpoint(stored[b"\x00checkpoint/0"])
+        kept = stored(config)
+        counters, offset = kept.checkpoints[0]
         assert (counters.consumed, counters.explained, offset) == (N, N, N - 1)
-        state = decode_state("credit", config.models["credit"], stored[b"credit"])
+        state = kept.models["credit"]
         assert state.model.counts == undisturbed.models["credit"].model.counts
         for name, explainer in state.explainers.items():
             assert explainer.importance == undisturbed.models["credit"].explainers[name].importance
@@ -192,14 +193,19 @@ def test_a_step_that_holds_the_interpreter_and_does_not_end_is_ended_and_repeate
     scene.check_result(repeated=True)
 
 
-def test_a_step_that_holds_the_interpreter_for_three_sessions_costs_the_partitions_and_nothing_else(
+def test_what_a_worker_stores_that_was_thought_dead_for_three_sessions_is_not_taken(
     kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(kafka_broker, tmp_path, monkeypatch)
+    """It holds the interpreter, so that its heartbeats stop; another worker takes over, and is done before it wakes."""
+    scene = Scene(kafka_broker, tmp_path, monkeypatch, checkpoint={"interval_s": 1, "max_observations": 100})
     scene.stall("hold", 18)
     with scene.worker() as worker:
-        worker.wait_consumed(N, timeout_s=120)
-        assert worker.stop() == 0
+        wait(lambda: not scene.order.exists())
+        with scene.worker() as other:
+            other.wait_consumed(N, timeout_s=120)
+            assert EXPELLED not in worker.log.read_text(), "the other should be done before it wakes"
+            wait(lambda: "ready: partitions" in worker.log.read_text().partition(EXPELLED)[2])  # a member again
+            assert [each.stop() for each in (worker, other)] == [0, 0]
     scene.check_result(repeated=True)
 
 

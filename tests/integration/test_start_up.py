@@ -101,12 +101,12 @@ class TestOnABroker:
     def test_topics_that_would_lose_states(self, embedded_broker: Broker, tmp_path: Path) -> None:
         raw = logistic_config(embedded_broker.bootstrap)
         config = parse_config(raw)
-        small = {"cleanup.policy": "delete", "max.message.bytes": "1000000"}
+        small = {"cleanup.policy": "delete", "max.message.bytes": "900000"}
         make_topics(embedded_broker.bootstrap, {spec.name: 1 for spec in topic_specs(config)}, small)
         changelog, dead_letters = config.kafka.changelog, config.kafka.topics.dead_letters
         result = _run(tmp_path, raw)
-        _is_one_line_with(result, f"{changelog} is not compacted", f"{changelog} takes records of 1000000 bytes")
-        _is_one_line_with(result, f"{dead_letters} takes records of 1000000 bytes", "kafka.max_state_bytes")
+        _is_one_line_with(result, f"{changelog} is not compacted", f"{changelog} takes records of 900000 bytes")
+        _is_one_line_with(result, f"{dead_letters} takes records of 900000 bytes", "kafka.max_record_bytes")
 
     def test_a_model_that_cannot_be_made(self, embedded_broker: Broker, tmp_path: Path) -> None:
         raw = logistic_config(embedded_broker.bootstrap)

@@ -3,7 +3,12 @@
 import asyncio
 from dataclasses import dataclass
 
-from attributary_agents.checkpoints import PartitionCounters, checkpoint_key, decode_checkpoint
+from attributary_agents.checkpoints import (
+    PartitionCounters,
+    checkpoint_key,
+    control_checkpoint_key,
+    decode_checkpoint,
+)
 from attributary_agents.config import Config
 from attributary_agents.model_state import ModelState
 from attributary_agents.object_store import object_store
@@ -11,14 +16,16 @@ from attributary_agents.state_admin import read_records
 from attributary_agents.state_codec import decode_state
 from attributary_agents.state_seal import Seal
 from attributary_agents.state_store import PartitionStore
+from tests.support.kafka import read_all
 
 
 @dataclass
 class Stored:
-    """Every model's state, and each partition's counters and last offset."""
+    """Every model's state, and each partition's counters and last offset, of observations and control records."""
 
     models: dict[str, ModelState]
     checkpoints: dict[int, tuple[PartitionCounters, int]]
+    control_checkpoints: dict[int, tuple[PartitionCounters, int]]
 
 
 def stored(config: Config) -> Stored:
@@ -29,12 +36,11 @@ def stored(config: Config) -> Stored:
 async def _stored(config: Config) -> Stored:
     records = await read_records(config)
     seal, objects = Seal(config.state.read_key()), object_store(config.state.url, config.kafka.group)
-    found = Stored({}, {})
+    found = Stored({}, {}, {})
     for number in range(config.kafka.partitions):
         store = PartitionStore(records, number, 0, _nothing_is_sent, seal, objects)
-        checkpoint = store.load(checkpoint_key(number))
-        if checkpoint is not None:
-            found.checkpoints[number] = decode_checkpoint(checkpoint)
+        found.checkpoints[number] = decode_checkpoint(store.load(checkpoint_key(number)))
+        found.control_checkpoints[number] = decode_checkpoint(store.load(control_checkpoint_key(number)))
         for model_id in config.models:
             await store.fetch(model_id.encode())
             blob = store.load(model_id.encode())
@@ -46,3 +52,13 @@ async def _stored(config: Config) -> Stored:
 
 def _nothing_is_sent(_partition: int, _key: bytes, _value: bytes | None) -> asyncio.Future[object]:
     raise AssertionError
+
+
+def writes(config: Config, name: bytes) -> list[tuple[int, bytes]]:
+    """Partition and bytes of every write under a name that the changelog still has, small enough for one record."""
+    found = []
+    for record in read_all(config.kafka.brokers[0], config.kafka.changelog):
+        owned, _, part = (record.key or b"").rpartition(b"\0")
+        if part == b"h" and owned.rpartition(b"\0")[0] == name and record.value is not None:
+            found.append((record.partition, Seal(config.state.read_key()).read(record.key, record.value)[1]))
+    return found

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "unknown_model": "needs the configuration",
     "model_on_two_partitions": "needs the partition's history",
     "model_failed": "needs the model",
+    "damaged_state": "needs the stored state",
     "not_allowed": "of the models topic",
     "wrong_artefact": "of the models topic",
     "unusable_model": "of the models topic",

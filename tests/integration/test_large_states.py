@@ -1,0 +1,115 @@
+"""States larger than a record, in the changelog or as objects, through restarts, a full disk and a lost key."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.harness import WorkerProcess
+
+from attributary_agents.brokers import Broker
+from attributary_agents.config import Config, parse_config
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
+from attributary_agents.topic_admin import create_topics
+from tests.integration.configs import logistic_config, observation
+from tests.support.kafka import produce, read_all
+from tests.support.states import stored
+
+pytestmark = [pytest.mark.kafka]
+N = 400
+KEY = "k" * 32
+
+
+def configured(broker: Broker, **sections: Any) -> tuple[dict[str, Any], Config]:
+    raw = logistic_config(broker.bootstrap)
+    raw["models"]["credit"].pop("model")
+    raw["models"]["credit"]["factory"] = "tests.integration.large_models:ballast"
+    raw["checkpoint"] = {"interval_s": 0.2, "max_share": 0.9}
+    raw |= sections
+    config = parse_config(raw)
+    create_topics(config)
+    return raw, config
+
+
+def send(broker: Broker, config: Config, numbers: range) -> None:
+    records = [(b"credit", observation(i, flipped=i > N // 2), []) for i in numbers]
+    produce(broker.bootstrap, config.kafka.topics.observations, records, partition=0)
+
+
+def check_equal(broker: Broker, config: Config) -> None:
+    """The stored state is that of a run that nobody disturbs."""
+    partition = Partition(config.kafka.topics.observations, 0, config, load=lambda _key: None)
+    for r in read_all(broker.bootstrap, config.kafka.topics.observations):
+        partition.handle(Record(r.topic, 0, r.offset, r.timestamp, r.key, r.value, r.headers))
+    state, other = stored(config).models["credit"], partition.models["credit"]
+    assert state.n_observations == other.n_observations > 0
+    assert state.model.weights == other.model.weights
+    assert state.model.ballast.tobytes() == other.model.ballast.tobytes()
+    for name, explainer in state.explainers.items():
+        assert explainer.importance == other.explainers[name].importance
+
+
+@pytest.mark.parametrize("where", ["changelog", "objects"])
+def test_a_state_of_megabytes_survives_sigkill(
+    where: str, kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = tmp_path / "volume"
+    state = {"key": KEY, **({"url": f"file://{volume}"} if where == "objects" else {})}
+    raw, config = configured(kafka_broker, state=state)
+    worker = WorkerProcess(raw, tmp_path)
+    for done in range(200, N + 1, 200):
+        send(kafka_broker, config, range(done - 200, done))
+        with worker:
+            worker.wait_consumed(done, timeout_s=60)
+            if done < N:
+                worker.kill()
+            else:
+                assert worker.stop() == 0
+    check_equal(kafka_broker, config)
+    keys = [r.key or b"" for r in read_all(kafka_broker.bootstrap, config.kafka.changelog)]
+    chunks = {key for key in keys if re.search(rb"\0c[01]\.\d+$", key)}
+    objects = [path for path in volume.rglob("*") if path.is_file()]
+    if where == "changelog":
+        assert len(chunks) >= 2 * 4
+        assert not objects
+    else:
+        assert not chunks
+        assert 1 <= len(objects) <= 2, "two generations"
+
+    raw["state"]["key"] = "another " * 4
+    with WorkerProcess(raw, tmp_path) as other:
+        assert other.wait(60) == 1
+    assert "is signed with another key" in other.log_tail
+    assert KEY not in other.log.read_text()
+    assert KEY not in worker.log.read_text()
+
+
+def test_a_full_volume_holds_the_observations_up_and_loses_none(
+    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    monkeypatch.setenv("FULL_VOLUME", str(volume))
+    raw, config = configured(kafka_broker, state={"url": f"full://{volume}"})
+    # The worker knows this kind of volume once it has imported the module.
+    import tests.integration.large_models
+
+    assert tests.integration.large_models.FullVolume.protocol == "full"
+    send(kafka_broker, config, range(N // 2))
+    with WorkerProcess(raw, tmp_path) as worker:
+        worker.wait_consumed(N // 2, timeout_s=60)
+        (volume / "FULL").touch()
+        send(kafka_broker, config, range(N // 2, N))
+        deadline = time.monotonic() + 60
+        while worker.log.read_text().count("No space left on device") < 3:
+            assert time.monotonic() < deadline, worker.log_tail
+            time.sleep(0.1)
+        assert "its partition's observations wait" in worker.log_tail
+        (volume / "FULL").unlink()
+        worker.wait_consumed(N, timeout_s=90)
+        assert worker.stop() == 0
+    check_equal(kafka_broker, config)
