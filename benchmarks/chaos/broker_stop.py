@@ -26,7 +26,8 @@ def run(lab: Lab) -> None:
     raw = raw_config(lab.bootstrap, "broker-stop")
     # A worker that cannot start without a broker tries again, later each time: 300 s make about 20 starts.
     with Fleet(lab, raw, most_exits=8 if lab.short else 40) as fleet:
-        fleet.add(), fleet.add()
+        for _ in range(2):
+            fleet.add()
         fleet.wait_ready()
         sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, observations(n, lab.seed), rate)
         sender.start()

@@ -22,8 +22,10 @@ def run(lab: Lab) -> None:
     with Fleet(lab, raw) as fleet:
         parts = list(slices(observations(n * per_round, lab.seed), 2 * n + 1))
         stale = []
+        for _ in range(2):
+            fleet.add()
         for i in range(n):
-            for member in fleet.members or (fleet.add(), fleet.add()):
+            for member in fleet.members:
                 if not member.is_running:
                     member.start()
             if not fleet.wait_ready():

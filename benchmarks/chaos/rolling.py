@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
@@ -112,6 +111,4 @@ def _between(lab: Lab, fleet: Fleet) -> None:
     # Sometimes in the middle of the rebalance that the last step began, sometimes after it.
     if lab.random.random() < 0.7:
         fleet.wait_ready()
-    began = time.monotonic()
     fleet.pause(lab.random.uniform(0.2, 2.0))
-    lab.show(f"{time.monotonic() - began:.1f} s of work")
