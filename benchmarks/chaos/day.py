@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-
-from attributary_agents.topic_admin import topic_specs
+from benchmarks.chaos.compaction import SEGMENT_BYTES, compact_soon
 from benchmarks.chaos.fleet import Fleet, Member
 from benchmarks.chaos.lab import Lab
 from benchmarks.chaos.sender import Sender
@@ -21,17 +17,6 @@ from benchmarks.chaos.workload import observations, raw_config
 CHECKPOINTS_OF_A_DAY = 8640
 """One in 10 s, the default interval."""
 
-SEGMENT_BYTES = 1_048_576
-"""The smallest that Kafka allows."""
-
-COMPACTION = {
-    "segment.bytes": str(SEGMENT_BYTES),
-    "segment.ms": "5000",
-    "min.cleanable.dirty.ratio": "0.01",
-    "max.compaction.lag.ms": "5000",
-    "delete.retention.ms": "1000",
-    "file.delete.delay.ms": "1000",
-}
 LIVE_MULTIPLE = 4
 """Most that the changelog may hold, in live states, besides the segments that are being written."""
 
@@ -55,7 +40,7 @@ def run(lab: Lab) -> None:
     raw = raw_config(lab.bootstrap, "day")
     raw["checkpoint"] = {"interval_s": 0.1, "max_observations": every, "max_share": 1.0}
     with Fleet(lab, raw) as fleet:
-        _compact_soon(fleet)
+        compact_soon(fleet)
         member = fleet.add()
         fleet.wait_ready()
         n = wanted * every
@@ -146,21 +131,3 @@ def _draw(lab: Lab, samples: Sequence[Sample]) -> None:
     path = lab.folder.parent / "day.svg"
     figure.savefig(path)
     lab.files.append(path)
-
-
-def _compact_soon(fleet: Fleet) -> None:
-    asyncio.run(_alter(fleet))
-
-
-async def _alter(fleet: Fleet) -> None:
-    name = fleet.config.kafka.changelog
-    settings = next(spec.settings for spec in topic_specs(fleet.config) if spec.name == name)
-    admin = AIOKafkaAdminClient(bootstrap_servers=fleet.lab.bootstrap)
-    await admin.start()
-    try:  # this request replaces all settings of the topic
-        resource = ConfigResource(ConfigResourceType.TOPIC, name, configs={**settings, **COMPACTION})
-        for response in await admin.alter_configs({resource: resource}):
-            if any(code for code, *_ in response.resources):
-                raise RuntimeError(f"{name}: {response.resources}")
-    finally:
-        await admin.close()

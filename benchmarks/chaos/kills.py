@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 
+from benchmarks.chaos.compaction import compact_soon
 from benchmarks.chaos.fleet import Fleet, Member
 from benchmarks.chaos.lab import Lab
+from benchmarks.chaos.models import ballast_config
 from benchmarks.chaos.workload import PLACE, Sent, observations, raw_config, slices
 
 
 def run(lab: Lab) -> None:
     """One worker, killed and restarted at once, over and over; a new version of a model half-way."""
     n_kills, n = (6, 6_000) if lab.short else (50, 50_000)
-    with Fleet(lab, raw_config(lab.bootstrap, "kills", session_timeout_s=2.0)) as fleet:
+    raw = raw_config(lab.bootstrap, "kills", session_timeout_s=2.0)
+    # A state of several records, and a changelog that is compacted all the time: kills come between its records, too.
+    raw["models"]["fraud"] = ballast_config(2000)
+    raw["checkpoint"]["max_share"] = 1.0
+    with Fleet(lab, raw) as fleet:
+        compact_soon(fleet)
         parts = list(slices(observations(n, lab.seed), n_kills + 1))
         member = fleet.add()
         for i, part in enumerate(parts[:-1]):

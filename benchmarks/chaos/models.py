@@ -33,13 +33,13 @@ class Ballast(base.Classifier):
         return {True: p, False: 1 - p}
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
-        """A step of the gradient, and new bytes in a page."""
-        error = int(y) - self.predict_proba_one(x)[True]
-        for name, value in x.items():
-            self.weights[name] = self.weights.get(name, 0.0) + 0.1 * error * value
+        """New bytes in a page, and a step of the gradient; a label that is no number raises in between."""
         self.n += 1
         start = self.n * _PAGE % max(len(self.bytes) - _PAGE, 1)
         self.bytes[start : start + _PAGE] ^= np.random.default_rng(self.n).integers(0, 256, 1, dtype=np.uint8)
+        error = int(y) - self.predict_proba_one(x)[True]
+        for name, value in x.items():
+            self.weights[name] = self.weights.get(name, 0.0) + 0.1 * error * value
 
 
 def ballast_config(kilobytes: int) -> dict[str, Any]:
