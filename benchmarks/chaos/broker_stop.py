@@ -43,6 +43,9 @@ def run(lab: Lab) -> None:
             fleet.pause(seconds)
             lab.broker.start()
             lab.note(f"the broker is back after {time.monotonic() - began:.1f} s")
+            if not sender.is_alive():
+                sender.finish()  # raises what has ended it; or there was too little to send
+                lab.check("observations keep coming", False, "all were sent before the last outage was over")
             consumed = fleet.consumed()
             goes_on = fleet.wait("the work goes on", lambda c=consumed: fleet.consumed() > c + 20, 150.0)  # type: ignore[misc]
             if goes_on:

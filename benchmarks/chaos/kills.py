@@ -12,7 +12,7 @@ from benchmarks.chaos.workload import PLACE, Sent, observations, raw_config, sli
 
 
 def run(lab: Lab) -> None:
-    """One worker, killed and restarted at once, over and over; a new version of a model half-way."""
+    """One worker, killed and restarted at once, over and over; a new version of a model on the way."""
     n_kills, n = (6, 6_000) if lab.short else (50, 50_000)
     raw = raw_config(lab.bootstrap, "kills", session_timeout_s=2.0)
     # A state of several records, and a changelog that is compacted all the time: kills come between its records, too.
@@ -24,7 +24,7 @@ def run(lab: Lab) -> None:
         member = fleet.add()
         for i, part in enumerate(parts[:-1]):
             fleet.send(part)
-            if i == n_kills // 2:
+            if i == n_kills // 6:
                 deploy(fleet, "credit")
             lab.note(f"kill {i + 1} of {n_kills}: {_kill(lab, fleet, member, sum(map(len, parts[:i])), len(part))}")
             member.start()

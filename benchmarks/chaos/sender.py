@@ -12,6 +12,9 @@ from aiokafka import AIOKafkaProducer
 from benchmarks.chaos.workload import Sent
 
 
+_PATIENCE_S = 900
+
+
 class Sender(threading.Thread):
     """Writes records to a topic at a rate, in their order on each partition; waits where the broker is away.
 
@@ -46,7 +49,10 @@ class Sender(threading.Thread):
 
     async def _run(self) -> None:
         # Idempotent: sent again after a time-out, a batch neither overtakes the next one nor appears twice.
-        producer = AIOKafkaProducer(bootstrap_servers=self._brokers, enable_idempotence=True)
+        # The time-out is also how long a full buffer may wait for a broker that is away.
+        producer = AIOKafkaProducer(
+            bootstrap_servers=self._brokers, enable_idempotence=True, request_timeout_ms=1000 * _PATIENCE_S
+        )
         await producer.start()
         try:
             began, waiting = time.monotonic(), set[asyncio.Future[object]]()

@@ -49,7 +49,7 @@ def raw_config(bootstrap: str, name: str, **kafka: Any) -> dict[str, Any]:
         "features": {"a": "number", "b": "number", "c": "number"},
         "alpha": 0.01,
         "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
-        "change": {"window": 200, "threshold": 0.2},
+        "change": {"window": 150, "threshold": 0.1},
         "publish": {"every": 50, "reference_after": 500},
     }
     return {
@@ -81,7 +81,7 @@ def _record(rng: random.Random, *, drifted: bool) -> Sent:
             return Sent(PLACE[model_id], key, _UNLEARNABLE)
         return Sent(PLACE[model_id], rng.choice((key, key, key, _UNKNOWN)), rng.choice(_BAD))
     x = {name: round(rng.uniform(-1, 1), 3) for name in "abc"}
-    y = (x["b" if drifted else "a"] > 0) != (rng.random() < 0.05)
+    y = (x["b" if drifted else "a"] > 0) != (rng.random() < 0.02)
     return Sent(PLACE[model_id], key, json.dumps({"x": x, "y": y}).encode())
 
 
