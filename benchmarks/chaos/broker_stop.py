@@ -22,7 +22,7 @@ def run(lab: Lab) -> None:
         [("stopped", 8.0), ("killed", 0.0)] if lab.short else [("stopped", 30.0), ("killed", 0.0), ("stopped", 300.0)]
     )
     n = 4_000 if lab.short else 60_000
-    rate = n / (sum(seconds for _, seconds in outages) + 10 * len(outages))
+    rate = n / (sum(seconds for _, seconds in outages) + (12 if lab.short else 30) * len(outages))
     raw = raw_config(lab.bootstrap, "broker-stop")
     # A worker that cannot start without a broker tries again, later each time: 300 s make about 20 starts.
     with Fleet(lab, raw, most_exits=8 if lab.short else 40) as fleet:

@@ -11,7 +11,6 @@ from aiokafka import AIOKafkaProducer
 
 from benchmarks.chaos.workload import Sent
 
-
 _PATIENCE_S = 900
 
 
