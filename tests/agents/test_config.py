@@ -398,3 +398,40 @@ def test_the_configuration_in_force_says_the_same_again() -> None:
     data = {"defaults": {"alpha": 0.01, "change": {"window": 50}}, **with_model(change={"cooldown": 5})}
     config = parse_config(data)
     assert parse_config(config.model_dump(mode="json", by_alias=True)) == config
+
+
+class TestStateKey:
+    def test_is_read_from_the_value_or_the_file_and_shown_nowhere(self, tmp_path: Path) -> None:
+        file = tmp_path / "key"
+        file.write_text("f" * 40 + "\n")
+        given, filed = (
+            parse_config({**with_model(), "state": state}) for state in ({"key": "g" * 32}, {"key_file": file})
+        )
+        assert (given.state.read_key(), filed.state.read_key()) == (b"g" * 32, b"f" * 40)
+        assert parse_config(with_model()).state.read_key() is None
+        assert "ggg" not in f"{given!r} {given.model_dump(mode='json')} {given.model_dump_json()}"
+
+    @pytest.mark.parametrize(
+        ("state", "said"),
+        [
+            ({"key": "secret-and-short"}, "32 characters or more, got 16"),
+            ({"key": "s" * 32, "key_file": "/nowhere"}, "give one of them"),
+            ({"accept_unsigned": True}, "only with key"),
+            ({"key": ["secret"]}, "state.key"),
+        ],
+    )
+    def test_faults_are_told_without_the_key(self, state: dict[str, Any], said: str) -> None:
+        with pytest.raises(ConfigError, match=said) as caught:
+            parse_config({**with_model(), "state": state})
+        assert "secret" not in str(caught.value)
+
+    @pytest.mark.parametrize(("content", "said"), [(None, "cannot read"), ("short", "32 characters or more")])
+    def test_a_file_that_is_no_key_is_told_when_it_is_needed(
+        self, tmp_path: Path, content: str | None, said: str
+    ) -> None:
+        file = tmp_path / "key"
+        if content is not None:
+            file.write_text(content)
+        config = parse_config({**with_model(), "state": {"key_file": file}})
+        with pytest.raises(ConfigError, match=said):
+            config.state.read_key()
