@@ -16,7 +16,7 @@ from .errors import AttributaryError, StateError
 from .kafka_clients import client_fault, client_log_muted, client_options
 from .model_state import ModelState
 from .state_admin import changelog_writer, check_no_workers, one_partition, read_records, store_of
-from .state_codec import Description, decode_state, describe, encode_state
+from .state_codec import decode_state, describe, encode_state
 from .state_files import Exported
 from .state_records import StateRecords
 
@@ -94,8 +94,8 @@ async def _plan(config: Config, model_id: str, exported: Exported, state: ModelS
     records = await read_records(config)
     present = one_partition(config, records, model_id)
     file = describe(exported.model_id, exported.blob)
-    # In the topic that the state was learnt from its own position holds, whatever the group.
-    goes_on = await _has_observation(config, exported.model_id, file, state.last_observation_ms)
+    # In the topic that the state was learnt from its own position holds, whatever the group; not for another model.
+    goes_on = exported.model_id == model_id and await _has_observation(config, state)
     number = _partition(config, model_id, partition, present, file.partition if goes_on else None)
     store = store_of(config, records, number)
     _, checkpoint, _ = load_checkpoint(store.load, checkpoint_key(number))
@@ -145,27 +145,27 @@ def _partition(config: Config, model_id: str, given: int | None, present: int | 
     )
 
 
-async def _has_observation(config: Config, model_id: str, file: Description, timestamp_ms: int | None) -> bool:
+async def _has_observation(config: Config, state: ModelState) -> bool:
     """Whether the last observation of the state is in our topic, at its place: then offsets mean the same.
 
     Where retention has deleted it, nothing is left that could be counted twice.
     """
     topic = config.kafka.topics.observations
-    place = TopicPartition(topic, file.partition)
-    if file.offset < 0 or not 0 <= file.partition < config.kafka.partitions:
+    place = TopicPartition(topic, state.partition)
+    if state.offset < 0 or not 0 <= state.partition < config.kafka.partitions:
         return False
     consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False)
     try:
         await consumer.start()
         consumer.assign([place])
         begins, ends = await consumer.beginning_offsets([place]), await consumer.end_offsets([place])
-        if not begins[place] <= file.offset < ends[place]:
+        if not begins[place] <= state.offset < ends[place]:
             return False
-        consumer.seek(place, file.offset)
-        while await consumer.position(place) <= file.offset:
+        consumer.seek(place, state.offset)
+        while await consumer.position(place) <= state.offset:
             for record in (await consumer.getmany(timeout_ms=500, max_records=1)).get(place, []):
-                same_time = record.timestamp == timestamp_ms or file.offset in file.failed_offsets
-                return bool(record.offset == file.offset and record.key == model_id.encode() and same_time)
+                same_time = record.timestamp == state.last_observation_ms or state.offset in state.failed_offsets
+                return bool(record.offset == state.offset and record.key == state.model_id.encode() and same_time)
         return False
     except KafkaError as error:
         raise await client_fault(config.kafka, error, topic) from None

@@ -70,14 +70,13 @@ def test_a_changed_byte_or_a_missing_end_is_found(key: bytes | None, file: Path)
     content = written(file, Seal(key))
     for i in range(0, len(content), 3):
         file.write_bytes(content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
+        said = ""
         try:
             found = read_file(file, Seal(key))
         except AttributaryError as error:
-            assert str(file) in str(error)
-            assert "\n" not in str(error)
-        else:
-            assert key is None  # without a key there are fields that say nothing of the state
-            assert found.blob == blob_of()
+            said = str(error)
+        # Without a key there are fields that say nothing of the state.
+        assert (str(file) in said and "\n" not in said) or (key is None and found.blob == blob_of())
     for end in range(0, len(content), 7):
         file.write_bytes(content[:end])
         with pytest.raises(AttributaryError):

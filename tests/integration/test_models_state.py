@@ -16,11 +16,12 @@ from click.testing import CliRunner, Result
 from attributary_agents.brokers import Broker
 from attributary_agents.cli import cli
 from attributary_agents.config import Config, parse_config
+from attributary_agents.control_log import ControlLog, control_key, encode_log
 from attributary_agents.errors import AttributaryError
 from attributary_agents.model_state import ModelState
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Record
-from attributary_agents.state_admin import read_records
+from attributary_agents.state_admin import changelog_writer, read_records, store_of
 from attributary_agents.state_codec import decode_state, encode_state
 from attributary_agents.state_files import read_file
 from attributary_agents.state_records import head_key
@@ -184,7 +185,25 @@ def test_another_group_with_observations_of_its_own_goes_on_from_the_file(
 def test_another_group_on_the_same_observations_goes_on_behind_those_in_the_file(
     group: Group, kafka_broker: Broker, folder: Path
 ) -> None:
-    prefix = group.config.kafka.topic_prefix
-    other = Group(kafka_broker, folder, topic_prefix=prefix)
-    said = other.done("import", "credit", str(folder / "credit.state"), "--yes")
-    assert (said["partition"], said["offset"]) == (0, N - 2)
+    other = Group(kafka_broker, folder, topic_prefix=group.config.kafka.topic_prefix)
+    config, file = other.config, str(folder / "credit.state")
+    said = other.done("import", "credit", file, "--yes")
+    assert (said["partition"], said["offset"], said["replaces"]) == (0, N - 2, None)
+    assert other.done("import", "credit", file, "--yes")["replaces"] == N // 2
+
+    async def damaged() -> None:
+        records = await read_records(config)
+        async with changelog_writer(config) as send:
+            await send(0, head_key(b"credit", records.last_epoch(0)), b"garbage")
+            await store_of(config, records, 0, send).put(control_key("credit", 0), encode_log(ControlLog(7)))
+
+    asyncio.run(damaged())
+    assert other.done("import", "credit", file, "--yes")["replaces"] is None
+    assert stored(config).models["credit"].deployed == 7  # what was deployed before does not replace it
+    assert "There is no terminal to ask on: say --yes" in other.refused("reset", "credit")
+    assert "less than kafka.partitions" in other.refused("import", "credit", file, "--yes", "--partition", "1")
+    assert other.done("reset", "credit", "--yes")["partitions"] == [0]
+    # Of the model and its deployments nothing is left.
+    left = {r.key: r.value for r in read_all(config.kafka.brokers[0], config.kafka.changelog) if b"credit" in r.key}
+    assert set(left.values()) == {None}
+    assert "nothing of gone; configured are credit, fraud" in other.refused("reset", "gone", "--yes")
