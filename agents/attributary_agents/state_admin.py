@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, for_code
 
 from .config import Config
 from .control_log import control_key
@@ -129,23 +129,41 @@ def one_partition(config: Config, records: StateRecords, model_id: str) -> int |
     return places[0] if places else None
 
 
-def check_no_workers(config: Config) -> None:
-    """Raise PreflightError while a worker of the group runs: it would write its own state over ours."""
+def check_no_workers(config: Config, *, written: bool = False) -> None:
+    """Raise PreflightError while a worker of the group runs: it would write its own state over ours.
+
+    Parameters
+    ----------
+    written
+        Whether ours has been written just now: a worker that has begun meanwhile may have read what was there before.
+    """
+    group = config.kafka.group
 
     async def members(admin: AIOKafkaAdminClient) -> int:
         try:
-            answers = await admin.describe_consumer_groups([config.kafka.group])
+            answers = await admin.describe_consumer_groups([group])
         except GroupCoordinatorNotAvailableError:  # the first group of a new cluster
             return 0
-        return sum(len(group[5]) for answer in answers for group in answer.groups)
+        n = 0
+        for code, *_, found in (group[:6] for answer in answers for group in answer.groups):
+            if code:
+                raise for_code(code)(config.kafka.group)
+            n += len(found)
+        return n
 
     n = with_admin(config.kafka, members)
-    if n:
-        workers = "a worker" if n == 1 else f"{n} workers"
+    if not n:
+        return
+    workers = "a worker" if n == 1 else f"{n} workers"
+    if written:
         raise PreflightError(
-            f"{workers} of the group {config.kafka.group} run: stop them first. One that was killed counts until "
-            f"kafka.session_timeout_s ({config.kafka.session_timeout_s:g} s) is over"
+            f"{workers} of the group {group} began meanwhile, and may go on from what was stored before: stop them, "
+            "and repeat this command"
         )
+    raise PreflightError(
+        f"{workers} of the group {group} run: stop them first. One that was killed counts until "
+        f"kafka.session_timeout_s ({config.kafka.session_timeout_s:g} s) is over"
+    )
 
 
 @asynccontextmanager
@@ -185,7 +203,7 @@ def reset_state(config: Config, model_id: str) -> list[int]:
     check_no_workers(config)
     with client_log_muted():
         places = asyncio.run(_reset(config, model_id))
-    check_no_workers(config)  # one that has begun meanwhile may have read what was being deleted
+    check_no_workers(config, written=True)
     return places
 
 

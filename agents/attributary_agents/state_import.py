@@ -184,7 +184,7 @@ def carry_out(config: Config, planned: Import) -> None:
     check_no_workers(config)
     with client_log_muted():
         asyncio.run(_write(config, planned))
-    check_no_workers(config)  # one that has begun meanwhile may have read the state before
+    check_no_workers(config, written=True)
 
 
 async def _write(config: Config, planned: Import) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from types import SimpleNamespace
 
+import pytest
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+)
+
+from attributary_agents import state_admin
 from attributary_agents.config import Config, parse_config
-from attributary_agents.errors import AttributaryError
+from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.model_state import new_state
 from attributary_agents.state_admin import one_partition
 from attributary_agents.state_codec import encode_state
@@ -54,6 +63,41 @@ def test_a_model_on_two_partitions_is_neither_exported_nor_replaced() -> None:
     records.apply(3, head_key(b"credit", 4), b"head")
     with pytest.raises(AttributaryError, match=r"on the partitions 1 and 3, .*models reset credit"):
         one_partition(config(), records, "credit")
+
+
+class Admin:
+    """An admin client that knows of one group."""
+
+    def __init__(self, code: int = 0, members: int = 0, *, new_cluster: bool = False) -> None:
+        self.group = (code, "attributary", "Stable", "consumer", "range", [("member",)] * members)
+        self.new_cluster = new_cluster
+
+    async def describe_consumer_groups(self, groups: list[str]) -> list[SimpleNamespace]:
+        assert groups == ["attributary"]
+        if self.new_cluster:
+            raise GroupCoordinatorNotAvailableError
+        return [SimpleNamespace(groups=[self.group])]
+
+
+class TestWorkers:
+    def check(self, monkeypatch: pytest.MonkeyPatch, admin: Admin, *, written: bool = False) -> None:
+        monkeypatch.setattr(state_admin, "with_admin", lambda _kafka, work: asyncio.run(work(admin)))
+        state_admin.check_no_workers(config(), written=written)
+
+    @pytest.mark.parametrize("admin", [Admin(), Admin(new_cluster=True)])
+    def test_a_group_without_members_may_be_written_to(self, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.check(monkeypatch, admin)
+
+    def test_one_with_members_may_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(PreflightError, match=r"^2 workers of the group attributary run: stop them first.*60 s"):
+            self.check(monkeypatch, Admin(members=2))
+        with pytest.raises(PreflightError, match=r"^a worker .* began meanwhile.* repeat"):
+            self.check(monkeypatch, Admin(members=1), written=True)
+
+    def test_a_group_that_is_not_told_is_not_taken_for_an_empty_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for code, error in ((14, GroupLoadInProgressError), (30, GroupAuthorizationFailedError)):
+            with pytest.raises(error):
+                self.check(monkeypatch, Admin(code))
 
 
 class TestRefusedBeforeKafkaIsAsked:

@@ -18,7 +18,7 @@ from attributary_agents.cli import cli
 from attributary_agents.config import Config, parse_config
 from attributary_agents.control_log import ControlLog, control_key, encode_log
 from attributary_agents.errors import AttributaryError
-from attributary_agents.model_state import ModelState
+from attributary_agents.model_state import ModelState, new_state
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Record
 from attributary_agents.state_admin import changelog_writer, read_records, store_of
@@ -171,6 +171,8 @@ def test_another_group_with_observations_of_its_own_goes_on_from_the_file(
     assert other.done("import", "credit", file, "--yes", "--partition", "0")["offset"] == -1
     assert other.done("import", "fraud", file, "--yes", "--partition", "0", "--as-other")["version"] == "1"
     other.send(0, N)
+    # At the file's offset there is an observation of credit now, but another one.
+    assert other.done("import", "credit", file, "--yes")["offset"] == -1
     other.work(N)
     state = decode_state("credit", other.config.models["credit"], read_file(Path(file), Seal(KEY.encode())).blob)
     state.offset = -1  # the file's is of the other topic
@@ -200,6 +202,16 @@ def test_another_group_on_the_same_observations_goes_on_behind_those_in_the_file
     asyncio.run(damaged())
     assert other.done("import", "credit", file, "--yes")["replaces"] is None
     assert stored(config).models["credit"].deployed == 7  # what was deployed before does not replace it
+    state = new_state("fraud", config.models["fraud"])
+    state.partition, state.offset, state.failed_offsets, state.n_observations = 0, 99, [97, 99], 50
+
+    async def beyond_the_checkpoint() -> None:
+        async with changelog_writer(config) as send:
+            await store_of(config, await read_records(config), 0, send).put(b"fraud", encode_state(state))
+
+    asyncio.run(beyond_the_checkpoint())
+    assert other.done("import", "fraud", file, "--yes", "--as-other")["offset"] == 99
+    assert stored(config).models["fraud"].failed_offsets == [97, 99]
     assert "There is no terminal to ask on: say --yes" in other.refused("reset", "credit")
     assert "less than kafka.partitions" in other.refused("import", "credit", file, "--yes", "--partition", "1")
     assert other.done("reset", "credit", "--yes")["partitions"] == [0]
