@@ -130,7 +130,7 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
     The next worker begins the model afresh, as configured, with the next observation that the group has not handled.
     Works for models that are no longer configured, too. `models export` keeps what is deleted.
     """
-    from .state_admin import reset_state
+    from .state_writing import reset_state
 
     _prepare(config, model_id)
     topic = config.kafka.changelog

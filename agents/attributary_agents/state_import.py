@@ -15,10 +15,11 @@ from .control_log import control_key, decode_log
 from .errors import AttributaryError, StateError
 from .kafka_clients import client_fault, client_log_muted, client_options
 from .model_state import ModelState
-from .state_admin import changelog_writer, check_no_workers, one_partition, read_records, store_of
+from .state_admin import one_partition, read_records, store_of
 from .state_codec import decode_state, describe, encode_state
 from .state_files import Exported
 from .state_records import StateRecords
+from .state_writing import changelog_writer, check_no_workers
 
 
 @dataclass(frozen=True)

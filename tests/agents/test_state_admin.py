@@ -12,7 +12,7 @@ from aiokafka.errors import (
     GroupLoadInProgressError,
 )
 
-from attributary_agents import state_admin
+from attributary_agents import state_writing
 from attributary_agents.config import Config, parse_config
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.model_state import new_state
@@ -81,8 +81,8 @@ class Admin:
 
 class TestWorkers:
     def check(self, monkeypatch: pytest.MonkeyPatch, admin: Admin, *, written: bool = False) -> None:
-        monkeypatch.setattr(state_admin, "with_admin", lambda _kafka, work: asyncio.run(work(admin)))
-        state_admin.check_no_workers(config(), written=written)
+        monkeypatch.setattr(state_writing, "with_admin", lambda _kafka, work: asyncio.run(work(admin)))
+        state_writing.check_no_workers(config(), written=written)
 
     @pytest.mark.parametrize("admin", [Admin(), Admin(new_cluster=True)])
     def test_a_group_without_members_may_be_written_to(self, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,11 +21,12 @@ from attributary_agents.errors import AttributaryError
 from attributary_agents.model_state import ModelState, new_state
 from attributary_agents.partitions import Partition
 from attributary_agents.records import Record
-from attributary_agents.state_admin import changelog_writer, read_records, store_of
+from attributary_agents.state_admin import read_records, store_of
 from attributary_agents.state_codec import decode_state, encode_state
 from attributary_agents.state_files import read_file
 from attributary_agents.state_records import head_key
 from attributary_agents.state_seal import Seal
+from attributary_agents.state_writing import changelog_writer
 from attributary_agents.topic_admin import create_topics
 from tests.integration.configs import logistic_config, observation
 from tests.support.kafka import produce, read_all
