@@ -9,6 +9,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 from aiokafka.partitioner import DefaultPartitioner
 
+from attributary_explainers import ExplainerError
+
 from .checkpoints import checkpoint_key, load_checkpoint
 from .config import Config
 from .control_log import control_key, decode_log
@@ -75,8 +77,8 @@ def plan_import(
         state = _decoded(config, model_id, exported)
         with client_log_muted():
             return asyncio.run(_plan(config, model_id, exported, state, partition))
-    except StateError as error:
-        raise AttributaryError(str(error)) from None
+    except (StateError, ExplainerError) as error:
+        raise AttributaryError(" ".join(str(error).split())) from None
 
 
 def _decoded(config: Config, model_id: str, exported: Exported) -> ModelState:

@@ -12,7 +12,7 @@ from aiokafka.errors import (
     GroupLoadInProgressError,
 )
 
-from attributary_agents import state_writing
+from attributary_agents import state_import, state_writing
 from attributary_agents.config import Config, parse_config
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.model_state import new_state
@@ -124,6 +124,12 @@ def test_a_state_of_which_nothing_would_be_left_is_refused(monkeypatch: pytest.M
         _decoded(config(), "credit", file)  # as configured
     with pytest.raises(Exception, match="credit is configured as another one: nothing would be left"):
         _decoded(config(version="2"), "credit", file)
+
+
+def test_a_state_that_cannot_be_explained_as_configured_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_import, "check_no_workers", lambda _config: None)
+    with pytest.raises(AttributaryError, match="brier"):
+        plan_import(config(loss="squared"), "credit", exported())
 
 
 def test_the_state_of_another_model_gets_the_model_s_name() -> None:
