@@ -121,5 +121,5 @@ def decode_log(model_id: str, blob: bytes | None) -> ControlLog:
     except (PackError, KeyError, TypeError) as error:
         raise StateError(
             f"the stored deployments of model {model_id} cannot be read: {error}. Run the release that wrote them; or "
-            "delete the model's control record from the state's changelog topic, and deploy again"
+            f"start the model afresh with `attributary models reset {model_id}`, and deploy again"
         ) from error

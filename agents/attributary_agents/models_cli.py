@@ -1,4 +1,4 @@
-"""`attributary models`: deploy a new version of a model, and see which are deployed."""
+"""`attributary models`: deploy a new version of a model, see which are deployed; its state is in `models_state_cli`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,16 @@ from .cli_options import config_option, json_option
 from .config import Config
 from .deployments import decode, prepare, read_artefact
 from .errors import AttributaryError, DeploymentError
+from .models_state_cli import export, import_, reset
 
 
 @click.group()
 def models() -> None:
-    """Deploy new versions of models while the workers run, or list what is deployed."""
+    """Deploy new versions of models, list them; export, import or reset what is stored of a model."""
+
+
+for _command in (export, import_, reset):
+    models.add_command(_command)
 
 
 @models.command("deploy")

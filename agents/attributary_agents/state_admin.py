@@ -1,19 +1,34 @@
-"""The stored states as the command line sees them."""
+"""The stored states as the command line sees them; what changes them is in `state_writing`."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from .config import Config
-from .errors import PreflightError
-from .kafka_clients import client_options
+from .errors import AttributaryError, DamagedStateError, StateError
+from .kafka_clients import client_fault, client_log_muted, client_options
+from .object_store import object_store
+from .state_files import Exported
 from .state_records import StateRecords
+from .state_seal import Seal
+from .state_store import PartitionStore, Send
 from .stored_names import wanted_names
 
+READINGS = 3
+"""While workers write, a cleaner may take away what we are about to read, because there is something newer."""
 
-async def read_records(config: Config) -> StateRecords:
+
+async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords:
     """Everything in the state's changelog that is of the configured models.
+
+    Parameters
+    ----------
+    also
+        Further models, which need not be configured.
 
     Raises
     ------
@@ -21,7 +36,7 @@ async def read_records(config: Config) -> StateRecords:
         The broker cannot be reached.
     """
     topic = config.kafka.changelog
-    records = StateRecords(wanted_names(config.models))
+    records = StateRecords(wanted_names([*config.models, *also]))
     consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False, auto_offset_reset="earliest")
     try:
         await consumer.start()
@@ -34,14 +49,77 @@ async def read_records(config: Config) -> StateRecords:
                 for record in batch:
                     records.apply(record.partition, record.key, record.value)
     except KafkaError as error:
-        raise _refused(config, error) from None
+        raise await client_fault(config.kafka, error, topic) from None
     finally:
         await consumer.stop()
     return records
 
 
-def _refused(config: Config, error: Exception) -> PreflightError:
-    return PreflightError(
-        f"{config.kafka.changelog} at {', '.join(config.kafka.brokers)}: {type(error).__name__}: {error}. "
-        "`attributary check` says what is missing"
+def partitions_of(records: StateRecords, model_id: str, config: Config) -> list[int]:
+    """The partitions on which a state of the model is stored: one, where all is well."""
+    return [n for n in range(config.kafka.partitions) if records.latest(n, model_id.encode())]
+
+
+def store_of(config: Config, records: StateRecords, partition: int, send: Send | None = None) -> PartitionStore:
+    """A partition's states, under an epoch above all that are there; without `send` nothing can be written."""
+    objects = object_store(config.state.url, config.kafka.group)
+    return PartitionStore(records, partition, 1, send or _nothing_is_sent, seal_of(config), objects)
+
+
+def seal_of(config: Config) -> Seal:
+    """Signs and checks as the configuration says."""
+    return Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
+
+
+def _nothing_is_sent(_partition: int, _key: bytes, _value: bytes | None) -> asyncio.Future[object]:
+    raise AssertionError("this store is for reading")
+
+
+def export_state(config: Config, model_id: str) -> Exported:
+    """The model's stored state: that of its last checkpoint, where workers run.
+
+    Raises
+    ------
+    AttributaryError
+        There is none, or it cannot be read.
+    """
+    with client_log_muted():
+        return asyncio.run(_export(config, model_id))
+
+
+async def _export(config: Config, model_id: str) -> Exported:
+    topic = config.kafka.changelog
+    for reading in range(READINGS):
+        records = await read_records(config, [model_id])
+        places = partitions_of(records, model_id, config)
+        if not places:
+            known = "" if model_id in config.models else f"; configured are {', '.join(config.models)}"
+            raise AttributaryError(f"{topic} has no state of {model_id}: it has no checkpoint yet{known}")
+        if len(places) > 1:
+            raise AttributaryError(_on_several(topic, model_id, places))
+        store = store_of(config, records, places[0])
+        try:
+            await store.fetch(model_id.encode())
+            return Exported.of(model_id, store.load(model_id.encode()) or b"")
+        except DamagedStateError as error:
+            if reading == READINGS - 1:
+                raise AttributaryError(f"{topic}: {error}") from None
+        except StateError as error:
+            raise AttributaryError(f"{topic}: {error}") from None
+    raise AssertionError("the last reading returns or raises")
+
+
+def _on_several(topic: str, model_id: str, places: list[int]) -> str:
+    listed = " and ".join(map(str, places))
+    return (
+        f"{topic} has states of {model_id} on the partitions {listed}, where one producer has used another partitioner "
+        f"than the others: delete them with `attributary models reset {model_id}`"
     )
+
+
+def one_partition(config: Config, records: StateRecords, model_id: str) -> int | None:
+    """The partition on which the model is stored, None where it is not. Raises AttributaryError for several."""
+    places = partitions_of(records, model_id, config)
+    if len(places) > 1:
+        raise AttributaryError(_on_several(config.kafka.changelog, model_id, places))
+    return places[0] if places else None

@@ -7,6 +7,7 @@ release, is the same without the versions, and is read too; what is older is ref
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from attributary_explainers import (
@@ -108,6 +109,33 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     ):
         state.change = ChangeExplainer.from_snapshot(data["change"], state.model)
     return state
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a stored state says of itself; the fields are those of `ModelState`."""
+
+    version: str
+    n_observations: int
+    partition: int
+    offset: int
+    failed_offsets: list[int]
+    deployed: int
+
+
+def describe(model_id: str, blob: bytes) -> Description:
+    """What the bytes say, without loading the model: its class may be of a package that is not here.
+
+    Raises
+    ------
+    DamagedStateError
+        The bytes are torn.
+    StateError
+        They are of another format or model.
+    """
+    data = _unpack(model_id, blob)
+    partition, offset, failed_offsets = data["position"]
+    return Description(data["version"], data["counts"][0], partition, offset, failed_offsets, data["deployed"])
 
 
 def _old_model(model_id: str, config: ModelConfig, data: dict[str, Any], blob: bytes) -> ModelState:

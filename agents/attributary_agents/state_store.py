@@ -142,7 +142,9 @@ class PartitionStore:
     async def delete(self, name: bytes) -> None:
         """Delete everything under the name."""
         epochs = self._records.epochs(self.partition, name)
-        await self._delete([key for epoch, written in epochs.items() for key in written.keys(name, epoch)])
+        await self._delete([key for epoch in sorted(epochs) for key in epochs[epoch].keys(name, epoch)])
+        if self._objects is not None:
+            await self._objects.delete_older(self.partition, name, self.epoch + 1, 0)
 
     def _no_longer_needed(self, name: bytes, slot: int, n_chunks: int) -> list[bytes]:
         epochs = self._records.epochs(self.partition, name)

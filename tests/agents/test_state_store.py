@@ -339,6 +339,18 @@ class TestObjects:
             put(first, b"m", blob(10 + n, 50))
         assert self.owner(log, 3, objects).load(b"m") == blob(2, 50)
 
+    def test_what_is_deleted_leaves_neither_record_nor_object(self, objects: ObjectStore, tmp_path: Path) -> None:
+        log = Log()
+        for generation in (1, 2):
+            store = log.owner(generation, objects=objects)
+            for n in range(3):
+                put(store, b"m", blob(n, 50))
+        put(store, b"n", blob(7, 50))
+        asyncio.run(store.delete(b"m"))
+        assert {key.split(b"\0")[0] for key, value in dict(log.records).items() if value is not None} == {b"n"}
+        assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == ["n"]
+        assert self.owner(log, 3, objects).load(b"m") is None
+
     def test_damage_and_loss_of_an_object_are_found(self, objects: ObjectStore, tmp_path: Path) -> None:
         log = Log()
         put(log.owner(1, objects=objects), b"m", blob(1, 50))

@@ -119,6 +119,10 @@ def test_the_whole_way_with_the_documented_acls(way: str, broker: SecureKafka, t
             assert worker.total("model_observations_total") == 2 * N
             assert worker.total("model_versions_total") == 1
             assert worker.stop() == 0
+        file = str(tmp_path / "credit.state")
+        assert f"version 2, {2 * N} observations" in deployment.run("worker", "models", "export", "credit", file)
+        assert "is reset" in deployment.run("worker", "models", "reset", "credit", "--yes")
+        assert f"{2 * N} observations" in deployment.run("worker", "models", "import", "credit", file, "--yes")
 
     as_reader = parse_config(yaml.safe_load((tmp_path / "reader.yaml").read_text()))
     there = [record.value for record in read_all(broker.at("PLAINTEXT"), topics.importances)]
