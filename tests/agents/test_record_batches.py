@@ -84,6 +84,7 @@ def test_names_that_are_no_utf8_are_escaped_and_all_else_is_as_sent(codec: str) 
     for seed in range(10):
         sent = records_of(random.Random(seed), 60, NAMES)
         data = placed(bytes(builder(sent, CODECS[codec]).build()), 100)
+        assert [one.offset for one in LenientRecords(data).next_batch()] == list(range(100, 160))  # none twice
         found, following = fetched(data, first=103)  # a consumer may begin in the middle
         assert following == 160
         assert [(one.offset, one.timestamp) for one in found] == [
