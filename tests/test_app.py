@@ -69,4 +69,4 @@ def test_faust_and_aiokafka_are_the_versions_that_the_fixes_were_proved_with() -
     pins = (ROOT / "pyproject.toml").read_text()
     for package, version in PROVED_VERSIONS.items():
         assert importlib.metadata.version(package) == version
-        assert re.search(rf'"{package}=={re.escape(version)}"', pins)
+        assert re.search(rf'"{package}(\[[\w,]+\])?=={re.escape(version)}"', pins)

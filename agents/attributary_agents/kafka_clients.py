@@ -17,6 +17,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from .config import KafkaConfig
 from .errors import ConfigError, PreflightError
+from .record_batches import read_all_that_kafka_takes
 
 PROBE_MS = 5_000
 """Longest wait for one broker's answer when we find out what is wrong."""
@@ -38,6 +39,7 @@ def _without_password(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("aiokafka.conn").addFilter(_without_password)
+read_all_that_kafka_takes()
 
 
 def client_options(kafka: KafkaConfig) -> dict[str, Any]:

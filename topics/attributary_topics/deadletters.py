@@ -17,7 +17,7 @@ class DeadLetter:
     Attributes
     ----------
     key, value, headers
-        The original's, untouched.
+        The original's, untouched; in a header's name, what is no UTF-8 has been escaped (`\\xff`).
     stage
         Where it failed: `decode`, `predict`, `explain`, `learn` or `change`; `deploy` for a new version of a model.
     reason
