@@ -64,7 +64,7 @@ def garbage(rng: random.Random, i: int) -> tuple[bytes | None, bytes | None, Any
 
 def test_garbage_on_both_topics_is_accounted_for_and_the_worker_lives(kafka_broker: Broker, tmp_path: Path) -> None:
     raw = logistic_config(kafka_broker.bootstrap)
-    raw["kafka"]["max_state_bytes"] = 1_000_000  # a dead letter of 900 kB and its headers hardly fits
+    raw["kafka"]["max_record_bytes"] = 1_000_000  # a dead letter of 900 kB and its headers hardly fits
     config = parse_config(raw)
     topics = config.kafka.topics
     create_topics(config)
