@@ -11,6 +11,7 @@ from faust.types import TP
 
 from .config import Config
 from .errors import DeliveryError
+from .faust_fixes import commit_exactly
 from .kafka_clients import client_options
 from .partitions import Partition
 
@@ -25,7 +26,7 @@ class Gaps:
         self._config = config
 
     async def check(self, partition: Partition, offset: int) -> None:
-        """Count a gap before `offset` that the topic has.
+        """Count a gap before `offset` that the topic has; for another one, set the group back to the checkpoint.
 
         Raises
         ------
@@ -35,8 +36,11 @@ class Gaps:
         expected = partition.offset + 1
         if offset <= expected:
             return
-        first = await self._first_offset(TP(partition.topic, partition.number), expected)
+        tp = TP(partition.topic, partition.number)
+        first = await self._first_offset(tp, expected)
         if first != offset:
+            # What the group has committed can be beyond what is stored, where the changelog has lost records.
+            await commit_exactly(self._app, tp, partition.checkpointed + 1)
             raise DeliveryError(
                 f"{partition.topic}[{partition.number}]: offset {first} was skipped on the way here "
                 f"(got {offset} after {partition.offset}); restart the worker, it resumes from its checkpoint"

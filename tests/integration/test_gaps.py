@@ -1,4 +1,4 @@
-"""What must not be passed over: offsets without a record, another topic of the same name, a state that is too large."""
+"""What must not be passed over: offsets without a record, records before the offset, another topic of the same name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from benchmarks.harness import WorkerProcess
 
@@ -62,6 +62,31 @@ def test_records_lost_to_retention_are_counted_and_the_work_goes_on(kafka_broker
         assert worker.total("records_unavailable_total") == 50
         assert worker.total("records_consumed_total") == worker.total("model_observations_total") == 250
         assert worker.stop() == 0
+
+
+def test_a_group_that_is_beyond_its_checkpoint_is_set_back_to_it(kafka_broker: Broker, tmp_path: Path) -> None:
+    worker, topic = _stopped_after_100(kafka_broker, tmp_path)
+    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100, 250)])
+    group = topic.split(".")[0]
+    asyncio.run(_commit(kafka_broker.bootstrap, group, topic, 180))
+    with worker:
+        assert worker.wait(60) == 1
+    assert "offset 100 was skipped on the way here (got 180 after 99); restart the worker" in worker.log_tail
+    with worker:
+        worker.wait_consumed(250, timeout_s=60)
+        assert worker.total("records_unavailable_total") == 0
+        assert worker.total("model_observations_total") == 250
+        assert worker.stop() == 0
+
+
+async def _commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+    await consumer.start()
+    try:
+        consumer.assign([TopicPartition(topic, 0)])
+        await consumer.commit({TopicPartition(topic, 0): offset})
+    finally:
+        await consumer.stop()
 
 
 def test_a_topic_that_was_made_again_stops_the_worker(kafka_broker: Broker, tmp_path: Path) -> None:
