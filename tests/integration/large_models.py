@@ -38,7 +38,7 @@ class FullVolume(LocalFileSystem):
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
-        return super()._strip_protocol(str(path).replace("full://", "file://", 1))
+        return super()._strip_protocol(str(path).removeprefix("full://"))
 
     def pipe_file(self, path: str, value: bytes, **kwargs: Any) -> None:
         root = Path(os.environ["FULL_VOLUME"])
