@@ -1,0 +1,63 @@
+"""Which evaluator a model has: by its exact type, never by what it inherits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from .evaluator import Evaluator, Factory, NotCoveredError
+from .schema import Schema
+
+_MODULES = ("trees", "forests", "linear", "naive_bayes", "neighbours", "ensembles", "pipelines")
+"""Modules of this package that register evaluators when they are imported."""
+
+_FACTORIES: dict[type, Factory] = {}
+_CATEGORICAL: dict[type, Callable[[Any], frozenset[Any]]] = {}
+
+
+def register(*kinds: type, categorical: Callable[[Any], frozenset[Any]] | None = None) -> Callable[[Factory], Factory]:
+    """Register the decorated factory (an `Evaluator` class is one) for these exact types.
+
+    Parameters
+    ----------
+    categorical
+        The features that a model of this type reads as categories even where they are numbers: these need codes.
+    """
+
+    def decorate(factory: Factory) -> Factory:
+        for kind in kinds:
+            _FACTORIES[kind] = factory
+            if categorical is not None:
+                _CATEGORICAL[kind] = categorical
+        return factory
+
+    return decorate
+
+
+def make_evaluator(model: Any, schema: Schema) -> Evaluator:
+    """The fast path of a model.
+
+    Raises
+    ------
+    NotCoveredError
+        There is none for it; says why.
+    """
+    _load()
+    factory = _FACTORIES.get(type(model))
+    if factory is None:
+        raise NotCoveredError(f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
+    return factory(model, schema)
+
+
+def read_as_categories(model: Any) -> frozenset[Any]:
+    """Features that the model reads as categories even where they are numbers."""
+    _load()
+    found = _CATEGORICAL.get(type(model))
+    return frozenset() if found is None else found(model)
+
+
+def _load() -> None:
+    if not _FACTORIES:
+        for name in _MODULES:
+            import_module(f"{__package__}.{name}")

@@ -1,0 +1,161 @@
+"""Observations as rows of floats: which column a feature has, and how a value becomes a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..strata import sort_key
+from ..typing import Features
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+LARGEST = 2.0**53
+"""Integers beyond it are not told apart as floats."""
+
+_NUMBERS = frozenset((int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
+_MOST_CATEGORIES = 50_000
+
+
+class NotEncodableError(Exception):
+    """The row has other features, or a value that this schema does not hold exactly: the model itself is asked."""
+
+
+class Schema:
+    """Columns and codes of rows that all have the same features.
+
+    The columns are in the order of the features' names, whatever order a row has: what is computed from them must not
+    depend on what came before, because a restored process has to give the same bits.
+
+    Parameters
+    ----------
+    features
+        Names of the features, at least one.
+    categorical
+        Those whose values are coded. The code of a value says nothing but which value it is. All others are numbers.
+    """
+
+    def __init__(self, features: Iterable[Any], categorical: Collection[Any] = ()) -> None:
+        self.features: tuple[Any, ...] = tuple(sorted(features, key=sort_key))
+        self.position: dict[Any, int] = {feature: i for i, feature in enumerate(self.features)}
+        self.keys = frozenset(self.features)
+        self.categorical = frozenset(categorical)
+        self.codes: dict[int, dict[Any, float]] = {
+            i: {} for i, feature in enumerate(self.features) if feature in self.categorical
+        }
+        """By column, the code of each value seen so far."""
+        self._values: dict[int, list[Any]] = {column: [] for column in self.codes}
+        self._get: Callable[[Features], tuple[Any, ...]] = _getter(self.features)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def encode(self, x: Features) -> Array:
+        """One row, shape (features,).
+
+        Raises
+        ------
+        NotEncodableError
+            The features are others; a number is NaN, infinite or not exact as a float; a category is no plain value.
+        """
+        row: Array = self.encode_many((x,))[0]
+        return row
+
+    def encode_many(self, rows: Sequence[Features]) -> Array:
+        """Rows as an array, shape (rows, features).
+
+        Raises
+        ------
+        NotEncodableError
+            As for `encode`.
+        """
+        keys = self.keys
+        for row in rows:
+            if row.keys() != keys:
+                raise NotEncodableError("it has other features than the stored observations")
+        values: list[Sequence[Any]] = [self._get(row) for row in rows]
+        if self.codes:
+            values = [self._coded(row) for row in values]
+        if not _NUMBERS.issuperset(map(type, chain.from_iterable(values))):
+            raise NotEncodableError("a value is no number")
+        try:
+            encoded: Array = np.array(values, dtype=np.float64)
+        except (OverflowError, ValueError, TypeError):
+            raise NotEncodableError("a number is too large") from None
+        # One comparison for all: NaN, infinities and what is not exact come out False.
+        if not (np.abs(encoded) <= LARGEST).all():
+            self._check_large(values)
+        return encoded
+
+    def _check_large(self, values: Iterable[Iterable[Any]]) -> None:
+        for value in chain.from_iterable(values):
+            inexact = isinstance(value, (int, np.integer)) and abs(int(value)) > LARGEST
+            if inexact or not np.isfinite(value):
+                raise NotEncodableError("a number is NaN, infinite, or an integer that is not exact as a float")
+
+    def _coded(self, row: Sequence[Any]) -> list[Any]:
+        coded = list(row)
+        for column in self.codes:
+            coded[column] = self.code(column, row[column])
+        return coded
+
+    def code(self, column: int, value: Any) -> float:
+        """The code of a category: 0, 1, … in the order in which values are asked for.
+
+        Raises
+        ------
+        NotEncodableError
+            The value is no string, integer, boolean or finite float, equals a known one of another type (1 and True),
+            or there are too many.
+        """
+        codes = self.codes[column]
+        found = codes.get(value) if type(value) in _PLAIN else None
+        if found is None:
+            return self._new_code(column, value)
+        if type(self._values[column][int(found)]) is not type(value):
+            raise NotEncodableError("a category is there in two types")
+        return found
+
+    def _new_code(self, column: int, value: Any) -> float:
+        if type(value) not in _PLAIN or value != value:
+            raise NotEncodableError("a category is no string, number or boolean")
+        codes = self.codes[column]
+        if len(codes) >= _MOST_CATEGORIES:
+            raise NotEncodableError("a feature has too many categories")
+        code = codes[value] = float(len(codes))
+        self._values[column].append(value)
+        return code
+
+    def values(self, column: int) -> list[Any]:
+        """The categories of a column, by their codes."""
+        return self._values[column]
+
+    def decode(self, row: Sequence[float], like: Features) -> dict[Any, Any]:
+        """A row as features to values, in the order of `like`; numbers come back as floats."""
+        found = {}
+        for feature in like:
+            column = self.position[feature]
+            value = row[column]
+            found[feature] = self._values[column][int(value)] if column in self.codes else float(value)
+        return found
+
+
+def categorical_features(x: Features) -> frozenset[Any]:
+    """The features of an observation whose values are no numbers."""
+    return frozenset(feature for feature, value in x.items() if type(value) not in _NUMBERS)
+
+
+_PLAIN = frozenset((str, int, float, bool))
+
+
+def _getter(features: tuple[Any, ...]) -> Callable[[Features], tuple[Any, ...]]:
+    if len(features) == 1:
+        (feature,) = features
+        return lambda x: (x[feature],)
+    getter: Callable[[Features], tuple[Any, ...]] = itemgetter(*features)
+    return getter
