@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -50,6 +51,12 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
     return factory(model, schema)
 
 
+def has_factory(model: Any) -> bool:
+    """Whether there may be a fast path for the model."""
+    _load()
+    return type(model) in _FACTORIES
+
+
 def read_as_categories(model: Any) -> frozenset[Any]:
     """Features that the model reads as categories even where they are numbers."""
     _load()
@@ -60,4 +67,5 @@ def read_as_categories(model: Any) -> frozenset[Any]:
 def _load() -> None:
     if not _FACTORIES:
         for name in _MODULES:
-            import_module(f"{__package__}.{name}")
+            with contextlib.suppress(ModuleNotFoundError):
+                import_module(f"{__package__}.{name}")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from ..typing import Features
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -135,7 +135,7 @@ class Schema:
         """The categories of a column, by their codes."""
         return self._values[column]
 
-    def decode(self, row: Sequence[float], like: Features) -> dict[Any, Any]:
+    def decode(self, row: Array, like: Iterable[Any]) -> dict[Any, Any]:
         """A row as features to values, in the order of `like`; numbers come back as floats."""
         found = {}
         for feature in like:
