@@ -1,0 +1,364 @@
+"""Rows through the flat nodes of trees, and what the leaves that they reach say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .compiled import compiled
+
+LEAF, NUMERIC, NOMINAL, NUMERIC_MULTIWAY, NOMINAL_MULTIWAY = range(5)
+"""Kinds of nodes: the first column of `nodes`."""
+
+SHARES, BAYES, NOTHING = range(3)
+"""What a leaf of a classifier says: fixed numbers, naive Bayes, or an error of River's."""
+
+ABSENT, VOTES, SILENT = range(3)
+"""A class at a leaf: not there, there, or there with no weight, which naive Bayes gives a vote of 0.0."""
+
+HALF_LOG_TAU = 0.5 * math.log(math.tau)
+UNIT = 2.0**-53
+
+
+@compiled
+def route(
+    X: Any,
+    roots: Any,
+    nodes: Any,
+    thresholds: Any,
+    keys: Any,
+    targets: Any,
+    detours: Any,
+    marks: Any,
+    stamp: int,
+    branches: Any,
+    leaves: Any,
+    lost: Any,
+    ends: Any,
+    extras: Any,
+    extra_at: Any,
+) -> Any:
+    """Send rows down all trees.
+
+    Parameters
+    ----------
+    nodes
+        Shape (nodes, 5): kind, column, left child, right child and alternate leaf, -1 where there is none. A leaf has
+        its slot where others have the left child; a multiway split has start and length of its part of `targets`.
+    detours
+        By node, the child for a value that the split does not know; -1 where it has not been asked for.
+    ends
+        Written, shape (trees, rows): the slot of the leaf.
+    extras, extra_at
+        Written: slots of the alternate leaves on the way of tree t and row r are extras[extra_at[i]:extra_at[i + 1]]
+        with i = t * rows + r. What does not fit is only counted.
+
+    Returns
+    -------
+    How many entries of `branches`, `leaves`, `lost` (splits that met an unknown value) and `extras` there are, and
+    whether a value cannot be divided by the radius of a split.
+    """
+    T, R = ends.shape
+    n_branches = n_leaves = n_lost = n_extras = 0
+    overflow = False
+    for t in range(T):
+        for r in range(R):
+            extra_at[t * R + r] = n_extras
+            k = roots[t]
+            again = 1
+            while True:
+                kind = nodes[k, 0]
+                if marks[k] != stamp:
+                    marks[k] = stamp
+                    if kind == LEAF:
+                        leaves[n_leaves] = nodes[k, 2]
+                        n_leaves += 1
+                    else:
+                        branches[n_branches] = k
+                        n_branches += 1
+                if kind == LEAF:
+                    ends[t, r] = nodes[k, 2]
+                    break
+                a = nodes[k, 4]
+                if a >= 0:
+                    # River's walk names the child of a detour twice, so that its alternate leaf counts twice.
+                    for _ in range(again):
+                        if n_extras < extras.shape[0]:
+                            extras[n_extras] = nodes[a, 2]
+                        n_extras += 1
+                    if marks[a] != stamp:
+                        marks[a] = stamp
+                        leaves[n_leaves] = nodes[a, 2]
+                        n_leaves += 1
+                again = 1
+                v = X[r, nodes[k, 1]]
+                if kind == NUMERIC:
+                    k = nodes[k, 2] if v <= thresholds[k] else nodes[k, 3]
+                    continue
+                if kind == NOMINAL:
+                    k = nodes[k, 2] if v == thresholds[k] else nodes[k, 3]
+                    continue
+                if kind == NUMERIC_MULTIWAY:
+                    v = np.floor(v / thresholds[k])
+                    if np.isinf(v) or v != v:
+                        overflow = True
+                child = -1
+                start = nodes[k, 2]
+                for q in range(start, start + nodes[k, 3]):
+                    if keys[q] == v:
+                        child = targets[q]
+                        break
+                if child < 0:
+                    again = 2
+                    child = detours[k]
+                    if child < 0:
+                        lost[n_lost] = k
+                        n_lost += 1
+                        detours[k] = child = targets[start]
+                k = child
+    extra_at[T * R] = n_extras
+    return n_branches, n_leaves, n_lost, n_extras, overflow
+
+
+@compiled
+def distribution(
+    s: int, x: Any, modes: Any, columns: Any, base: Any, states: Any, gauss: Any, rows: Any, tables: Any, p: Any
+) -> bool:
+    """Write what leaf `s` says of the row `x` into `p`, shape (classes,); whether that is what River does."""
+    C = p.shape[0]
+    if modes[s, 0] != BAYES:
+        for c in range(C):
+            p[c] = base[s, c]
+        return modes[s, 0] == SHARES  # type: ignore[no-any-return]
+    n_features = modes[s, 1]
+    nominal = tables.shape[1] > 0
+    largest = -np.inf
+    for c in range(C):
+        state = states[s, c]
+        if state == ABSENT:
+            continue
+        v = base[s, c]
+        if state == VOTES:
+            for f in range(n_features):
+                value = x[columns[s, f]]
+                divisor = gauss[s, c, f, 1]
+                if divisor != 0.0:
+                    d = value - gauss[s, c, f, 0]
+                    term = d * d / divisor - HALF_LOG_TAU - gauss[s, c, f, 2]
+                    if term > -np.inf:
+                        v += term
+                    elif d * d == np.inf:
+                        return False
+                elif nominal:
+                    row = rows[s, c, f]
+                    if row >= 0 and value < tables.shape[1]:
+                        v += tables[row, int(value)]
+        p[c] = v
+        if v > largest:
+            largest = v
+    total = 0.0
+    for c in range(C):
+        if states[s, c] != ABSENT:
+            total += math.exp(p[c] - largest)
+    total = largest + math.log(total)
+    for c in range(C):
+        p[c] = math.exp(p[c] - total) if states[s, c] != ABSENT else 0.0
+    return True
+
+
+@compiled
+def scaled(p: Any, error: float, into: Any) -> None:
+    """Add a leaf's distribution, divided by its sum and its squared error."""
+    C = p.shape[0]
+    total = 0.0
+    for c in range(C):
+        total += p[c]
+    divisor = total * error * error
+    factor = 1.0 if divisor == 0.0 or divisor != divisor else 1.0 / divisor
+    for c in range(C):
+        into[c] += p[c] * factor
+
+
+@compiled
+def vote(
+    X: Any,
+    ends: Any,
+    extras: Any,
+    extra_at: Any,
+    adaptive: Any,
+    weights: Any,
+    normalise: bool,
+    modes: Any,
+    columns: Any,
+    base: Any,
+    states: Any,
+    errors: Any,
+    gauss: Any,
+    rows: Any,
+    tables: Any,
+    P: Any,
+) -> bool:
+    """Sum up the trees' votes in `P`, shape (rows, classes), in their order; whether that is what River does.
+
+    Parameters
+    ----------
+    adaptive
+        By tree, whether it weighs its leaves, alternate ones included, by their errors.
+    """
+    T, R = ends.shape
+    C = P.shape[1]
+    p = np.empty(C)
+    first = np.empty(C)
+    other = np.empty(C)
+    shared = np.empty(C)
+    for r in range(R):
+        for c in range(C):
+            P[r, c] = 0.0
+    for t in range(T):
+        w = weights[t]
+        s0 = ends[t, 0]
+        if not distribution(s0, X[0], modes, columns, base, states, gauss, rows, tables, first):
+            return False
+        for r in range(R):
+            s = ends[t, r]
+            # A row that differs from the first one only where its leaf does not look gets the same numbers.
+            same = s == s0
+            if same and modes[s, 0] == BAYES:
+                for f in range(modes[s, 1]):
+                    j = columns[s, f]
+                    if X[r, j] != X[0, j]:
+                        same = False
+                        break
+            if same:
+                for c in range(C):
+                    p[c] = first[c]
+            elif not distribution(s, X[r], modes, columns, base, states, gauss, rows, tables, p):
+                return False
+            if not adaptive[t]:
+                for c in range(C):
+                    P[r, c] += p[c] * w
+                continue
+            for c in range(C):
+                shared[c] = 0.0
+            i = t * R + r
+            for q in range(extra_at[i], extra_at[i + 1]):
+                a = extras[q]
+                if not distribution(a, X[r], modes, columns, base, states, gauss, rows, tables, other):
+                    return False
+                scaled(other, errors[a], shared)
+            scaled(p, errors[s], shared)
+            total = 0.0
+            for c in range(C):
+                total += shared[c]
+            factor = 1.0 / total if total != 0.0 and total == total else 1.0
+            for c in range(C):
+                P[r, c] += shared[c] * factor * w
+    if normalise:
+        for r in range(R):
+            total = 0.0
+            for c in range(C):
+                total += P[r, c]
+            if total > 0.0:
+                for c in range(C):
+                    P[r, c] /= total
+    return True
+
+
+@compiled
+def store_classes(
+    heads: Any, moved: Any, counts: Any, C: int, modes: Any, base: Any, states: Any, errors: Any, gauss: Any, rows: Any,
+    tables: Any,
+) -> None:
+    """Take in what has been read of leaves.
+
+    Parameters
+    ----------
+    heads
+        Flat: for each leaf its slot, mode, number of features, total weight, error and the weights of the classes, NaN
+        for one that it has not seen.
+    moved
+        Flat: slot, class and number of features, then weight, sum of squares and mean of each.
+    counts
+        Flat: slot, class, feature, row of `tables`, total and length, then so many codes and so many weights.
+    """
+    for i in range(0, heads.shape[0], 5 + C):
+        s = int(heads[i])
+        mode = int(heads[i + 1])
+        modes[s, 0] = mode
+        modes[s, 1] = int(heads[i + 2])
+        total = heads[i + 3]
+        errors[s] = heads[i + 4]
+        for c in range(C):
+            w = heads[i + 5 + c]
+            states[s, c] = ABSENT if w != w else (VOTES if w > 0.0 else SILENT)
+            if w != w:
+                base[s, c] = 0.0
+            elif mode == BAYES:
+                base[s, c] = math.log(w / total) if w > 0.0 else 0.0
+            else:
+                base[s, c] = w * (1.0 / total) if total != 0.0 and total == total else w
+    i = 0
+    while i < moved.shape[0]:
+        s = int(moved[i])
+        c = int(moved[i + 1])
+        n_features = int(moved[i + 2])
+        i += 3
+        for f in range(n_features):
+            n = moved[i]
+            gauss[s, c, f, 1] = 0.0
+            if tables.shape[1] > 0:
+                rows[s, c, f] = -1
+            if n > 1.0:
+                variance = moved[i + 1] / (n - 1.0)
+                if variance > 0.0:
+                    gauss[s, c, f, 0] = moved[i + 2]
+                    gauss[s, c, f, 1] = -2.0 * variance
+                    gauss[s, c, f, 2] = 0.5 * math.log(variance)
+            i += 3
+    i = 0
+    while i < counts.shape[0]:
+        row = int(counts[i + 3])
+        rows[int(counts[i]), int(counts[i + 1]), int(counts[i + 2])] = row
+        total = counts[i + 4]
+        n = int(counts[i + 5])
+        i += 6
+        for v in range(tables.shape[1]):
+            tables[row, v] = 0.0
+        for q in range(n):
+            share = counts[i + n + q] / total if total != 0.0 else 0.0
+            if share > 0.0:
+                tables[row, int(counts[i + q])] = math.log(share)
+        i += 2 * n
+
+
+@compiled
+def estimate(X: Any, ends: Any, extras: Any, extra_at: Any, modes: Any, base: Any, linear: Any, V: Any) -> bool:
+    """The number that each tree gives for each row: `V`, shape (rows, trees); whether it is surely what River gives.
+
+    A linear leaf adds up in another order than River, which takes that of the row: where much cancels, that shows.
+    """
+    T, R = ends.shape
+    for t in range(T):
+        for r in range(R):
+            i = t * R + r
+            total = 0.0
+            n = 1 + extra_at[i + 1] - extra_at[i]
+            for q in range(n):
+                s = ends[t, r] if q == n - 1 else extras[extra_at[i] + q]
+                v = base[s]
+                if modes[s] == 1:
+                    v = 0.0
+                    size = 0.0
+                    for j in range(X.shape[1]):
+                        term = linear[s, j] * X[r, j]
+                        v += term
+                        size += abs(term)
+                    v += base[s]
+                    size += abs(base[s])
+                    if size * (X.shape[1] + 1) * 2.0 * UNIT > 1e-12 * max(1.0, abs(v)) or size == np.inf:
+                        return False
+                total += v
+            V[r, t] = total / n
+    return True
