@@ -26,13 +26,13 @@ UNIT = 2.0**-53
 def route(
     X: Any,
     roots: Any,
+    epochs: Any,
     nodes: Any,
     thresholds: Any,
     keys: Any,
     targets: Any,
     detours: Any,
-    marks: Any,
-    stamp: int,
+    checked: Any,
     branches: Any,
     leaves: Any,
     lost: Any,
@@ -44,15 +44,18 @@ def route(
 
     Parameters
     ----------
+    epochs, checked
+        By tree and by node. A node that does not have the epoch of its tree is to be compared with the live one: it is
+        listed, and gets it.
     nodes
         Shape (nodes, 5): kind, column, left child, right child and alternate leaf, -1 where there is none. A leaf has
         its slot where others have the left child; a multiway split has start and length of its part of `targets`.
     detours
         By node, the child for a value that the split does not know; -1 where it has not been asked for.
     ends
-        Written, shape (trees, rows): the slot of the leaf.
+        Written, shape (trees, rows): the index of the leaf.
     extras, extra_at
-        Written: slots of the alternate leaves on the way of tree t and row r are extras[extra_at[i]:extra_at[i + 1]]
+        Written: indices of the alternate leaves on the way of tree t and row r are extras[extra_at[i]:extra_at[i + 1]]
         with i = t * rows + r. What does not fit is only counted.
 
     Returns
@@ -63,37 +66,55 @@ def route(
     T, R = ends.shape
     n_branches = n_leaves = n_lost = n_extras = 0
     overflow = False
+    # By row, a bit for each column (by 64s) in which it differs from the first one.
+    differs = np.zeros(R, np.int64)
+    for r in range(1, R):
+        bits = 0
+        for j in range(X.shape[1]):
+            if X[r, j] != X[0, j]:
+                bits |= 1 << (j & 63)
+        differs[r] = bits
     for t in range(T):
+        epoch = epochs[t]
+        tested = 0
+        forked = False
         for r in range(R):
             extra_at[t * R + r] = n_extras
+            if r > 0 and not forked and differs[r] & tested == 0:
+                ends[t, r] = ends[t, 0]
+                continue
             k = roots[t]
             again = 1
             while True:
                 kind = nodes[k, 0]
-                if marks[k] != stamp:
-                    marks[k] = stamp
+                if checked[k] != epoch:
+                    checked[k] = epoch
                     if kind == LEAF:
-                        leaves[n_leaves] = nodes[k, 2]
+                        leaves[n_leaves] = k
                         n_leaves += 1
                     else:
                         branches[n_branches] = k
                         n_branches += 1
                 if kind == LEAF:
-                    ends[t, r] = nodes[k, 2]
+                    ends[t, r] = k
                     break
+                j = nodes[k, 1]
+                if r == 0:
+                    tested |= 1 << (j & 63)
                 a = nodes[k, 4]
                 if a >= 0:
+                    forked = True
                     # River's walk names the child of a detour twice, so that its alternate leaf counts twice.
                     for _ in range(again):
                         if n_extras < extras.shape[0]:
-                            extras[n_extras] = nodes[a, 2]
+                            extras[n_extras] = a
                         n_extras += 1
-                    if marks[a] != stamp:
-                        marks[a] = stamp
-                        leaves[n_leaves] = nodes[a, 2]
+                    if checked[a] != epoch:
+                        checked[a] = epoch
+                        leaves[n_leaves] = a
                         n_leaves += 1
                 again = 1
-                v = X[r, nodes[k, 1]]
+                v = X[r, j]
                 if kind == NUMERIC:
                     k = nodes[k, 2] if v <= thresholds[k] else nodes[k, 3]
                     continue
@@ -184,6 +205,7 @@ def scaled(p: Any, error: float, into: Any) -> None:
 @compiled
 def vote(
     X: Any,
+    nodes: Any,
     ends: Any,
     extras: Any,
     extra_at: Any,
@@ -218,11 +240,11 @@ def vote(
             P[r, c] = 0.0
     for t in range(T):
         w = weights[t]
-        s0 = ends[t, 0]
+        s0 = nodes[ends[t, 0], 2]
         if not distribution(s0, X[0], modes, columns, base, states, gauss, rows, tables, first):
             return False
         for r in range(R):
-            s = ends[t, r]
+            s = nodes[ends[t, r], 2]
             # A row that differs from the first one only where its leaf does not look gets the same numbers.
             same = s == s0
             if same and modes[s, 0] == BAYES:
@@ -244,7 +266,7 @@ def vote(
                 shared[c] = 0.0
             i = t * R + r
             for q in range(extra_at[i], extra_at[i + 1]):
-                a = extras[q]
+                a = nodes[extras[q], 2]
                 if not distribution(a, X[r], modes, columns, base, states, gauss, rows, tables, other):
                     return False
                 scaled(other, errors[a], shared)
@@ -334,7 +356,7 @@ def store_classes(
 
 
 @compiled
-def estimate(X: Any, ends: Any, extras: Any, extra_at: Any, modes: Any, base: Any, linear: Any, V: Any) -> bool:
+def estimate(X: Any, nodes: Any, ends: Any, extras: Any, extra_at: Any, modes: Any, base: Any, linear: Any, V: Any) -> bool:
     """The number that each tree gives for each row: `V`, shape (rows, trees); whether it is surely what River gives.
 
     A linear leaf adds up in another order than River, which takes that of the row: where much cancels, that shows.
@@ -346,7 +368,7 @@ def estimate(X: Any, ends: Any, extras: Any, extra_at: Any, modes: Any, base: An
             total = 0.0
             n = 1 + extra_at[i + 1] - extra_at[i]
             for q in range(n):
-                s = ends[t, r] if q == n - 1 else extras[extra_at[i] + q]
+                s = nodes[ends[t, r] if q == n - 1 else extras[extra_at[i] + q], 2]
                 v = base[s]
                 if modes[s] == 1:
                     v = 0.0

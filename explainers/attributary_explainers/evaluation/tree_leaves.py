@@ -20,6 +20,7 @@ from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
+from .enlarging import enlarged
 from .evaluator import NotCoveredError
 from .schema import NotEncodableError, Schema
 from .tree_kernels import BAYES, NOTHING, SHARES, store_classes
@@ -68,11 +69,15 @@ class NoLeaf:
 _NO_LEAF = NoLeaf()
 
 
-def enlarged(array: Any, shape: tuple[int, ...], fill: float = 0) -> Any:
-    """A larger array with the same entries where the old one has them."""
-    new = np.full(shape, fill, array.dtype)
-    new[tuple(map(slice, array.shape))] = array
-    return new
+def added(before: float, weight: float, now: float) -> bool:
+    """Whether `now` is what comes of adding a weight, at once or one by one, bit by bit."""
+    if before + weight == now:
+        return True
+    if weight > 64.0 or weight != int(weight):
+        return False
+    for _ in range(int(weight)):
+        before += 1.0
+    return before == now
 
 
 class ClassLeaves:
@@ -154,6 +159,13 @@ class ClassLeaves:
         for _, tables in self._observers[s].values():
             self._free_rows += [row for _, _, _, row, _ in tables]
         self._observers[s], self._moved[s], self._features[s], self._n_observers[s] = {}, {}, [], -1
+
+    def gained(self, slot: int, weight: float) -> bool:
+        leaf, weights, seen, splitters = self._read[slot]
+        if seen is None or leaf.splitters is not splitters:
+            return False
+        moved = [(seen.get(label, 0.0), w) for label, w in weights.items() if seen.get(label) != w]
+        return len(moved) == 1 and added(moved[0][0], weight, moved[0][1])
 
     def forget_settings(self) -> None:
         """All leaves are to be read again."""
@@ -372,6 +384,10 @@ class NumberLeaves:
     def drop(self, slot: int) -> None:
         self._leaves[slot] = self._means[slot] = self._counts[slot] = None
         self._free.append(slot)
+
+    def gained(self, slot: int, weight: float) -> bool:
+        mean, before = self._means[slot], self._counts[slot]
+        return before is not None and added(before, weight, mean.n)
 
     def refresh(self, reached: Sequence[int]) -> None:
         """Read those of the leaves in these slots that have changed.

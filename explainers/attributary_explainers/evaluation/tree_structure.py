@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegressor
+from river.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, NumericBinaryBranch, NumericMultiwayBranch
 from river.tree.nodes.efdtc_nodes import (
     EFDTNominalBinaryBranch,
@@ -27,6 +30,7 @@ from river.tree.nodes.hatr_nodes import (
     AdaNumMultiwayBranchReg,
 )
 
+from .enlarging import enlarged
 from .evaluator import NotCoveredError
 from .schema import Array, NotEncodableError, Schema
 from .tree_kernels import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY, route
@@ -51,7 +55,11 @@ KINDS: dict[type, int] = {
 }
 """Branches by exact type."""
 
+STEADY = (HoeffdingTreeClassifier, HoeffdingTreeRegressor, BaseTreeClassifier, BaseTreeRegressor)
+"""Trees in which an observation changes one leaf, which learns its weight, and what may become of that leaf."""
+
 _NO_CHILDREN: list[Any] = []
+_NAN = math.nan
 
 
 class LeafStore(Protocol):
@@ -63,12 +71,19 @@ class LeafStore(Protocol):
     def drop(self, slot: int) -> None:
         """The leaf is gone."""
 
+    def gained(self, slot: int, weight: float) -> bool:
+        """Whether all that has happened to the leaf since it was read is that it learnt so much."""
+
 
 class Structure:
     """The nodes of some trees.
 
     Each node has an index, which it keeps until it is dropped. Whether a branch is still what was written is seen from
-    its list of children, which River changes in place: of the branches on the way of a row, all are compared.
+    its list of children, which River changes in place. All nodes on the way of a row are compared with the live ones,
+    once in an epoch of their tree. A new one begins when it cannot be excluded that more of the tree has changed than
+    the leaf that the first row of the last call reached. It can where that leaf has learnt just the weight that the
+    tree has learnt since, and nothing else has happened to it: most often, that row is learnt next. (Where a branch
+    learns, too, or an observation has several leaves, each call is an epoch.)
 
     Parameters
     ----------
@@ -87,13 +102,20 @@ class Structure:
         self.trees: list[Any] = []
         self._root_nodes: list[Any] = []
         self._roots: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._stamp = 0
+        self._epochs: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._epoch = 0
+        self._steady: list[bool] = []
+        self._learnt: list[float] = []
+        self._sizes: list[float] = []
+        """By tree: the weight that it has learnt, and an estimate that River makes whenever it manages memory."""
         self._nodes: list[Any] = []
         self._owners: list[Any] = []
         self._live: list[list[Any]] = []
         self._seen: list[list[Any]] = []
         self._children: list[list[int]] = []
         self._alternates: list[Any] = []
+        self._places: list[tuple[list[Any], int]] = []
+        """By node: the live list of children in which it is, and where."""
         self._free: list[int] = []
         self._detoured: list[int] = []
         self._used = 0
@@ -108,13 +130,11 @@ class Structure:
 
     def _allot(self, n: int) -> None:
         old = len(self.fields)
-        fields, thresholds, detours = np.full((n, 5), -1, np.int64), np.zeros(n), np.full(n, -1, np.int64)
-        if old:
-            fields[:old], thresholds[:old], detours[:old] = self.fields, self.thresholds, self.detours
-        self.fields, self.thresholds, self.detours = fields, thresholds, detours
-        self.marks, self.lost = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self.branches, self.reached = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self._stamp = 0
+        self.fields = enlarged(self.fields, (n, 5), -1)
+        self.thresholds = enlarged(self.thresholds, (n,)) if old else np.zeros(n)
+        self.detours = enlarged(self.detours, (n,), -1) if old else np.full(n, -1, np.int64)
+        self.checked = enlarged(self.checked, (n,)) if old else np.zeros(n, np.int64)
+        self._branches, self._reached, self._lost = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
 
     # ------------------------------------------------------------ nodes come and go
 
@@ -128,29 +148,30 @@ class Structure:
         self._seen.append(_NO_CHILDREN)
         self._children.append([])
         self._alternates.append(None)
+        self._places.append((_NO_CHILDREN, 0))
         if k == len(self.fields):
             self._allot(2 * k)
         return k
 
-    def _put(self, node: Any, tree: Any) -> int:
+    def _put(self, node: Any, tree: Any, place: tuple[list[Any], int] = (_NO_CHILDREN, 0)) -> int:
         first = self._take()
-        todo = [(first, node)]
+        todo = [(first, node, place)]
         while todo:
-            k, node = todo.pop()
-            self._nodes[k], self._owners[k] = node, tree
-            self.detours[k] = -1
+            k, node, place = todo.pop()
+            self._nodes[k], self._owners[k], self._places[k] = node, tree, place
+            self.detours[k], self.checked[k] = -1, 0
             if type(node) not in KINDS:
                 self.fields[k] = (LEAF, 0, -1, 0, -1)
                 self.fields[k, 2] = self.leaves.put(node, tree)
                 continue
-            self._live[k] = node.children
-            self._seen[k] = list(node.children)
-            self._children[k] = [self._take() for _ in self._seen[k]]
-            todo += zip(self._children[k], self._seen[k], strict=True)
+            self._live[k] = children = node.children
+            self._seen[k] = list(children)
+            self._children[k] = [self._take() for _ in children]
+            todo += [(i, child, (children, n)) for n, (i, child) in enumerate(zip(self._children[k], children, strict=True))]
             if self.adaptive and (alternate := getattr(node, "_alternate_tree", None)) is not None:
                 self._alternates[k] = alternate
                 self.fields[k, 4] = i = self._take()
-                todo.append((i, alternate))
+                todo.append((i, alternate, (_NO_CHILDREN, 0)))
             else:
                 self.fields[k, 4] = -1
             self._write(k)
@@ -167,6 +188,7 @@ class Structure:
                 self.leaves.drop(int(self.fields[k, 2]))
             self._nodes[k] = self._owners[k] = self._alternates[k] = None
             self._live[k] = self._seen[k] = _NO_CHILDREN
+            self._places[k] = (_NO_CHILDREN, 0)
             self._children[k] = []
             self._free.append(k)
 
@@ -177,9 +199,9 @@ class Structure:
             if i >= len(new) or old[i] is not new[i]:
                 self._drop(ids[i])
                 if i < len(new):
-                    ids[i] = self._put(new[i], tree)
+                    ids[i] = self._put(new[i], tree, (self._live[k], i))
         del ids[len(new) :]
-        ids += [self._put(node, tree) for node in new[len(old) :]]
+        ids += [self._put(new[i], tree, (self._live[k], i)) for i in range(len(old), len(new))]
         self._seen[k] = new
         alternate = getattr(self._nodes[k], "_alternate_tree", None) if self.adaptive else None
         if alternate is not self._alternates[k]:
@@ -240,19 +262,20 @@ class Structure:
     def follow(self, X: Array, trees: Sequence[Any]) -> list[int]:
         """Send rows down the live trees.
 
-        `ends`, `extras` and `extra_at` then say which slots each row has reached: see `tree_kernels.route`.
+        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `tree_kernels.route`.
 
         Returns
         -------
         list of int
-            The slots, each once.
+            Slots of leaves that rows have reached and that may have changed since they were last named here.
 
         Raises
         ------
         NotCoveredError
-            A split, leaf or tree is of an unknown kind, or does not fit the rows. What was kept is then as good as new.
+            A split, leaf or tree is of an unknown kind, or does not fit the rows. Nothing of it is to be used then.
         """
         self._graft(trees)
+        self._look(trees)
         if self.ends.shape != (len(trees), len(X)):
             self.ends = np.zeros((len(trees), len(X)), np.int64)
             self.extra_at = np.zeros(len(trees) * len(X) + 1, np.int64)
@@ -260,17 +283,18 @@ class Structure:
             self.detours[k] = -1
         self._detoured = []
         live, seen, alternates, nodes = self._live, self._seen, self._alternates, self._nodes
+        reached: list[int] = []
         while True:
-            self._stamp += 1
             n_branches, n_leaves, n_lost, n_extras, overflow = route(
-                X, self._roots, self.fields, self.thresholds, self.keys, self.targets, self.detours, self.marks,
-                self._stamp, self.branches, self.reached, self.lost, self.ends, self.extras, self.extra_at,
+                X, self._roots, self._epochs, self.fields, self.thresholds, self.keys, self.targets, self.detours,
+                self.checked, self._branches, self._reached, self._lost, self.ends, self.extras, self.extra_at,
             )  # fmt: skip
-            visited = self.branches[:n_branches].tolist()
+            reached += self._reached[:n_leaves].tolist()
+            visited = self._branches[:n_branches].tolist()
             changed = [k for k in visited if live[k] != seen[k]]
             if self.adaptive:
                 changed += [k for k in visited if getattr(nodes[k], "_alternate_tree", None) is not alternates[k]]
-            lost = self.lost[:n_lost].tolist()
+            lost = self._lost[:n_lost].tolist()
             self._detoured += lost
             if changed:
                 for k in lost:
@@ -287,23 +311,52 @@ class Structure:
             elif overflow:
                 raise NotCoveredError("a number cannot be divided by the radius of a split")
             else:
-                reached: list[int] = self.reached[:n_leaves].tolist()
-                return reached
+                # What has been dropped meanwhile is no leaf any more, or another one.
+                fields = self.fields
+                return [int(fields[k, 2]) for k in dict.fromkeys(reached) if fields[k, 0] == LEAF]
 
     def _graft(self, trees: Sequence[Any]) -> None:
         """Take in trees that are new and roots that are others."""
         roots = [tree._root for tree in trees]
         if roots == self._root_nodes and trees == self.trees:
             return
-        if len(trees) != len(self.trees):
+        T = len(trees)
+        if T != len(self.trees):
             for k in self._roots[self._roots >= 0].tolist():
                 self._drop(k)
-            self._roots = np.full(len(trees), -1, np.int64)
-            self._root_nodes, self.trees = [None] * len(trees), [None] * len(trees)
+            self._roots, self._epochs = np.full(T, -1, np.int64), np.zeros(T, np.int64)
+            self._root_nodes, self.trees = [None] * T, [None] * T
+            self._steady, self._learnt, self._sizes = [False] * T, [_NAN] * T, [_NAN] * T
+            self.ends = np.zeros((T, 0), np.int64)
         for t, (tree, root) in enumerate(zip(trees, roots, strict=True)):
             if tree is not self.trees[t] or root is not self._root_nodes[t]:
                 if self._roots[t] >= 0:
                     self._drop(int(self._roots[t]))
-                self._roots[t] = -1
                 self._roots[t] = self._put(root, tree)
                 self.trees[t], self._root_nodes[t] = tree, root
+                self._steady[t] = type(tree) in STEADY
+                self._learnt[t] = _NAN
+
+    def _look(self, trees: Sequence[Any]) -> None:
+        """Begin a new epoch of those trees of which more may have changed than a known leaf."""
+        firsts = self.ends[:, 0].tolist() if self.ends.shape[1] else [-1] * len(trees)
+        for t, tree in enumerate(trees):
+            weight, before = tree._train_weight_seen_by_model, self._learnt[t]
+            # Each time that a tree learns, or estimates its size, it makes another number.
+            if weight is before:
+                continue
+            size = tree._size_estimate_overhead_fraction
+            k = firsts[t]
+            if self._steady[t] and before == before and size is self._sizes[t]:
+                children, i = self._places[k]
+                if (
+                    (children is _NO_CHILDREN or children[i] is self._nodes[k])
+                    and weight > before
+                    and self.leaves.gained(int(self.fields[k, 2]), weight - before)
+                ):
+                    self.checked[k] = 0
+                    self._learnt[t] = weight
+                    continue
+            self._epoch += 1
+            self._epochs[t] = self._epoch
+            self._learnt[t], self._sizes[t] = weight, size

@@ -96,7 +96,7 @@ class TreeClassifiers(Evaluator):
         if self._P.shape != shape:
             self._P = np.zeros(shape)
         if not vote(
-            X, structure.ends, structure.extras, structure.extra_at, self._adaptive,
+            X, structure.fields, structure.ends, structure.extras, structure.extra_at, self._adaptive,
             self._ones if self._weights is None else np.array(self._weights(), np.float64), self._weights is not None,
             leaves.modes, leaves.columns, leaves.base, leaves.states, leaves.errors, leaves.gauss, leaves.rows,
             leaves.tables, self._P,
@@ -174,7 +174,7 @@ class TreeRegressors(Evaluator):
         if self._V.shape != shape:
             self._V = np.zeros(shape)
         if not estimate(
-            X, structure.ends, structure.extras, structure.extra_at, leaves.modes, leaves.base, leaves.linear, self._V
+            X, structure.fields, structure.ends, structure.extras, structure.extra_at, leaves.modes, leaves.base, leaves.linear, self._V
         ):
             raise NotCoveredError("so much cancels in a linear leaf that the order in which it adds up shows")
         return self._V if self._combine is None else self._combine(self._V)
