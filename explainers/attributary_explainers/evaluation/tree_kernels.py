@@ -182,7 +182,7 @@ def distribution(
     total = 0.0
     for c in range(C):
         if states[s, c] != ABSENT:
-            total += math.exp(p[c] - largest)
+            total += math.exp(p[c] - largest) if p[c] != largest else 1.0
     total = largest + math.log(total)
     for c in range(C):
         p[c] = math.exp(p[c] - total) if states[s, c] != ABSENT else 0.0
@@ -290,21 +290,32 @@ def vote(
 
 @compiled
 def store_classes(
-    heads: Any, moved: Any, counts: Any, C: int, modes: Any, base: Any, states: Any, errors: Any, gauss: Any, rows: Any,
+    records: Any,
+    n_heads: int,
+    n_moved: int,
+    C: int,
+    modes: Any,
+    base: Any,
+    states: Any,
+    errors: Any,
+    gauss: Any,
+    rows: Any,
     tables: Any,
 ) -> None:
     """Take in what has been read of leaves.
 
     Parameters
     ----------
-    heads
-        Flat: for each leaf its slot, mode, number of features, total weight, error and the weights of the classes, NaN
-        for one that it has not seen.
-    moved
-        Flat: slot, class and number of features, then weight, sum of squares and mean of each.
-    counts
-        Flat: slot, class, feature, row of `tables`, total and length, then so many codes and so many weights.
+    records
+        Three parts. The first has, for each leaf, its slot, mode, number of features, total weight, error and the
+        weights of the classes, NaN for one that it has not seen. The second has, for each class that learnt at a leaf
+        with naive Bayes, slot, class and number of features, then weight, sum of squares and mean of each. The third
+        has, for each nominal feature of these, slot, class, feature, row of `tables`, total and length, then so many
+        codes and so many weights.
     """
+    heads = records[:n_heads]
+    moved = records[n_heads : n_heads + n_moved]
+    counts = records[n_heads + n_moved :]
     for i in range(0, heads.shape[0], 5 + C):
         s = int(heads[i])
         mode = int(heads[i + 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -167,7 +168,7 @@ class ClassLeaves:
         moved = [(seen.get(label, 0.0), w) for label, w in weights.items() if seen.get(label) != w]
         return len(moved) == 1 and added(moved[0][0], weight, moved[0][1])
 
-    def forget_settings(self) -> None:
+    def forget(self) -> None:
         """All leaves are to be read again."""
         self._read = [entry and (entry[0], entry[1], None, entry[3]) for entry in self._read]
 
@@ -190,24 +191,25 @@ class ClassLeaves:
         NotCoveredError
             A leaf observes features in a way that is not covered.
         """
-        read = self._read
-        stale = []
+        read, rules = self._read, self._rules
+        heads: list[float] = []
+        moved: list[float] = []
+        counts: list[float] = []
         for s in reached:
             leaf, weights, seen, splitters = read[s]
-            if weights != seen or leaf.splitters is not splitters:
-                stale.append(s)
-            elif self._rules[s] == ADAPTIVE:
+            if weights == seen and leaf.splitters is splitters:
+                if rules[s] != ADAPTIVE:
+                    continue
                 error, n = self._errors[s]
-                if leaf._mean_error is not error or error.n != n:
-                    stale.append(s)
-        if stale:
-            heads: list[float] = []
-            moved: list[float] = []
-            counts: list[float] = []
-            for s in stale:
-                self._load(s, heads, moved, counts)
+                if leaf._mean_error is error and error.n == n:
+                    continue
+            self._load(s, heads, moved, counts)
+        if heads:
+            n_heads, n_moved = len(heads), len(moved)
+            heads += moved
+            heads += counts
             store_classes(
-                np.array(heads, np.float64), np.array(moved, np.float64), np.array(counts, np.float64), len(self.labels),
+                np.frombuffer(array("d", heads)), n_heads, n_moved, len(self.labels),
                 self.modes, self.base, self.states, self.errors, self.gauss, self.rows, self.tables,
             )  # fmt: skip
 
@@ -216,19 +218,15 @@ class ClassLeaves:
         splitters = leaf.splitters
         if splitters is not seen_splitters:
             self._forget(s)
-        rule, tree = self._rules[s], self._trees[s]
+        rule = self._rules[s]
         total = sum(stats.values())
-        if splitters is None or rule == MAJORITY:
-            bayes = False
-        elif rule == BETTER:
-            bayes = leaf._nb_correct_weight >= leaf._mc_correct_weight
-        elif rule == THRESHOLD or tree._leaf_prediction == "nb":
-            bayes = total >= tree.nb_threshold
-        else:
-            bayes = tree._leaf_prediction != "mc" and leaf._nb_correct_weight >= leaf._mc_correct_weight
         mode, n, error = SHARES, 0, 0.0
         get = stats.get
         weights = [get(label, _NAN) for label in self.labels]
+        if rule == BETTER:
+            bayes = splitters is not None and leaf._nb_correct_weight >= leaf._mc_correct_weight
+        else:
+            bayes = self._by_settings(rule, leaf, total, self._trees[s])
         if rule == ADAPTIVE:
             self._errors[s] = leaf._mean_error, leaf._mean_error.n
             error = leaf._mean_error._mean
@@ -244,6 +242,13 @@ class ClassLeaves:
         heads += (s, mode, n, total, error)
         heads += weights
         self._read[s] = leaf, stats, stats.copy(), splitters
+
+    def _by_settings(self, rule: int, leaf: Any, total: float, tree: Any) -> bool:
+        if leaf.splitters is None or rule == MAJORITY:
+            return False
+        if rule == THRESHOLD or tree._leaf_prediction == "nb":
+            return bool(total >= tree.nb_threshold)
+        return bool(tree._leaf_prediction != "mc" and leaf._nb_correct_weight >= leaf._mc_correct_weight)
 
     def _load_observers(
         self, s: int, stats: dict[Any, float], splitters: dict[Any, Any], moved: list[float], counts: list[float]

@@ -104,6 +104,8 @@ class Structure:
         self._roots: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._epochs: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._epoch = 0
+        self._firsts: list[int] = []
+        """By tree: the leaf that the first row of the last call reached."""
         self._steady: list[bool] = []
         self._learnt: list[float] = []
         self._sizes: list[float] = []
@@ -114,6 +116,8 @@ class Structure:
         self._seen: list[list[Any]] = []
         self._children: list[list[int]] = []
         self._alternates: list[Any] = []
+        self._slots: list[int] = []
+        """By node: its slot, where it is a leaf."""
         self._places: list[tuple[list[Any], int]] = []
         """By node: the live list of children in which it is, and where."""
         self._free: list[int] = []
@@ -148,6 +152,7 @@ class Structure:
         self._seen.append(_NO_CHILDREN)
         self._children.append([])
         self._alternates.append(None)
+        self._slots.append(-1)
         self._places.append((_NO_CHILDREN, 0))
         if k == len(self.fields):
             self._allot(2 * k)
@@ -161,8 +166,9 @@ class Structure:
             self._nodes[k], self._owners[k], self._places[k] = node, tree, place
             self.detours[k], self.checked[k] = -1, 0
             if type(node) not in KINDS:
-                self.fields[k] = (LEAF, 0, -1, 0, -1)
-                self.fields[k, 2] = self.leaves.put(node, tree)
+                # A call that is refused half-way must not find a slot that is not its own.
+                self._slots[k] = slot = self.leaves.put(node, tree)
+                self.fields[k] = (LEAF, 0, slot, 0, -1)
                 continue
             self._live[k] = children = node.children
             self._seen[k] = list(children)
@@ -184,8 +190,9 @@ class Structure:
             todo += self._children[k]
             if self._alternates[k] is not None:
                 todo.append(int(self.fields[k, 4]))
-            if self.fields[k, 0] == LEAF:
-                self.leaves.drop(int(self.fields[k, 2]))
+            if self._slots[k] >= 0:
+                self.leaves.drop(self._slots[k])
+                self._slots[k] = -1
             self._nodes[k] = self._owners[k] = self._alternates[k] = None
             self._live[k] = self._seen[k] = _NO_CHILDREN
             self._places[k] = (_NO_CHILDREN, 0)
@@ -255,7 +262,7 @@ class Structure:
     @property
     def worn(self) -> bool:
         """Whether it is time to build it anew: what multiway splits once took is not given back."""
-        return self._used > 100_000 + 4 * sum(map(len, self._children))
+        return self._used > 100_000 and self._used > 100_000 + 4 * sum(map(len, self._children))
 
     # ------------------------------------------------------------ rows
 
@@ -311,9 +318,10 @@ class Structure:
             elif overflow:
                 raise NotCoveredError("a number cannot be divided by the radius of a split")
             else:
+                self._firsts = self.ends[:, 0].tolist()
                 # What has been dropped meanwhile is no leaf any more, or another one.
-                fields = self.fields
-                return [int(fields[k, 2]) for k in dict.fromkeys(reached) if fields[k, 0] == LEAF]
+                slots = self._slots
+                return [slots[k] for k in dict.fromkeys(reached) if slots[k] >= 0]
 
     def _graft(self, trees: Sequence[Any]) -> None:
         """Take in trees that are new and roots that are others."""
@@ -327,7 +335,7 @@ class Structure:
             self._roots, self._epochs = np.full(T, -1, np.int64), np.zeros(T, np.int64)
             self._root_nodes, self.trees = [None] * T, [None] * T
             self._steady, self._learnt, self._sizes = [False] * T, [_NAN] * T, [_NAN] * T
-            self.ends = np.zeros((T, 0), np.int64)
+            self._firsts = [-1] * T
         for t, (tree, root) in enumerate(zip(trees, roots, strict=True)):
             if tree is not self.trees[t] or root is not self._root_nodes[t]:
                 if self._roots[t] >= 0:
@@ -337,26 +345,28 @@ class Structure:
                 self._steady[t] = type(tree) in STEADY
                 self._learnt[t] = _NAN
 
+    def forget(self) -> None:
+        """Let all trees begin a new epoch."""
+        self._learnt = [_NAN] * len(self._learnt)
+
     def _look(self, trees: Sequence[Any]) -> None:
         """Begin a new epoch of those trees of which more may have changed than a known leaf."""
-        firsts = self.ends[:, 0].tolist() if self.ends.shape[1] else [-1] * len(trees)
+        firsts, learnt, places, gained = self._firsts, self._learnt, self._places, self.leaves.gained
         for t, tree in enumerate(trees):
-            weight, before = tree._train_weight_seen_by_model, self._learnt[t]
+            weight, before = tree._train_weight_seen_by_model, learnt[t]
             # Each time that a tree learns, or estimates its size, it makes another number.
             if weight is before:
                 continue
             size = tree._size_estimate_overhead_fraction
             k = firsts[t]
-            if self._steady[t] and before == before and size is self._sizes[t]:
-                children, i = self._places[k]
-                if (
-                    (children is _NO_CHILDREN or children[i] is self._nodes[k])
-                    and weight > before
-                    and self.leaves.gained(int(self.fields[k, 2]), weight - before)
+            if self._steady[t] and weight > before and size is self._sizes[t]:
+                children, i = places[k]
+                if (children is _NO_CHILDREN or children[i] is self._nodes[k]) and gained(
+                    self._slots[k], weight - before
                 ):
                     self.checked[k] = 0
-                    self._learnt[t] = weight
+                    learnt[t] = weight
                     continue
             self._epoch += 1
             self._epochs[t] = self._epoch
-            self._learnt[t], self._sizes[t] = weight, size
+            learnt[t], self._sizes[t] = weight, size

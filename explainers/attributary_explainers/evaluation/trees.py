@@ -85,13 +85,13 @@ class TreeClassifiers(Evaluator):
         leaves = self._leaves
         if not leaves.labels:
             return np.zeros((len(X), 0))
-        reached = structure.follow(X, trees)
         if leaves.watched:
             settings = [(tree._leaf_prediction, tree.nb_threshold) for tree in trees]
             if settings != self._settings:
                 self._settings = settings
-                leaves.forget_settings()
-        leaves.refresh(reached)
+                structure.forget()
+                leaves.forget()
+        leaves.refresh(structure.follow(X, trees))
         shape = len(X), len(leaves.labels)
         if self._P.shape != shape:
             self._P = np.zeros(shape)
