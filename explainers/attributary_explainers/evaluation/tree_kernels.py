@@ -32,10 +32,10 @@ def route(
     keys: Any,
     targets: Any,
     detours: Any,
-    checked: Any,
     branches: Any,
     leaves: Any,
     lost: Any,
+    path: Any,
     ends: Any,
     extras: Any,
     extra_at: Any,
@@ -44,12 +44,12 @@ def route(
 
     Parameters
     ----------
-    epochs, checked
-        By tree and by node. A node that does not have the epoch of its tree is to be compared with the live one: it is
-        listed, and gets it.
+    epochs
+        By tree. A node that has another one is to be compared with the live one: it is listed, and gets it.
     nodes
-        Shape (nodes, 5): kind, column, left child, right child and alternate leaf, -1 where there is none. A leaf has
-        its slot where others have the left child; a multiway split has start and length of its part of `targets`.
+        Shape (nodes, 6): kind, column, left child, right child, alternate leaf, -1 where there is none, and epoch. A
+        leaf has its slot where others have the left child; a multiway split has start and length of its part of
+        `targets`.
     detours
         By node, the child for a value that the split does not know; -1 where it has not been asked for.
     ends
@@ -76,19 +76,26 @@ def route(
         differs[r] = bits
     for t in range(T):
         epoch = epochs[t]
-        tested = 0
+        length = 0
         forked = False
         for r in range(R):
             extra_at[t * R + r] = n_extras
-            if r > 0 and not forked and differs[r] & tested == 0:
-                ends[t, r] = ends[t, 0]
-                continue
             k = roots[t]
+            if r > 0 and not forked:
+                # The way is that of the first row up to the first split by something in which they differ.
+                k = ends[t, 0]
+                for i in range(length):
+                    if differs[r] & path[i, 1]:
+                        k = path[i, 0]
+                        break
+                if k == ends[t, 0]:
+                    ends[t, r] = k
+                    continue
             again = 1
             while True:
                 kind = nodes[k, 0]
-                if checked[k] != epoch:
-                    checked[k] = epoch
+                if nodes[k, 5] != epoch:
+                    nodes[k, 5] = epoch
                     if kind == LEAF:
                         leaves[n_leaves] = k
                         n_leaves += 1
@@ -100,7 +107,9 @@ def route(
                     break
                 j = nodes[k, 1]
                 if r == 0:
-                    tested |= 1 << (j & 63)
+                    path[length, 0] = k
+                    path[length, 1] = 1 << (j & 63)
+                    length += 1
                 a = nodes[k, 4]
                 if a >= 0:
                     forked = True
@@ -109,8 +118,8 @@ def route(
                         if n_extras < extras.shape[0]:
                             extras[n_extras] = a
                         n_extras += 1
-                    if checked[a] != epoch:
-                        checked[a] = epoch
+                    if nodes[a, 5] != epoch:
+                        nodes[a, 5] = epoch
                         leaves[n_leaves] = a
                         n_leaves += 1
                 again = 1
@@ -364,6 +373,22 @@ def store_classes(
             if share > 0.0:
                 tables[row, int(counts[i + q])] = math.log(share)
         i += 2 * n
+
+
+@compiled
+def store_numbers(records: Any, modes: Any, base: Any, linear: Any) -> None:
+    """Take in what has been read of leaves: slot, 0 and mean of each, or slot, 1, intercept and weights."""
+    d = linear.shape[1]
+    i = 0
+    while i < records.shape[0]:
+        s = int(records[i])
+        modes[s] = int(records[i + 1])
+        base[s] = records[i + 2]
+        i += 3
+        if modes[s] == 1:
+            for j in range(d):
+                linear[s, j] = records[i + j]
+            i += d
 
 
 @compiled

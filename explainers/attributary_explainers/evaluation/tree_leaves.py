@@ -24,7 +24,7 @@ from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 from .enlarging import enlarged
 from .evaluator import NotCoveredError
 from .schema import NotEncodableError, Schema
-from .tree_kernels import BAYES, NOTHING, SHARES, store_classes
+from .tree_kernels import BAYES, NOTHING, SHARES, store_classes, store_numbers
 
 MAJORITY, THRESHOLD, BETTER, ADAPTIVE = range(4)
 """When a leaf of a classifier uses naive Bayes: never, from a weight on, while it is right more often, as its tree says."""
@@ -165,8 +165,14 @@ class ClassLeaves:
         leaf, weights, seen, splitters = self._read[slot]
         if seen is None or leaf.splitters is not splitters:
             return False
-        moved = [(seen.get(label, 0.0), w) for label, w in weights.items() if seen.get(label) != w]
-        return len(moved) == 1 and added(moved[0][0], weight, moved[0][1])
+        found = False
+        for label, now in weights.items():
+            before = seen.get(label, 0.0)
+            if before != now:
+                if found or not added(before, weight, now):
+                    return False
+                found = True
+        return found and len(weights) - len(seen) <= 1
 
     def forget(self) -> None:
         """All leaves are to be read again."""
@@ -403,23 +409,26 @@ class NumberLeaves:
             A leaf has a model that is not covered.
         """
         means, counts = self._means, self._counts
-        for s in [s for s in reached if means[s].n is not counts[s]]:
-            self._load(s)
-            counts[s] = means[s].n
+        records: list[float] = []
+        for s in reached:
+            if means[s].n is not counts[s]:
+                self._load(s, records)
+                counts[s] = means[s].n
+        if records:
+            store_numbers(np.frombuffer(array("d", records)), self.modes, self.base, self.linear)
 
-    def _load(self, s: int) -> None:
+    def _load(self, s: int, records: list[float]) -> None:
         leaf = self._leaves[s]
         rule = ESTIMATES[type(leaf)]
         if rule == MEAN or rule == EITHER and leaf._fmse_mean < leaf._fmse_model:
-            self.modes[s] = 0
-            self.base[s] = self._means[s]._mean
+            records += (s, 0.0, self._means[s]._mean)
             return
         model = leaf._leaf_model
         if type(model) is not LinearRegression or type(model.loss) is not Squared:
             raise NotCoveredError(f"a leaf has a model of type {type(model).__qualname__}, or another loss")
-        self.modes[s] = 1
-        self.base[s] = model.intercept
-        self.linear[s] = model._weights.to_numpy(self.schema.features)
+        get = model._weights.to_dict().get
+        records += (s, 1.0, model.intercept)
+        records += [get(feature, 0.0) for feature in self.schema.features]
 
 
 _NO_MEAN = Mean()

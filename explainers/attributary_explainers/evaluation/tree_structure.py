@@ -124,7 +124,7 @@ class Structure:
         self._detoured: list[int] = []
         self._used = 0
         """Entries of the two tables of the multiway splits that are taken; never given back."""
-        self.fields = np.zeros((0, 5), np.int64)
+        self.fields = np.zeros((0, 6), np.int32)
         self._allot(256)
         self.keys = np.zeros(64)
         self.targets = np.zeros(64, np.int64)
@@ -134,11 +134,11 @@ class Structure:
 
     def _allot(self, n: int) -> None:
         old = len(self.fields)
-        self.fields = enlarged(self.fields, (n, 5), -1)
+        self.fields = enlarged(self.fields, (n, 6), -1)
         self.thresholds = enlarged(self.thresholds, (n,)) if old else np.zeros(n)
         self.detours = enlarged(self.detours, (n,), -1) if old else np.full(n, -1, np.int64)
-        self.checked = enlarged(self.checked, (n,)) if old else np.zeros(n, np.int64)
         self._branches, self._reached, self._lost = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self._path = np.zeros((n, 2), np.int64)
 
     # ------------------------------------------------------------ nodes come and go
 
@@ -164,12 +164,13 @@ class Structure:
         while todo:
             k, node, place = todo.pop()
             self._nodes[k], self._owners[k], self._places[k] = node, tree, place
-            self.detours[k], self.checked[k] = -1, 0
+            self.detours[k] = -1
             if type(node) not in KINDS:
                 # A call that is refused half-way must not find a slot that is not its own.
                 self._slots[k] = slot = self.leaves.put(node, tree)
-                self.fields[k] = (LEAF, 0, slot, 0, -1)
+                self.fields[k] = (LEAF, 0, slot, 0, -1, -1)
                 continue
+            self.fields[k, 4:] = -1
             self._live[k] = children = node.children
             self._seen[k] = list(children)
             self._children[k] = [self._take() for _ in children]
@@ -178,8 +179,6 @@ class Structure:
                 self._alternates[k] = alternate
                 self.fields[k, 4] = i = self._take()
                 todo.append((i, alternate, (_NO_CHILDREN, 0)))
-            else:
-                self.fields[k, 4] = -1
             self._write(k)
         return first
 
@@ -294,7 +293,7 @@ class Structure:
         while True:
             n_branches, n_leaves, n_lost, n_extras, overflow = route(
                 X, self._roots, self._epochs, self.fields, self.thresholds, self.keys, self.targets, self.detours,
-                self.checked, self._branches, self._reached, self._lost, self.ends, self.extras, self.extra_at,
+                self._branches, self._reached, self._lost, self._path, self.ends, self.extras, self.extra_at,
             )  # fmt: skip
             reached += self._reached[:n_leaves].tolist()
             visited = self._branches[:n_branches].tolist()
@@ -364,7 +363,7 @@ class Structure:
                 if (children is _NO_CHILDREN or children[i] is self._nodes[k]) and gained(
                     self._slots[k], weight - before
                 ):
-                    self.checked[k] = 0
+                    self.fields[k, 5] = -1
                     learnt[t] = weight
                     continue
             self._epoch += 1
