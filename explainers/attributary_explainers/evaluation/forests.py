@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from river.ensemble import ADWINBaggingClassifier, BaggingClassifier, LeveragingBaggingClassifier
 from river.forest import ARFClassifier, ARFRegressor
-from river.metrics import Accuracy
 
 from .evaluator import Evaluator, NotCoveredError
 from .registry import register
 from .schema import Array, Schema
-from .trees import CLASSIFIERS, TreeClassifiers, TreeRegressors, nominal
+from .tree_proofs import FORESTS
+from .trees import CLASSIFIER_TREES, TreeClassifiers, TreeRegressors, nominal
 
 BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
 
@@ -24,17 +24,10 @@ def forest_classifier(model: Any, schema: Schema) -> Evaluator:
     def weights() -> list[float]:
         if model.disable_weighted_vote:
             return [1.0] * len(model.data)
-        return [value if value > 0.0 else 1.0 for value in map(_score, model._metrics)]
+        scores = [metric.get() for metric in model._metrics]
+        return [score if score > 0.0 else 1.0 for score in scores]
 
-    return TreeClassifiers(lambda: model.data, schema, weights)  # type: ignore[no-any-return]
-
-
-def _score(metric: Any) -> float:
-    if type(metric) is Accuracy:
-        matrix = metric.cm
-        return matrix._total_true_positives / matrix.total_weight if matrix.total_weight else 0.0
-    value: float = metric.get()
-    return value
+    return TreeClassifiers(lambda: model.data, schema, weights, FORESTS)
 
 
 @register(ARFRegressor, categorical=nominal)
@@ -46,7 +39,8 @@ def forest_regressor(model: Any, schema: Schema) -> Evaluator:
         if not values.shape[1]:
             return np.zeros((len(values), 1))
         if median:
-            return np.median(values, axis=1, keepdims=True)
+            middle: Array = np.median(values, axis=1, keepdims=True)
+            return middle
         if not model.disable_weighted_vote:
             errors = np.array([metric.get() for metric in model._metrics])
             # River adds them up one by one.
@@ -56,9 +50,10 @@ def forest_regressor(model: Any, schema: Schema) -> Evaluator:
                 with np.errstate(invalid="ignore", divide="ignore"):
                     shares /= shares.sum()
                 values *= shares
-        return values.mean(axis=1, keepdims=True)
+        mean: Array = values.mean(axis=1, keepdims=True)
+        return mean
 
-    return TreeRegressors(lambda: model.data, schema, combine)
+    return TreeRegressors(lambda: model.data, schema, combine, FORESTS)
 
 
 def forest_of_trees(model: Any, schema: Schema) -> Evaluator:
@@ -71,6 +66,6 @@ def forest_of_trees(model: Any, schema: Schema) -> Evaluator:
     """
     if type(model) not in BAGS:
         raise NotCoveredError(f"{type(model).__qualname__} is no bag of classifiers")
-    if type(model.model) not in CLASSIFIERS:
+    if type(model.model) not in CLASSIFIER_TREES:
         raise NotCoveredError("the members of the bag are no Hoeffding trees")
-    return TreeClassifiers(lambda: model.data, schema, lambda: [1.0] * len(model.data))
+    return TreeClassifiers(lambda: model.data, schema, lambda: [1.0] * len(model.data), FORESTS)

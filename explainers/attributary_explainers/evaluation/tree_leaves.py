@@ -1,4 +1,4 @@
-"""The numbers of leaves as arrays: read from a live leaf when a row reaches it and it is no longer what was read."""
+"""Leaves of classifiers as arrays: read from the live leaf when a row reaches it and it is not what was read."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from river.linear_model import LinearRegression
-from river.optim.losses import Squared
-from river.stats import Mean
 from river.tree.nodes.arf_htc_nodes import RandomLeafMajorityClass, RandomLeafNaiveBayes, RandomLeafNaiveBayesAdaptive
-from river.tree.nodes.arf_htr_nodes import RandomLeafAdaptive, RandomLeafMean, RandomLeafModel
 from river.tree.nodes.efdtc_nodes import EFDTLeafMajorityClass, EFDTLeafNaiveBayes, EFDTLeafNaiveBayesAdaptive
 from river.tree.nodes.hatc_nodes import AdaLeafClassifier
-from river.tree.nodes.hatr_nodes import AdaLeafRegAdaptive, AdaLeafRegMean, AdaLeafRegModel
 from river.tree.nodes.htc_nodes import LeafMajorityClass, LeafNaiveBayes, LeafNaiveBayesAdaptive
-from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
-from .enlarging import enlarged
 from .evaluator import NotCoveredError
+from .growing import added, enlarged
 from .schema import NotEncodableError, Schema
-from .tree_kernels import BAYES, NOTHING, SHARES, store_classes, store_numbers
+from .tree_votes import BAYES, NOTHING, SHARES, store_classes
 
 MAJORITY, THRESHOLD, BETTER, ADAPTIVE = range(4)
-"""When a leaf of a classifier uses naive Bayes: never, from a weight on, while it is right more often, as its tree says."""
+"""When a leaf uses naive Bayes: never, from a weight on, while that is right more often, or as its tree says."""
 
 RULES: dict[type, int] = {
     LeafMajorityClass: MAJORITY,
@@ -41,20 +35,6 @@ RULES: dict[type, int] = {
     EFDTLeafNaiveBayesAdaptive: BETTER,
     AdaLeafClassifier: ADAPTIVE,
 }
-MEAN, MODEL, EITHER = range(3)
-"""What a leaf of a regressor gives: the mean, its linear model, or the one with the lesser error."""
-
-ESTIMATES: dict[type, int] = {
-    LeafMean: MEAN,
-    RandomLeafMean: MEAN,
-    AdaLeafRegMean: MEAN,
-    LeafModel: MODEL,
-    RandomLeafModel: MODEL,
-    AdaLeafRegModel: MODEL,
-    LeafAdaptive: EITHER,
-    RandomLeafAdaptive: EITHER,
-    AdaLeafRegAdaptive: EITHER,
-}
 _MOST_CATEGORIES = 4096
 _NO_GAUSSIAN = (0.0, 0.0, 0.0)
 _NAN = math.nan
@@ -63,22 +43,12 @@ _NAN = math.nan
 class NoLeaf:
     """Stands for the leaf of a tree that has not learnt."""
 
-    stats: dict[Any, float] = {}
-    splitters = None
+    def __init__(self) -> None:
+        self.stats: dict[Any, float] = {}
+        self.splitters = None
 
 
 _NO_LEAF = NoLeaf()
-
-
-def added(before: float, weight: float, now: float) -> bool:
-    """Whether `now` is what comes of adding a weight, at once or one by one, bit by bit."""
-    if before + weight == now:
-        return True
-    if weight > 64.0 or weight != int(weight):
-        return False
-    for _ in range(int(weight)):
-        before += 1.0
-    return before == now
 
 
 class ClassLeaves:
@@ -130,6 +100,13 @@ class ClassLeaves:
         self.tables = np.zeros((0, 0))
 
     def put(self, leaf: Any, tree: Any) -> int:
+        """A slot for the leaf.
+
+        Raises
+        ------
+        NotCoveredError
+            It is of an unknown kind.
+        """
         rule = MAJORITY if leaf is None else RULES.get(type(leaf))
         if rule is None:
             raise NotCoveredError(f"a tree has a leaf of type {type(leaf).__qualname__}")
@@ -152,6 +129,7 @@ class ClassLeaves:
         return s
 
     def drop(self, slot: int) -> None:
+        """Forget the leaf."""
         self._forget(slot)
         self._read[slot] = self._errors[slot] = self._trees[slot] = None
         self._free.append(slot)
@@ -162,6 +140,7 @@ class ClassLeaves:
         self._observers[s], self._moved[s], self._features[s], self._n_observers[s] = {}, {}, [], -1
 
     def gained(self, slot: int, weight: float) -> bool:
+        """Whether all that has happened to the leaf since it was read is that it learnt so much."""
         leaf, weights, seen, splitters = self._read[slot]
         if seen is None or leaf.splitters is not splitters:
             return False
@@ -289,7 +268,7 @@ class ClassLeaves:
     def _choose_features(self, s: int, splitters: dict[Any, Any]) -> None:
         self._forget(s)
         position, coded = self.schema.position, self.schema.codes
-        kinds = {GaussianSplitter: False, NominalSplitterClassif: True}
+        kinds: dict[type, bool] = {GaussianSplitter: False, NominalSplitterClassif: True}
         columns = []
         for feature, splitter in splitters.items():
             column = position.get(feature)
@@ -345,90 +324,3 @@ class ClassLeaves:
         if largest >= self.tables.shape[1]:
             self._widen(self.tables.shape[0], 2 * largest)
         return codes
-
-
-class NumberLeaves:
-    """Leaves of regressors.
-
-    A leaf is as it was read while the count of its mean is the very same object: learning makes another one, whatever
-    the weight.
-
-    Parameters
-    ----------
-    schema
-        Of the rows.
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        self._leaves: list[Any] = []
-        self._means: list[Any] = []
-        self._counts: list[Any] = []
-        self._free: list[int] = []
-        self.modes = np.zeros(64, np.int64)
-        self.base = np.zeros(64)
-        self.linear = np.zeros((64, len(schema)))
-
-    def put(self, leaf: Any, tree: Any) -> int:
-        if leaf is not None and type(leaf) not in ESTIMATES:
-            raise NotCoveredError(f"a tree has a leaf of type {type(leaf).__qualname__}")
-        if self._free:
-            s = self._free.pop()
-            self._leaves[s], self._counts[s] = leaf, None
-        else:
-            s = len(self._leaves)
-            self._leaves.append(leaf)
-            self._counts.append(None)
-            self._means.append(None)
-            if s == len(self.modes):
-                self.modes = enlarged(self.modes, (2 * s,))
-                self.base = enlarged(self.base, (2 * s,))
-                self.linear = enlarged(self.linear, (2 * s, len(self.schema)))
-        if leaf is None:
-            self._means[s] = _NO_MEAN
-            self._counts[s] = _NO_MEAN.n
-            self.modes[s], self.base[s] = 0, 0.0
-        else:
-            self._means[s] = leaf.stats.mean
-        return s
-
-    def drop(self, slot: int) -> None:
-        self._leaves[slot] = self._means[slot] = self._counts[slot] = None
-        self._free.append(slot)
-
-    def gained(self, slot: int, weight: float) -> bool:
-        mean, before = self._means[slot], self._counts[slot]
-        return before is not None and added(before, weight, mean.n)
-
-    def refresh(self, reached: Sequence[int]) -> None:
-        """Read those of the leaves in these slots that have changed.
-
-        Raises
-        ------
-        NotCoveredError
-            A leaf has a model that is not covered.
-        """
-        means, counts = self._means, self._counts
-        records: list[float] = []
-        for s in reached:
-            if means[s].n is not counts[s]:
-                self._load(s, records)
-                counts[s] = means[s].n
-        if records:
-            store_numbers(np.frombuffer(array("d", records)), self.modes, self.base, self.linear)
-
-    def _load(self, s: int, records: list[float]) -> None:
-        leaf = self._leaves[s]
-        rule = ESTIMATES[type(leaf)]
-        if rule == MEAN or rule == EITHER and leaf._fmse_mean < leaf._fmse_model:
-            records += (s, 0.0, self._means[s]._mean)
-            return
-        model = leaf._leaf_model
-        if type(model) is not LinearRegression or type(model.loss) is not Squared:
-            raise NotCoveredError(f"a leaf has a model of type {type(model).__qualname__}, or another loss")
-        get = model._weights.to_dict().get
-        records += (s, 1.0, model.intercept)
-        records += [get(feature, 0.0) for feature in self.schema.features]
-
-
-_NO_MEAN = Mean()

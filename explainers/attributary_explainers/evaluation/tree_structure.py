@@ -1,4 +1,4 @@
-"""The shape of trees as flat arrays, which follow the live trees: only what has changed on the way of a row is rewritten."""
+"""The shape of trees as flat arrays that follow the live trees: what has changed on the way of a row is rewritten."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegressor
 from river.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
-from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, NumericBinaryBranch, NumericMultiwayBranch
+from river.tree.nodes.branch import (
+    NominalBinaryBranch,
+    NominalMultiwayBranch,
+    NumericBinaryBranch,
+    NumericMultiwayBranch,
+)
 from river.tree.nodes.efdtc_nodes import (
     EFDTNominalBinaryBranch,
     EFDTNominalMultiwayBranch,
@@ -30,10 +35,10 @@ from river.tree.nodes.hatr_nodes import (
     AdaNumMultiwayBranchReg,
 )
 
-from .enlarging import enlarged
 from .evaluator import NotCoveredError
+from .growing import enlarged
 from .schema import Array, NotEncodableError, Schema
-from .tree_kernels import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY, route
+from .tree_routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY, route
 
 KINDS: dict[type, int] = {
     NumericBinaryBranch: NUMERIC,
@@ -125,6 +130,8 @@ class Structure:
         self._used = 0
         """Entries of the two tables of the multiway splits that are taken; never given back."""
         self.fields = np.zeros((0, 6), np.int32)
+        self.thresholds = np.zeros(0)
+        self.detours = np.zeros(0, np.int64)
         self._allot(256)
         self.keys = np.zeros(64)
         self.targets = np.zeros(64, np.int64)
@@ -133,10 +140,9 @@ class Structure:
         self.extra_at = np.zeros(0, np.int64)
 
     def _allot(self, n: int) -> None:
-        old = len(self.fields)
         self.fields = enlarged(self.fields, (n, 6), -1)
-        self.thresholds = enlarged(self.thresholds, (n,)) if old else np.zeros(n)
-        self.detours = enlarged(self.detours, (n,), -1) if old else np.full(n, -1, np.int64)
+        self.thresholds = enlarged(self.thresholds, (n,))
+        self.detours = enlarged(self.detours, (n,), -1)
         self._branches, self._reached, self._lost = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._path = np.zeros((n, 2), np.int64)
 
@@ -174,7 +180,9 @@ class Structure:
             self._live[k] = children = node.children
             self._seen[k] = list(children)
             self._children[k] = [self._take() for _ in children]
-            todo += [(i, child, (children, n)) for n, (i, child) in enumerate(zip(self._children[k], children, strict=True))]
+            todo += [
+                (i, child, (children, n)) for n, (i, child) in enumerate(zip(self._children[k], children, strict=True))
+            ]
             if self.adaptive and (alternate := getattr(node, "_alternate_tree", None)) is not None:
                 self._alternates[k] = alternate
                 self.fields[k, 4] = i = self._take()
@@ -224,7 +232,9 @@ class Structure:
         if column is None:
             raise NotCoveredError(f"a tree splits by {node.feature!r}, which the rows do not have")
         if (column in self.schema.codes) != (kind in (NOMINAL, NOMINAL_MULTIWAY)):
-            raise NotCoveredError(f"a tree and the rows read {node.feature!r} differently: as categories and as numbers")
+            raise NotCoveredError(
+                f"a tree and the rows read {node.feature!r} differently: as categories and as numbers"
+            )
         if kind == NUMERIC:
             self._set(k, kind, column, ids[0], ids[1], node.threshold)
         elif kind == NOMINAL:
@@ -268,7 +278,7 @@ class Structure:
     def follow(self, X: Array, trees: Sequence[Any]) -> list[int]:
         """Send rows down the live trees.
 
-        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `tree_kernels.route`.
+        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `tree_routes.route`.
 
         Returns
         -------
@@ -328,7 +338,7 @@ class Structure:
         if roots == self._root_nodes and trees == self.trees:
             return
         T = len(trees)
-        if T != len(self.trees):
+        if len(self.trees) != T:
             for k in self._roots[self._roots >= 0].tolist():
                 self._drop(k)
             self._roots, self._epochs = np.full(T, -1, np.int64), np.zeros(T, np.int64)

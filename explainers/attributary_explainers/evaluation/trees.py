@@ -20,11 +20,13 @@ from .compiled import HAS_NUMBA
 from .evaluator import Evaluator, NotCoveredError
 from .registry import register
 from .schema import Array, Schema
-from .tree_kernels import estimate, vote
-from .tree_leaves import ClassLeaves, NumberLeaves
+from .tree_leaves import ClassLeaves
+from .tree_numbers import NumberLeaves
+from .tree_proofs import CLASSIFIERS, REGRESSORS, TREES, Hashes, relied_on
 from .tree_structure import Structure
+from .tree_votes import estimate, vote
 
-CLASSIFIERS: frozenset[type] = frozenset(
+CLASSIFIER_TREES: frozenset[type] = frozenset(
     (
         HoeffdingTreeClassifier,
         HoeffdingAdaptiveTreeClassifier,
@@ -32,7 +34,9 @@ CLASSIFIERS: frozenset[type] = frozenset(
         BaseTreeClassifier,
     )
 )
-REGRESSORS: frozenset[type] = frozenset((HoeffdingTreeRegressor, HoeffdingAdaptiveTreeRegressor, BaseTreeRegressor))
+REGRESSOR_TREES: frozenset[type] = frozenset(
+    (HoeffdingTreeRegressor, HoeffdingAdaptiveTreeRegressor, BaseTreeRegressor)
+)
 _ADAPTIVE = (HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor)
 
 Trees = Callable[[], list[Any]]
@@ -54,11 +58,16 @@ class TreeClassifiers(Evaluator):
         Of the rows.
     weights
         Gives the live weights of the votes; None: a single tree, whose votes are not made to sum to 1.
+    groups
+        What else the path relies on.
     """
 
-    def __init__(self, trees: Trees, schema: Schema, weights: Callable[[], Sequence[float]] | None = None) -> None:
+    def __init__(
+        self, trees: Trees, schema: Schema, weights: Callable[[], Sequence[float]] | None = None, *groups: Hashes
+    ) -> None:
         if not HAS_NUMBA:
             raise NotCoveredError("needs numba: pip install 'attributary[fast]'")
+        self.relies_on = relied_on(TREES, CLASSIFIERS, *groups)
         self.schema = schema
         self._trees = trees
         self._weights = weights
@@ -72,6 +81,7 @@ class TreeClassifiers(Evaluator):
         self.labels = ()
 
     def predict(self, X: Array) -> Array:
+        """See `Evaluator`."""
         trees = self._trees()
         try:
             return self._predict(X, trees)
@@ -115,7 +125,7 @@ class TreeClassifiers(Evaluator):
             self._labels_seen = n, list(trees)
             labels = tuple(sorted(set().union(*(tree.classes for tree in trees)), key=sort_key))
             kinds = [type(tree) for tree in trees]
-            if not CLASSIFIERS.issuperset(kinds):
+            if not CLASSIFIER_TREES.issuperset(kinds):
                 raise NotCoveredError("the ensemble has a member that is no Hoeffding tree")
             adaptive = np.array([kind in _ADAPTIVE for kind in kinds], np.bool_)
             if structure is None or structure.worn or labels != self.labels or adaptive.any() != self._adaptive.any():
@@ -137,11 +147,16 @@ class TreeRegressors(Evaluator):
         Of the rows.
     combine
         From numbers of shape (rows, trees) to shape (rows, 1).
+    groups
+        What else the path relies on.
     """
 
-    def __init__(self, trees: Trees, schema: Schema, combine: Callable[[Array], Array] | None = None) -> None:
+    def __init__(
+        self, trees: Trees, schema: Schema, combine: Callable[[Array], Array] | None = None, *groups: Hashes
+    ) -> None:
         if not HAS_NUMBA:
             raise NotCoveredError("needs numba: pip install 'attributary[fast]'")
+        self.relies_on = relied_on(TREES, REGRESSORS, *groups)
         self.schema = schema
         self._trees = trees
         self._combine = combine
@@ -150,6 +165,7 @@ class TreeRegressors(Evaluator):
         self._V: Array = np.zeros((0, 0))
 
     def predict(self, X: Array) -> Array:
+        """See `Evaluator`."""
         trees = self._trees()
         try:
             return self._predict(X, trees)
@@ -162,7 +178,7 @@ class TreeRegressors(Evaluator):
         if structure is None or structure.worn or trees != self._members:
             self._members = list(trees)
             kinds = [type(tree) for tree in trees]
-            if not REGRESSORS.issuperset(kinds):
+            if not REGRESSOR_TREES.issuperset(kinds):
                 raise NotCoveredError("the ensemble has a member that is no Hoeffding tree")
             if structure is None or structure.worn:
                 adaptive = any(kind in _ADAPTIVE for kind in kinds)
@@ -174,7 +190,15 @@ class TreeRegressors(Evaluator):
         if self._V.shape != shape:
             self._V = np.zeros(shape)
         if not estimate(
-            X, structure.fields, structure.ends, structure.extras, structure.extra_at, leaves.modes, leaves.base, leaves.linear, self._V
+            X,
+            structure.fields,
+            structure.ends,
+            structure.extras,
+            structure.extra_at,
+            leaves.modes,
+            leaves.base,
+            leaves.linear,
+            self._V,
         ):
             raise NotCoveredError("so much cancels in a linear leaf that the order in which it adds up shows")
         return self._V if self._combine is None else self._combine(self._V)
