@@ -6,6 +6,7 @@ import abc
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -71,14 +72,15 @@ class Evaluator(abc.ABC):
 Factory = Callable[[Any, Schema], Evaluator]
 
 
-def proved(hashes: Mapping[tuple[type, str], str]) -> tuple[tuple[type, str, Any], ...]:
+def proved(hashes: Mapping[tuple[Any, str], str]) -> tuple[tuple[type, str, Any], ...]:
     """The functions that a path reproduces, as they are in this process.
 
     Parameters
     ----------
     hashes
-        Class and name of each method or property, with the hash of its source when it was proved; `source_hash` gives
-        it. Empty for one that has no source (Rust, Cython), which only the release of River vouches for.
+        Class or module, and name of each method, property or function, with the hash of its source when it was proved;
+        `source_hash` gives it. Empty for one that has no source (Rust, Cython), which only the release of River vouches
+        for.
 
     Raises
     ------
@@ -92,11 +94,12 @@ def proved(hashes: Mapping[tuple[type, str], str]) -> tuple[tuple[type, str, Any
     for (kind, name), expected in hashes.items():
         function = getattr(kind, name, None)
         if source_hash(function) != expected:
-            raise NotCoveredError(f"{kind.__qualname__}.{name} is not the one that the fast path was proved for")
+            raise NotCoveredError(f"{kind.__name__}.{name} is not the one that the fast path was proved for")
         found.append((kind, name, function))
     return tuple(found)
 
 
+@cache
 def source_hash(function: Any) -> str:
     """First 12 hex digits of the SHA-256 of a function's source; "" where there is none."""
     function = getattr(function, "fget", None) or getattr(function, "__func__", function)
