@@ -124,7 +124,7 @@ class Window:
         found = np.empty((len(X), min(k, n)), dtype=np.int64)
         distances = np.empty(found.shape)
         if HAS_NUMBA:
-            _nearest(X, self.columns, self.order, self.head, n, np.empty(n), found, distances)
+            _nearest(X, self.columns, self.order, self.head, n, found, distances)
             return found, distances
         positions = (self.head + np.arange(n)) % len(self.targets)
         stored = self.columns[:, positions]
@@ -137,29 +137,75 @@ class Window:
         return positions[nearest], np.take_along_axis(squares, nearest, axis=1)
 
 
+_ROOM = 1.0 - 1e-12
+
+
 @compiled
-def _nearest(
-    X: Array, columns: Array, order: Ints, head: int, n: int, squares: Array, found: Ints, distances: Array
-) -> None:
-    capacity = columns.shape[1]
+def _square(X: Array, r: int, columns: Array, order: Ints, i: int) -> float:
+    total = 0.0
+    for j in order:
+        difference = X[r, j] - columns[j, i]
+        total += difference * difference
+    return total
+
+
+@compiled
+def _squares(X: Array, r: int, columns: Array, order: Ints, squares: Array) -> None:
+    n = squares.shape[0]
+    squares[:] = 0.0
+    for j in order:
+        x = X[r, j]
+        for i in range(n):
+            difference = x - columns[j, i]
+            squares[i] += difference * difference
+
+
+@compiled
+def _nearest(X: Array, columns: Array, order: Ints, head: int, n: int, found: Ints, distances: Array) -> None:
+    """The nearest of each row; most rows differ from the first one in few columns.
+
+    The squares of the first row, corrected for those columns, leave out what cannot be near, with room for rounding;
+    what remains is computed as for the first row.
+    """
+    d, capacity = columns.shape
     k = found.shape[1]
+    first = np.empty(n)  # squares of the first row
+    least = np.empty(n)  # of this row: not more than its squares, or just these
+    changed = np.empty(d, dtype=np.int64)
+    _squares(X, 0, columns, order, first)
     for r in range(X.shape[0]):
-        squares[:] = 0.0
-        for j in order:
-            x = X[r, j]
+        n_changed = 0
+        for j in range(d):
+            if X[r, j] != X[0, j]:
+                changed[n_changed] = j
+                n_changed += 1
+        exact = r == 0 or 2 * n_changed > d
+        if exact:
+            _squares(X, r, columns, order, least)
+        else:
             for i in range(n):
-                difference = x - columns[j, i]
-                squares[i] += difference * difference
+                least[i] = first[i] * _ROOM
+            for c in range(n_changed):
+                j = changed[c]
+                now, before = X[r, j], X[0, j]
+                for i in range(n):
+                    one, other = now - columns[j, i], before - columns[j, i]
+                    least[i] += one * one * _ROOM - other * other
+        limit = np.inf
+        if not exact and k < n:  # the neighbours of the first row are at most this far
+            limit = 0.0
+            for q in range(k):
+                limit = max(limit, _square(X, r, columns, order, found[0, q]))
         kept = 0
-        worst = np.inf  # the square of the last one kept
         for age in range(n):
             i = head + age
             if i >= capacity:
                 i -= capacity
-            if kept == k and squares[i] >= worst:
+            if least[i] > limit:
                 continue
+            square = least[i] if exact else _square(X, r, columns, order, i)
             # River compares the roots: different squares may have the same one.
-            distance = math.sqrt(squares[i])
+            distance = math.sqrt(square)
             if kept < k:
                 q = kept
                 kept += 1
@@ -173,7 +219,8 @@ def _nearest(
                 q -= 1
             distances[r, q] = distance
             found[r, q] = i
-            worst = squares[found[r, kept - 1]]
+            if kept == k:
+                limit = min(limit, distances[r, k - 1] * distances[r, k - 1] * (2.0 - _ROOM))
 
 
 class _NeighboursEvaluator(Evaluator):
