@@ -200,7 +200,7 @@ def _read_none(_: Any, __: Any, zeros: tuple[float, ...]) -> Scaled:
 
 # `get` and not `[]`: River's scalers are defaultdicts, which would take up the name.
 def _read_standard(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return [*map(scaler.means.get, names, zeros)], [v**0.5 if v else 0.0 for v in map(scaler.vars.get, names, zeros)]
+    return [*map(scaler.means.get, names, zeros)], [v**0.5 for v in map(scaler.vars.get, names, zeros)]
 
 
 def _read_centre(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:

@@ -63,6 +63,25 @@ def test_softmax_with_a_class_that_comes_late(labels):
     assert report.covered == report.steps == N
 
 
+def test_labels_are_sorted():
+    model = linear_model.SoftmaxRegression()
+    for label in ("b", "c", "a"):
+        model.learn_one({"a": 1.0}, label)
+    evaluator = make_evaluator(model, Schema(["a"]))
+    evaluator.predict(np.ones((1, 1)))
+    assert evaluator.labels == ("a", "b", "c")
+
+
+def test_bayesian_regression_that_has_not_predicted_since_it_learnt():
+    model = linear_model.BayesianLinearRegression()
+    evaluator = make_evaluator(model, Schema(["a"]))
+    for value in (1.0, 2.0):
+        model.learn_one({"a": value}, 3.0 * value)
+        found = evaluator.predict(np.ones((1, 1)))[0, 0]
+        assert model._m_dirty
+        assert found == pytest.approx(model.predict_one({"a": 1.0}), abs=1e-15)
+
+
 @pytest.mark.parametrize("d", [1, 30])
 def test_one_feature_and_thirty(d):
     report = follow(linear_model.LogisticRegression(), binary(N, d), n_rows=20)

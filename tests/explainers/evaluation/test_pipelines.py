@@ -95,9 +95,26 @@ def test_a_one_hot_encoder_alone():
 
 def test_a_number_without_variance_becomes_0():
     model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
-    stream = (({"a": 2.0, "b": x["x0"]}, y == "a") for x, y in blobs(50, 1, ("a", "b")))
+    # The first 3.0 meets a variance of 0, and differs from the mean.
+    stream = (({"a": 2.0 + (i >= 25), "b": x["x0"]}, y == "a") for i, (x, y) in enumerate(blobs(50, 1, ("a", "b"))))
     report = follow(model, stream, after=lambda _, model: model["LogisticRegression"]._weights.__setitem__("a", 5.0))
     fully_covered(report, 50)
+
+
+def test_a_category_that_the_encoder_is_not_to_know_counts_nothing():
+    encoder = preprocessing.OneHotEncoder(categories={name: {"red", 2, True} for name in CATEGORIES})
+    model = compose.Select(*CATEGORIES) | encoder | linear_model.LogisticRegression()
+
+    def meddle(_, model):
+        model["LogisticRegression"]._weights["colour_blue"] = 3.0
+        model["LogisticRegression"]._weights["colour_red"] = 2.0
+
+    fully_covered(follow(model, texts(60), after=meddle), 60)
+
+
+def test_renamed_columns_are_put_in_the_order_of_their_names():
+    model = ((compose.Select("x0", "x1") | compose.Prefixer("z_")) + compose.Select("x2")) | naive_bayes.GaussianNB()
+    fully_covered(follow(model, blobs(N)))
 
 
 def test_other_models_see_the_transformed_rows():
