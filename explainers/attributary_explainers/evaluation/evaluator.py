@@ -6,6 +6,7 @@ import abc
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
@@ -99,6 +100,7 @@ def proved(hashes: Mapping[tuple[type | ModuleType, str], str]) -> tuple[tuple[t
     return tuple(found)
 
 
+@cache
 def source_hash(function: Any) -> str:
     """First 12 hex digits of the SHA-256 of a function's source; "" where there is none."""
     function = getattr(function, "fget", None) or getattr(function, "__func__", function)

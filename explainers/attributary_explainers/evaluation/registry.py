@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from .evaluator import Evaluator, Factory, NotCoveredError
 from .schema import Schema
 
-_MODULES = ("trees", "forests", "linear", "naive_bayes", "neighbours", "ensembles", "pipelines")
+_MODULES = ("trees", "forests", "linear", "naive_bayes", "neighbours", "ensembles", "pipelines", "wrappers")
 """Modules of this package that register evaluators when they are imported."""
 
 _FACTORIES: dict[type, Factory] = {}
@@ -64,8 +64,7 @@ def read_as_categories(model: Any) -> frozenset[Any]:
     return frozenset() if found is None else found(model)
 
 
+@cache
 def _load() -> None:
-    if not _FACTORIES:
-        for name in _MODULES:
-            with contextlib.suppress(ModuleNotFoundError):
-                import_module(f"{__package__}.{name}")
+    for name in _MODULES:
+        import_module(f"{__package__}.{name}")

@@ -135,6 +135,11 @@ class Schema:
         """The categories of a column, by their codes."""
         return self._values[column]
 
+    def share(self, column: int, other: Schema, its_column: int) -> None:
+        """Take the codes of a column of another schema, now and as they grow."""
+        self.codes[column] = other.codes[its_column]
+        self._values[column] = other._values[its_column]
+
     def decode(self, row: Array, like: Iterable[Any]) -> dict[Any, Any]:
         """A row as features to values, in the order of `like`; numbers come back as floats."""
         found = {}
