@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.change.report import Table, as_markdown
+from benchmarks.speed.accuracy import CASES, TARGET
+from benchmarks.speed.growth import AXES, PAPER_FEATURES, PAPER_SLOPE, Axis, slopes
 from benchmarks.speed.kinds import KINDS
 from benchmarks.speed.subjects import SUBJECTS_BY_NAME
-from benchmarks.speed.table import NAIVE, OURS, REFERENCE
+from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE
 
 Results = Mapping[str, Any]
 
@@ -21,7 +23,9 @@ TARGET_KINDS = ("iPFI, M 10", "iSAGE, m 10")
 
 def tables(results: Results) -> list[Table]:
     """Those of the modes that have been run."""
-    made: dict[str, Callable[[Results], list[Table]]] = {"speed": speed}
+    made: dict[str, Callable[[Results], list[Table]]] = {
+        "speed": speed, "growth": growth, "memory": memory, "accuracy": accuracy,
+    }  # fmt: skip
     return [table for mode, make in made.items() if mode in results for table in make(results[mode])]
 
 
@@ -92,6 +96,83 @@ def _full(found: Results) -> Table:
     title = "All kinds: ratio to the model alone, and how many times as fast as iXAI the whole loop is"
     header = ("model, stream", "explained", "rows", "ours", "naive loop", "iXAI", "faster", "difference")
     return Table("full", title, header, rows)
+
+
+def growth(found: Results) -> list[Table]:
+    """A table for each thing that grows, and the slope per feature."""
+    shown = [_axis(axis, found) for axis in AXES if axis.name in found["axes"]]
+    if "features" not in found["axes"]:
+        return shown
+    of_columns = slopes(found["axes"]["features"])
+    rows: list[tuple[str, ...]] = [("the paper", f"{PAPER_SLOPE:.3f}", "")]
+    for column, title in ((OURS, "ours"), (REFERENCE, "iXAI")):
+        rows.append((title, *(_slope(value) for value in of_columns[column].values())))
+    title = "What each feature adds to the ratio, iPFI at M 1, ARF of 10: the slope of the line of least squares"
+    header = ("", f"up to {PAPER_FEATURES} features", "all")
+    return [*shown, Table("slope", title, header, rows)]
+
+
+def _slope(value: float | None) -> str:
+    return UNMEASURED if value is None else f"{value:.4f}"
+
+
+def _axis(axis: Axis, found: Results) -> Table:
+    points = found["axes"][axis.name]
+    kinds = list(dict.fromkeys(kind for point in points for kind in point["kinds"]))
+    rows = []
+    for point in points:
+        of_kinds = [point["kinds"].get(kind, {}) for kind in kinds]
+        cells = [cell for one in of_kinds for cell in (spread(one.get(OURS)), _reference(found, one))]
+        rows.append((f"{point['size']:,}", f"{point['alone_us']:,.0f}", *cells))
+    header = (axis.name, "alone, µs", *(c for kind in kinds for c in (kind, "iXAI")))
+    return Table(f"growth-{axis.name}", f"Ratio by {axis.title}", header, rows)
+
+
+def memory(found: Results) -> list[Table]:
+    """Allocations of an observation, and resident memory over a long stream."""
+    columns = {ALONE[0]: "alone", OURS: "ours", REFERENCE: "iXAI"}
+    rows = []
+    for name, of_subject in found["allocated"].items():
+        for column, title in columns.items():
+            if one := of_subject.get(column):
+                peak = [f"{one[key] / 1e3:,.1f}" for key in ("median", "high")]
+                rows.append((SUBJECTS_BY_NAME[name].title, title, *peak, f"{one['kept']:+,.0f}"))
+    header = ("model, stream", "", "peak, kB", "upper quartile", "kept per observation, bytes")
+    allocated = Table("allocated", "Allocated by predict and explain, iPFI and iSAGE with 10 draws", header, rows)
+    resident = [
+        (SUBJECTS_BY_NAME[name].title, columns[column], *(f"{value:.1f}" for value in values))
+        for name, of_subject in found["rss"].items()
+        for column, values in of_subject.items()
+    ]
+    tenths = len(resident[0]) - 2
+    marks = (f"{found['observations'] * (i + 1) // tenths:,}" for i in range(tenths))
+    title = "Resident memory of the process in MB, after so many observations"
+    return [allocated, Table("resident", title, ("model, stream", "", *marks), resident)]
+
+
+def accuracy(found: Results) -> list[Table]:
+    """Error against exact values, and processor time."""
+    rows, factors = [], []
+    for case in CASES:
+        if (one := found["cases"].get(case.name)) is None:
+            continue
+        what = (case.subject.title, case.kind.name)
+        for column, title in ((OURS, "ours"), (REFERENCE, "iXAI")):
+            if of_column := one["columns"].get(column):
+                pairs = zip(of_column["error"], of_column["seconds"], strict=True)
+                cells = (f"{error:.4f} in {1e3 * seconds:,.0f}" for error, seconds in pairs)
+                rows.append((*what, title, *cells, f"{one['slope'][column]:.2f}"))
+        factor = one.get("factor")
+        said = (f"{factor:,.0f}", "met" if factor >= TARGET else "missed") if factor else (NOT_INSTALLED, "")
+        factors.append((*what, said[0], f"≥ {TARGET:.0f}", said[1]))
+    n = next(iter(found["cases"].values()))["columns"][OURS]["n"]
+    header = ("model, stream", "explained", "", *(f"{one} observations" for one in n), "slope")
+    title = "Error of importance (root mean square over features and repeats), and processor milliseconds"
+    last = "Processor time that iXAI needs for the error, over that of ours"
+    return [
+        Table("accuracy", title, header, rows),
+        Table("factor", last, ("model, stream", "explained", "times", "target", ""), factors),
+    ]
 
 
 def fill(page: str, results: Results) -> str:

@@ -48,6 +48,9 @@ class Plan:
 
 QUICK = 5
 
+WARM = 100
+"""The last observations that are learnt before time is taken: by each loop by itself."""
+
 
 def present(columns: Sequence[str]) -> tuple[str, ...]:
     """Without iXAI's, where that is not installed."""
@@ -67,12 +70,12 @@ def measure(
     difference of a prediction that was handed out from the model's.
     """
     n = plan.observations * (QUICK if subject.quick else 1)
-    warm = max(kind.reservoir for kind in kinds)
     stream = subject.stream()
     model = subject.make()
-    for x, y in islice(stream, max(plan.learned - warm, 0)):
+    for x, y in islice(stream, max(plan.learned - WARM, 0)):
         model.learn_one(x, y)
-    stored, data = list(islice(stream, warm)), list(islice(stream, n))
+    stored = list(islice(stream, max(WARM, *(kind.reservoir for kind in kinds))))
+    data = list(islice(stream, n))
     loops = {ALONE: _alone(subject, freeze(model), stored)}
     for kind in kinds:
         for column in present(plan.columns):
@@ -109,18 +112,18 @@ def steps(subject: Subject, kinds: Sequence[Kind], plan: Plan) -> int:
 
 def _alone(subject: Subject, model: Any, stored: Sequence[Observation]) -> Loop:
     predict = subject.predict(model)
-    for x, y in stored:
+    for x, y in stored[-WARM:]:
         model.learn_one(x, y)
     return Loop(model, lambda x, y: predict(x))
 
 
 def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequence[Observation]) -> Loop:
-    """A loop whose model has learnt `stored`, and whose reservoirs hold the last of it."""
+    """A loop whose model has learnt the last of `stored`, and whose reservoirs are full of it."""
     if column == OURS:
         explainers = Ours(model, subject.loss, kind)
         _fill(explainers, model, kind, stored)
         return Loop(model, explainers.step)
-    for x, y in stored:
+    for x, y in stored[-WARM:]:
         model.learn_one(x, y)
     predict = subject.predict(model)
     beside: Naive | Reference
@@ -139,11 +142,12 @@ def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequenc
 
 def _fill(explainers: Ours, model: Any, kind: Kind, stored: Sequence[Observation]) -> None:
     # The first few compile what is to be compiled, the others fill the reservoir: both are over when time is taken.
-    start = len(stored) - kind.reservoir
+    explained, learnt = len(stored) - kind.reservoir, len(stored) - WARM
     for i, (x, y) in enumerate(stored):
-        if i >= start:
+        if i >= explained:
             explainers.step(x, y)
-        model.learn_one(x, y)
+        if i >= learnt:
+            model.learn_one(x, y)
 
 
 def difference(
