@@ -48,7 +48,7 @@ AXES_BY_NAME = {axis.name: axis for axis in AXES}
 CASES_BY_NAME = {case.name: case for case in CASES}
 
 FULL = Plan(observations=1000, block=20, checked=50)
-GROWTH = Plan(observations=80, checked=2)
+GROWTH = Plan(observations=80, block=10, checked=2)
 ACCURACY = Effort()
 ACCURACY_FULL = Effort(repeats=20, checkpoints=(25, 50, 100, 200, 400, 800))
 TRACED = 200

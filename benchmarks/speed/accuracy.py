@@ -67,8 +67,8 @@ AGRAWAL = Subject("arf10", "ARF of 10, Agrawal, d 9", agrawal, partial(arf, 10))
 RBF = Subject("arf10-rbf6", "ARF of 10, RBF, d 6", partial(rbf, 6), partial(arf, 10))
 
 CASES = (
-    Case("pfi-agrawal-10", AGRAWAL, Kind("iPFI, M 10", pfi=10), 200),
-    Case("pfi-agrawal-1", AGRAWAL, Kind("iPFI, M 1", pfi=1), 200),
+    Case("pfi-agrawal-10", AGRAWAL, Kind("iPFI, M 10", pfi=10), 100),
+    Case("pfi-agrawal-1", AGRAWAL, Kind("iPFI, M 1", pfi=1), 100),
     Case("sage-rbf-10", RBF, Kind("iSAGE, m 10", sage=10), 100),
     Case("sage-rbf-5", RBF, Kind("iSAGE, m 5", sage=5), 100),
 )

@@ -60,13 +60,14 @@ def allocated(name: str, column: str, n: int) -> dict[str, float]:
     `median` and `high` (the upper quartile) of the peaks, and `kept`: growth per observation over all of them.
     """
     subject = SUBJECTS_BY_NAME[name]
-    stream, model, step = _made(subject, column)
-    for x, y in islice(stream, _STEADY):
-        step(x, y)
-        model.learn_one(x, y)
+    stream, model = _learnt(subject)
     peaks, kept = [], 0
-    tracemalloc.start()
+    tracemalloc.start()  # before anything is stored, so that what is replaced later is known to have been there
     try:
+        step = _step(subject, column, model, stream)
+        for x, y in islice(stream, _STEADY):
+            step(x, y)
+            model.learn_one(x, y)
         for x, y in islice(stream, n):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
@@ -83,8 +84,9 @@ def allocated(name: str, column: str, n: int) -> dict[str, float]:
 
 def resident(name: str, column: str, n: int) -> list[float]:
     """Megabytes of the process after each tenth of n observations."""
-    stream, model, step = _made(SUBJECTS_BY_NAME[name], column)
-    found = []
+    subject = SUBJECTS_BY_NAME[name]
+    stream, model = _learnt(subject)
+    step, found = _step(subject, column, model, stream), []
     for _ in range(TENTHS):
         for x, y in islice(stream, n // TENTHS):
             step(x, y)
@@ -105,16 +107,22 @@ def rss_bytes() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _made(subject: Subject, column: str) -> tuple[Iterator[Observation], Any, Callable[[dict[str, Any], Any], Any]]:
-    """The stream after what was learnt, the model, and what is done with an observation before it is learnt."""
+def _learnt(subject: Subject) -> tuple[Iterator[Observation], Any]:
     stream, model = subject.stream(), subject.make()
     for x, y in islice(stream, LEARNED):
         model.learn_one(x, y)
+    return stream, model
+
+
+def _step(
+    subject: Subject, column: str, model: Any, stream: Iterator[Observation]
+) -> Callable[[dict[str, Any], Any], Any]:
+    """What is done with an observation before it is learnt."""
     if column == OURS:
-        return stream, model, Ours(model, subject.loss, KIND).step
+        return Ours(model, subject.loss, KIND).step
     predict = subject.predict(model)
     if column != REFERENCE:
-        return stream, model, lambda x, y: predict(x)
+        return lambda x, y: predict(x)
     reference = Reference(predict, subject.loss, KIND, list(islice(stream, KIND.reservoir)))
 
     def step(x: dict[str, Any], y: Any) -> Any:
@@ -122,4 +130,4 @@ def _made(subject: Subject, column: str) -> tuple[Iterator[Observation], Any, Ca
         reference.step(x, y)
         return y_pred
 
-    return stream, model, step
+    return step

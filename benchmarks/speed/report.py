@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -183,6 +184,10 @@ def fill(page: str, results: Results) -> str:
     ValueError
         The page has no such line for a table.
     """
+    for mode in results.values():
+        numba = f"numba {mode['numba']}" if mode["numba"] else "no numba"
+        said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {numba}."
+        page = re.sub(r"(<!-- versions -->).*", rf"\1 {said}", page)
     for table in tables(results):
         mark = f"<!-- table: {table.name} -->\n"
         before, found, after = page.partition(mark)

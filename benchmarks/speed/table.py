@@ -40,8 +40,8 @@ class Plan:
     """
 
     learned: int = 2000
-    observations: int = 100
-    block: int = 10
+    observations: int = 50
+    block: int = 5
     checked: int = 10
     columns: tuple[str, ...] = COLUMNS
 
@@ -66,8 +66,8 @@ def measure(
     -------
     `alone_us`: processor time of predict and learn, a median over blocks. `kinds`: by the name of a kind, per column
     the ratio to it with quartiles; `speed_up`, iXAI's time over ours; `difference`, the largest of an importance from
-    the one that the model's own predictions give; `evaluations`, rows per observation; `y_pred`, the largest
-    difference of a prediction that was handed out from the model's.
+    the one that the model's own predictions give; `evaluations`, rows per observation; `y_pred`, per column the
+    largest difference of a prediction from that of the model alone, which shows that explaining changes nothing.
     """
     n = plan.observations * (QUICK if subject.quick else 1)
     stream = subject.stream()
@@ -95,10 +95,12 @@ def measure(
         if OURS in plan.columns and REFERENCE in of_kind:
             of_kind["speed_up"] = asdict(ratio(times[REFERENCE, kind.name], times[OURS, kind.name]))
         if OURS in plan.columns:
-            of_kind["y_pred"] = largest_difference(loops[OURS, kind.name].predictions, alone)
             of_kind["difference"] = difference(subject, kind, model, stored, data[: plan.checked])
             tick()
         of_kind["evaluations"] = 1 + kind.rows(len(data[0][0]))
+        of_kind["y_pred"] = {
+            column: largest_difference(loops[column, kind.name].predictions, alone) for column in present(plan.columns)
+        }
         found["kinds"][kind.name] = of_kind
     return found
 
