@@ -66,8 +66,9 @@ def measure(
     -------
     `alone_us`: processor time of predict and learn, a median over blocks. `kinds`: by the name of a kind, per column
     the ratio to it with quartiles; `speed_up`, iXAI's time over ours; `difference`, the largest of an importance from
-    the one that the model's own predictions give; `evaluations`, rows per observation; `y_pred`, per column the
-    largest difference of a prediction from that of the model alone, which shows that explaining changes nothing.
+    the one that the model's own predictions give; `evaluations`, rows per observation; per column `y_pred`, the
+    largest difference of a prediction that it handed out from that of the model alone, and `model`, that of the
+    predictions of the models at the end: explaining changes nothing.
     """
     n = plan.observations * (QUICK if subject.quick else 1)
     stream = subject.stream()
@@ -82,7 +83,7 @@ def measure(
             loops[column, kind.name] = _loop(column, subject, kind, freeze(model), stored)
             tick()
     times = take_turns(loops, data, plan.block, tick)
-    alone = loops[ALONE].predictions
+    alone, at_end = loops[ALONE].predictions, _last(subject, loops[ALONE], data)
     found: dict[str, Any] = {
         "alone_us": 1e6 * Spread.of([spent / plan.block for spent in times[ALONE]]).median,
         "observations": n,
@@ -101,6 +102,10 @@ def measure(
         of_kind["y_pred"] = {
             column: largest_difference(loops[column, kind.name].predictions, alone) for column in present(plan.columns)
         }
+        of_kind["model"] = {
+            column: largest_difference(_last(subject, loops[column, kind.name], data), at_end)
+            for column in present(plan.columns)
+        }
         found["kinds"][kind.name] = of_kind
     return found
 
@@ -110,6 +115,11 @@ def steps(subject: Subject, kinds: Sequence[Kind], plan: Plan) -> int:
     columns = present(plan.columns)
     n = plan.observations * (QUICK if subject.quick else 1)
     return len(kinds) * (len(columns) + (OURS in columns)) + math.ceil(n / plan.block)
+
+
+def _last(subject: Subject, loop: Loop, data: Sequence[Observation]) -> list[Any]:
+    predict = subject.predict(loop.model)
+    return [predict(x) for x, _ in data[-10:]]
 
 
 def _alone(subject: Subject, model: Any, stored: Sequence[Observation]) -> Loop:

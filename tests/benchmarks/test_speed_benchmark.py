@@ -133,6 +133,7 @@ def test_all_columns_predict_what_the_model_alone_does_and_ours_is_what_row_by_r
         of_kind = found["kinds"][kind.name]
         assert of_kind["difference"] <= 1e-12
         assert of_kind["y_pred"][NAIVE] == 0.0
+        assert of_kind["model"] == dict.fromkeys(present((OURS, NAIVE, REFERENCE)), 0.0)
         assert (of_kind["y_pred"][OURS] or 0.0) <= 1e-12
         assert of_kind["evaluations"] == 1 + kind.rows(9)
         for column in present((OURS, NAIVE, REFERENCE)):
@@ -146,6 +147,7 @@ def test_all_columns_predict_what_the_model_alone_does_and_ours_is_what_row_by_r
 def test_a_reservoir_larger_than_the_warm_up_changes_nothing_in_what_is_learnt() -> None:
     found = measure(TREE, [replace(BOTH, reservoir=150)], replace(TINY, columns=(OURS, NAIVE)))
     assert found["kinds"]["both"]["y_pred"][NAIVE] == 0.0
+    assert found["kinds"]["both"]["model"] == {OURS: 0.0, NAIVE: 0.0}
     assert found["kinds"]["both"]["difference"] <= 1e-12
 
 
