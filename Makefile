@@ -6,7 +6,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change chaos clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,12 @@ calibration: venv ## Measure how often standard errors are right: make calibrati
 
 change: venv ## Measure how often and how late changes are found: make change ARGS="--full"
 	$(BIN)/python -m benchmarks.change $(ARGS)
+
+speed: venv ## Measure what explaining costs: make speed ARGS="--full"; beside iXAI where `make reference` was run
+	$(BIN)/python -m benchmarks.speed $(ARGS)
+
+reference: venv ## Install iXAI, which speed compares with
+	$(BIN)/python -m pip install --quiet --group benchmark
 
 chaos: venv kafka-or-warn ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
 	$(BIN)/python -m benchmarks.chaos $(ARGS)

@@ -1,0 +1,1 @@
+"""What explaining costs, beside the model alone, a naive loop and iXAI: `python -m benchmarks.speed`."""

@@ -1,0 +1,197 @@
+"""The tables, for the screen and for the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.change.report import Table, as_markdown
+from benchmarks.speed.accuracy import CASES, TARGET
+from benchmarks.speed.growth import AXES, PAPER_FEATURES, PAPER_SLOPE, Axis, slopes
+from benchmarks.speed.kinds import KINDS
+from benchmarks.speed.subjects import SUBJECTS_BY_NAME
+from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE
+
+Results = Mapping[str, Any]
+
+NOT_INSTALLED = "not installed"
+UNMEASURED = "–"
+
+TARGET_KINDS = ("iPFI, M 10", "iSAGE, m 10")
+"""Kinds that a target is for."""
+
+
+def tables(results: Results) -> list[Table]:
+    """Those of the modes that have been run."""
+    made: dict[str, Callable[[Results], list[Table]]] = {
+        "speed": speed, "growth": growth, "memory": memory, "accuracy": accuracy,
+    }  # fmt: skip
+    return [table for mode, make in made.items() if mode in results for table in make(results[mode])]
+
+
+def times(value: float) -> str:
+    """A ratio, with as many digits as mean something."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def spread(found: Mapping[str, float] | None, *, otherwise: str = UNMEASURED) -> str:
+    """Median (quartiles)."""
+    if found is None:
+        return otherwise
+    return f"{times(found['median'])} ({times(found['low'])}–{times(found['high'])})"
+
+
+def small(value: float | None) -> str:
+    """A difference of numbers that should be equal."""
+    return UNMEASURED if value is None else "0" if value == 0 else f"{value:.0e}"
+
+
+def speed(found: Results) -> list[Table]:
+    """What it costs: in short, and in full."""
+    return [_short(found), _full(found)]
+
+
+def _reference(found: Results, of_kind: Mapping[str, Any], key: str = REFERENCE) -> str:
+    return spread(of_kind.get(key), otherwise=UNMEASURED if found["reference"] else NOT_INSTALLED)
+
+
+def _met(target: float | None, of_kinds: Sequence[Mapping[str, Any]]) -> str:
+    ratios = [of_kind[OURS]["median"] for of_kind in of_kinds if OURS in of_kind]
+    if target is None or not ratios:
+        return ""
+    return "met" if max(ratios) <= target else "missed"
+
+
+def _short(found: Results) -> Table:
+    rows = []
+    for name, of_subject in found["subjects"].items():
+        subject = SUBJECTS_BY_NAME[name]
+        of_kinds = [of_subject["kinds"].get(kind, {}) for kind in TARGET_KINDS]
+        cells = [cell for of_kind in of_kinds for cell in (spread(of_kind.get(OURS)), _reference(found, of_kind))]
+        target = "" if subject.target is None else f"≤ {subject.target:g}"
+        rows.append((subject.title, f"{of_subject['alone_us']:,.0f}", *cells, target, _met(subject.target, of_kinds)))
+    title = "Predict, explain and learn over predict and learn: processor time, median over blocks (quartiles)"
+    header = ("model, stream", "alone, µs", *(c for k in TARGET_KINDS for c in (k, "iXAI")), "target", "")
+    return Table("short", title, header, rows)
+
+
+def _full(found: Results) -> Table:
+    rows = []
+    for name, of_subject in found["subjects"].items():
+        for kind in KINDS:
+            if (of_kind := of_subject["kinds"].get(kind.name)) is None:
+                continue
+            rows.append(
+                (
+                    SUBJECTS_BY_NAME[name].title,
+                    kind.name,
+                    str(of_kind["evaluations"]),
+                    spread(of_kind.get(OURS)),
+                    spread(of_kind.get(NAIVE)),
+                    _reference(found, of_kind),
+                    _reference(found, of_kind, "speed_up"),
+                    small(of_kind.get("difference")),
+                )
+            )
+    title = "All kinds: ratio to the model alone, and how many times as fast as iXAI the whole loop is"
+    header = ("model, stream", "explained", "rows", "ours", "naive loop", "iXAI", "faster", "difference")
+    return Table("full", title, header, rows)
+
+
+def growth(found: Results) -> list[Table]:
+    """A table for each thing that grows, and the slope per feature."""
+    shown = [_axis(axis, found) for axis in AXES if axis.name in found["axes"]]
+    if "features" not in found["axes"]:
+        return shown
+    of_columns = slopes(found["axes"]["features"])
+    rows: list[tuple[str, ...]] = [("the paper", f"{PAPER_SLOPE:.3f}", "")]
+    for column, title in ((OURS, "ours"), (REFERENCE, "iXAI")):
+        rows.append((title, *(_slope(value) for value in of_columns[column].values())))
+    title = "What each feature adds to the ratio, iPFI at M 1, ARF of 10: the slope of the line of least squares"
+    header = ("", f"up to {PAPER_FEATURES} features", "all")
+    return [*shown, Table("slope", title, header, rows)]
+
+
+def _slope(value: float | None) -> str:
+    return UNMEASURED if value is None else f"{value:.4f}"
+
+
+def _axis(axis: Axis, found: Results) -> Table:
+    points = found["axes"][axis.name]
+    kinds = list(dict.fromkeys(kind for point in points for kind in point["kinds"]))
+    rows = []
+    for point in points:
+        of_kinds = [point["kinds"].get(kind, {}) for kind in kinds]
+        cells = [cell for one in of_kinds for cell in (spread(one.get(OURS)), _reference(found, one))]
+        rows.append((f"{point['size']:,}", f"{point['alone_us']:,.0f}", *cells))
+    header = (axis.name, "alone, µs", *(c for kind in kinds for c in (kind, "iXAI")))
+    return Table(f"growth-{axis.name}", f"Ratio by {axis.title}", header, rows)
+
+
+def memory(found: Results) -> list[Table]:
+    """Allocations of an observation, and resident memory over a long stream."""
+    columns = {ALONE[0]: "alone", OURS: "ours", REFERENCE: "iXAI"}
+    rows = []
+    for name, of_subject in found["allocated"].items():
+        for column, title in columns.items():
+            if one := of_subject.get(column):
+                peak = [f"{one[key] / 1e3:,.1f}" for key in ("median", "high")]
+                rows.append((SUBJECTS_BY_NAME[name].title, title, *peak, f"{one['kept']:+,.0f}"))
+    header = ("model, stream", "", "peak, kB", "upper quartile", "kept per observation, bytes")
+    allocated = Table("allocated", "Allocated by predict and explain, iPFI and iSAGE with 10 draws", header, rows)
+    resident = [
+        (SUBJECTS_BY_NAME[name].title, columns[column], *(f"{value:.1f}" for value in values))
+        for name, of_subject in found["rss"].items()
+        for column, values in of_subject.items()
+    ]
+    tenths = len(resident[0]) - 2
+    marks = (f"{found['observations'] * (i + 1) // tenths:,}" for i in range(tenths))
+    title = "Resident memory of the process in MB, after so many observations"
+    return [allocated, Table("resident", title, ("model, stream", "", *marks), resident)]
+
+
+def accuracy(found: Results) -> list[Table]:
+    """Error against exact values, and processor time."""
+    rows, factors = [], []
+    for case in CASES:
+        if (one := found["cases"].get(case.name)) is None:
+            continue
+        what = (case.subject.title, case.kind.name)
+        for column, title in ((OURS, "ours"), (REFERENCE, "iXAI")):
+            if of_column := one["columns"].get(column):
+                pairs = zip(of_column["error"], of_column["seconds"], strict=True)
+                cells = (f"{error:.4f} in {1e3 * seconds:,.0f}" for error, seconds in pairs)
+                rows.append((*what, title, *cells, f"{one['slope'][column]:.2f}"))
+        factor = one.get("factor")
+        said = (f"{factor:,.0f}", "met" if factor >= TARGET else "missed") if factor else (NOT_INSTALLED, "")
+        factors.append((*what, said[0], f"≥ {TARGET:.0f}", said[1]))
+    n = next(iter(found["cases"].values()))["columns"][OURS]["n"]
+    header = ("model, stream", "explained", "", *(f"{one} observations" for one in n), "slope")
+    title = "Error of importance (root mean square over features and repeats), and processor milliseconds"
+    last = "Processor time that iXAI needs for the error, over that of ours"
+    return [
+        Table("accuracy", title, header, rows),
+        Table("factor", last, ("model, stream", "explained", "times", "target", ""), factors),
+    ]
+
+
+def fill(page: str, results: Results) -> str:
+    """The page with these results: a table follows each line `<!-- table: name -->`, up to an empty line.
+
+    Raises
+    ------
+    ValueError
+        The page has no such line for a table.
+    """
+    for mode in results.values():
+        numba = f"numba {mode['numba']}" if mode["numba"] else "no numba"
+        said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {numba}."
+        page = re.sub(r"(<!-- versions -->).*", rf"\1 {said}", page)
+    for table in tables(results):
+        mark = f"<!-- table: {table.name} -->\n"
+        before, found, after = page.partition(mark)
+        if not found:
+            raise ValueError(f"the page has no line {mark.strip()}")
+        page = before + mark + as_markdown(table) + "\n\n" + after.partition("\n\n")[2]
+    return page
