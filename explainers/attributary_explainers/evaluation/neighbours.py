@@ -14,7 +14,7 @@ import river.utils.math
 import river.utils.vectordict
 from river import neighbors
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .compiled import HAS_NUMBA, compiled
 from .evaluator import Evaluator, NotCoveredError, proved
 from .registry import register

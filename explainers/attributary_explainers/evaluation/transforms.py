@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from river import compose, preprocessing, stats
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .compiled import HAS_NUMBA, compiled
 from .evaluator import NotCoveredError
 from .schema import Array, Schema

@@ -15,7 +15,7 @@ from river.tree import (
     HoeffdingTreeRegressor,
 )
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .compiled import HAS_NUMBA
 from .evaluator import Evaluator, NotCoveredError
 from .registry import register
