@@ -11,7 +11,13 @@ Row = dict[Any, Any]
 
 
 def drifting(
-    n: int, labels: Sequence[Any] = (False, True), *, numbers: int = 4, categories: int = 0, seed: int = 1, noise: float = 0.1
+    n: int,
+    labels: Sequence[Any] = (False, True),
+    *,
+    numbers: int = 4,
+    categories: int = 0,
+    seed: int = 1,
+    noise: float = 0.1,
 ) -> list[tuple[Row, Any]]:
     """Observations whose rule changes twice; with categories, two features of strings, of which new ones turn up."""
     rng = random.Random(seed)
