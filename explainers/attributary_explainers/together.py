@@ -65,7 +65,7 @@ class Explainers:
             if explainer.model is not model:
                 raise InvalidParameterError("explainers", "explainers of the model that is given", name)
         by_removal = {name: e for name, e in self.explainers.items() if isinstance(e, RemovalExplainer)}
-        read: Output = output or next((e.loss.output for e in by_removal.values()), "any")
+        read: Output = next((e.loss.output for e in by_removal.values()), "any") if output is None else output
         self.function = model_function(model, read)
         """The model's prediction of one row."""
         self._joined = {name: e for name, e in by_removal.items() if e.loss.output == read}
