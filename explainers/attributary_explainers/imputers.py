@@ -258,7 +258,7 @@ class MarginalImputer(Imputer):
     def _shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         if self.sampling == "independent":
             return rng.integers(len(self.reservoir), size=n)
-        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng).tolist()), dtype=np.intp)
+        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
 
     def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         size = len(self.reservoir)

@@ -35,6 +35,9 @@ SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "no
 model predicts nothing (yet); the loss is NaN or infinite; the model raised."""
 
 
+LARGEST = 1e150
+"""Beyond it the square of a number, or a sum of such, may not be finite."""
+
 # An imputer that `imputer_of` can make, whatever the explainer has.
 _PLAIN_IMPUTER = {"removal": "constant", "values": {}}
 
@@ -349,7 +352,7 @@ class RemovalExplainer(IncrementalExplainer):
 
 def is_representable(values: npt.ArrayLike) -> bool:
     """Whether values are finite, and sums of their squares too."""
-    return bool((np.abs(values) < 1e150).all())
+    return bool((np.abs(values) < LARGEST).all())
 
 
 def imputer_of(parameters: Mapping[str, Any]) -> Imputer:

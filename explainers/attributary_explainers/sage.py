@@ -16,7 +16,7 @@ from .evaluation.requests import Request
 from .evaluation.schema import Encoded
 from .imputers import Players
 from .model_cost import is_cheap
-from .removal_explainer import RemovalExplainer, is_representable
+from .removal_explainer import LARGEST, RemovalExplainer
 from .smoothing import SmoothedMean, SmoothedPrediction
 from .typing import Features, Importance, Snapshot
 from .validation import check_integer
@@ -148,7 +148,7 @@ class IncrementalSAGE(RemovalExplainer):
             walk = self._plain(request, y, answer, marginal_loss, model_loss)
         if walk is None:
             return "no_prediction"
-        if not is_representable([model_loss, marginal_loss, *walk.increments.tolist()]):
+        if not all(abs(v) < LARGEST for v in (model_loss, marginal_loss, *walk.increments.tolist())):
             return "not_finite"  # before the two means below: one infinite loss would stay in them for ever
         self._watch.update((model_loss, marginal_loss, *walk.losses))
         self._marginal = marginal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any
 
@@ -50,6 +49,12 @@ class Weights:
         rate = min(self.alpha / self.total, 1.0)
         self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
         return rate
+
+    def copy(self) -> Weights:
+        """Weights that go on by themselves."""
+        other = Weights.__new__(Weights)
+        other.alpha, other.n, other.total, other.squares = self.alpha, self.n, self.total, self.squares
+        return other
 
     def snapshot(self) -> Snapshot:
         """Plain data to restore from."""
@@ -115,7 +120,7 @@ class SmoothedPrediction:
     def copy(self) -> SmoothedPrediction:
         """A mean that goes on by itself."""
         other = SmoothedPrediction.__new__(SmoothedPrediction)
-        other.weights, other._value = copy.copy(self.weights), self._value  # which `update` replaces, never changes
+        other.weights, other._value = self.weights.copy(), self._value  # which `update` replaces, never changes
         return other
 
     def update(self, prediction: Probabilities | float) -> Probabilities | float:

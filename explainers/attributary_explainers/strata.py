@@ -83,6 +83,9 @@ def independent_sets(n: int) -> list[int]:
     return [size for size in (n // 2, n // 2, n % 2) if size]
 
 
-def strata_of_sets(n_slots: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Positions of the independent sets of n draws, each stratified, one set after the other; shape (n,)."""
-    return np.concatenate([strata(n_slots, size, rng) for size in independent_sets(n)])
+def strata_of_sets(n_slots: int, n: int, rng: np.random.Generator) -> list[int]:
+    """Positions of the independent sets of n draws, each stratified as by `strata`, one set after the other."""
+    drawn = iter(rng.random(n).tolist())
+    return [
+        min(int((i + next(drawn)) * (n_slots / size)), n_slots - 1) for size in independent_sets(n) for i in range(size)
+    ]
