@@ -132,15 +132,19 @@ def check(config: Config, as_json: bool) -> None:
     from .object_store import check_objects
     from .prequential import check_models
     from .topic_admin import check_group, check_topics
+    from .warm_up import warm_up
 
     check_models(config)
     check_topics(config)
     check_group(config)
     check_objects(config)
+    evaluated = warm_up(config)
     if as_json:
-        click.echo(json.dumps({"ok": True, "models": list(config.models)}))
-    else:
-        click.echo(f"ok: {len(config.models)} models, topics at {', '.join(config.kafka.brokers)}")
+        click.echo(json.dumps({"ok": True, "models": list(config.models), "evaluated": evaluated}))
+        return
+    click.echo(f"ok: {len(config.models)} models, topics at {', '.join(config.kafka.brokers)}")
+    for model_id, how in evaluated.items():
+        click.echo(f"{model_id}: evaluated {how}")
 
 
 cli.add_command(models)

@@ -46,6 +46,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_info": ("The model's version, loss and drift detector; always 1", (*_MODEL, "version", "loss", "detector")),
     "model_state_bytes": ("Size of the stored state", _MODEL),
     "model_observations_total": ("Observations predicted, explained and learnt", _MODEL),
+    "model_evaluations_total": ("Observations evaluated, by path", (*_MODEL, "path")),
     "model_alarms_total": ("Alarms, of the drift detector or the discrepancy", (*_MODEL, "route")),
     "model_collecting": ("1 while observations are collected for a reference or after an alarm", _MODEL),
     "model_changes_total": ("Model changes explained", (*_MODEL, "route")),
@@ -177,6 +178,8 @@ class AttributaryCollector(Collector):
         add("model_loss", model, finite(state.model_loss.value))
         add("model_baseline_loss", model, finite(state.baseline_loss.value))
         add("model_observations_total", model, float(state.n_observations))
+        for path, n in state.evaluations.items():
+            add("model_evaluations_total", (*model, path), float(n))
         add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
         change, counts = state.change, state.counts

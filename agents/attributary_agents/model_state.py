@@ -11,6 +11,7 @@ from attributary_explainers import (
     ChangeExplainer,
     ExplainerError,
     Explainers,
+    FastFunction,
     IncrementalPFI,
     IncrementalSAGE,
     RemovalExplainer,
@@ -120,6 +121,12 @@ class ModelState:
         if together is None or list(together.explainers.values()) != list(self.explainers.values()):
             together = self._together = Explainers(self.model, self.explainers, self.loss.output)
         return together
+
+    @property
+    def evaluations(self) -> dict[str, int]:
+        """Observations evaluated by this process, by path: fast, or naive; empty for a model without a fast path."""
+        function = None if self._together is None else self._together.function
+        return {"fast": function.n_fast, "naive": function.n_naive} if isinstance(function, FastFunction) else {}
 
     def predict(self, x: dict[str, Any]) -> Any:
         """The model's prediction in the form that the loss reads."""

@@ -16,6 +16,7 @@ from .object_store import check_objects
 from .prequential import check_models
 from .signals import StopSignals
 from .topic_admin import check_group, check_topics
+from .warm_up import warm_up
 from .watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ def run_worker(config: Config) -> int:
     check_topics(config)
     check_group(config)
     check_objects(config)
+    warm_up(config)
     application = create_app(config)
     application.web.start()
     loop = asyncio.new_event_loop()

@@ -21,8 +21,13 @@ HAS_NUMBA: bool = numba is not None
 
 
 def compiled(function: F) -> F:
-    """A kernel: compiled by numba, without Python objects, and kept on disk; as it is where there is no numba."""
+    """A kernel: compiled by numba, without Python objects, and kept on disk; as it is without numba."""
     if numba is None:
         return function
-    kernel: F = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    kernel: F
+    try:
+        kernel = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # there is nowhere to keep it: neither beside this file nor in NUMBA_CACHE_DIR
+        kernel = numba.njit(**options)(function)
     return kernel

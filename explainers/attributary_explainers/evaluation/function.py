@@ -18,6 +18,7 @@ from .schema import Array, NotEncodableError, Schema, categorical_features
 _CHECKED = 1024
 _FAULT = 1e-9
 _MOST_CODES = 5000
+_MOST_REASONS = 20
 _FAULTY = "its fast path has been seen to differ from the model"
 _said: set[tuple[str, str]] = set()
 
@@ -67,7 +68,18 @@ class FastFunction:
 
     def asked_itself(self, reason: Exception | None) -> None:
         """Count that the model itself is asked, and why."""
-        self.counts[str(reason)] += 1
+        said = str(reason)
+        self.counts[said if said in self.counts or len(self.counts) < _MOST_REASONS else "other reasons"] += 1
+
+    @property
+    def n_fast(self) -> int:
+        """Batches by the fast path."""
+        return self.counts["fast"]
+
+    @property
+    def n_naive(self) -> int:
+        """Batches for which the model itself was asked."""
+        return self.counts.total() - self.counts["fast"]
 
     def room(self, n_rows: int, n_features: int) -> Array:
         """An array for rows, used again and again."""
