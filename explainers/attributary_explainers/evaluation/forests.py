@@ -33,12 +33,11 @@ def forest_classifier(model: Any, schema: Schema) -> Evaluator:
 @register(ARFRegressor, categorical=nominal)
 def forest_regressor(model: Any, schema: Schema) -> Evaluator:
     """The evaluator of an adaptive random forest for regression."""
-    median = model.aggregation_method == "median"
 
     def combine(values: Array) -> Array:
         if not values.shape[1]:
             return np.zeros((len(values), 1))
-        if median:
+        if model.aggregation_method == "median":
             middle: Array = np.median(values, axis=1, keepdims=True)
             return middle
         if not model.disable_weighted_vote:
