@@ -210,6 +210,7 @@ def test_other_leaves_fall_asleep_while_the_known_one_learns(how: str) -> None:
     rows = sorted((x for x, _ in stream), key=lambda x: model._root.traverse(x) is not first)[:400]
     schema = Schema(rows[0])
     evaluator = make_evaluator(model, schema)
+    evaluator.predict(schema.encode_many(rows))
     before = evaluator.predict(schema.encode_many(rows)).copy()
     rest[1].deactivate()
     if how == "one leaf falls asleep":
@@ -218,6 +219,7 @@ def test_other_leaves_fall_asleep_while_the_known_one_learns(how: str) -> None:
     else:
         rest[0].activate()
         model._size_estimate_overhead_fraction *= 1.5
+    first.last_split_attempt_at = first.total_weight
     model.learn_one(rows[0], True)
     found = evaluator.predict(schema.encode_many(rows))
     expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
