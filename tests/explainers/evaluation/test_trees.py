@@ -271,6 +271,15 @@ def test_a_class_without_weight_votes() -> None:
     assert model.predict_proba_one(stream[0][0])["weightless"] > 0.01
 
 
+@pytest.mark.parametrize("leaf_prediction", ["mc", "nb"])
+def test_a_leaf_without_any_weight_says_nothing(leaf_prediction: str) -> None:
+    model = tree.HoeffdingTreeClassifier(leaf_prediction=leaf_prediction)
+    model.learn_one({"a": "x"}, "weightless", w=0.0)
+    assert model.predict_proba_one({"a": "x"}) == {"weightless": 0.0}
+    schema = Schema(("a",), ("a",))
+    assert make_evaluator(model, schema).predict(schema.encode_many([{"a": "x"}])).tolist() == [[0.0]]
+
+
 def test_an_adaptive_leaf_whose_error_alone_changes() -> None:
     # Alone at the root it cancels; beside an alternate leaf it does not.
     model = tree.HoeffdingAdaptiveTreeClassifier(**QUICK, seed=1)
