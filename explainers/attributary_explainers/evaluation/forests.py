@@ -12,6 +12,7 @@ from .evaluator import Evaluator, NotCoveredError
 from .registry import register
 from .schema import Array, Schema
 from .tree_proofs import FORESTS
+from .tree_votes import middle
 from .trees import CLASSIFIER_TREES, TreeClassifiers, TreeRegressors, nominal
 
 BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
@@ -33,14 +34,14 @@ def forest_classifier(model: Any, schema: Schema) -> Evaluator:
 @register(ARFRegressor, categorical=nominal)
 def forest_regressor(model: Any, schema: Schema) -> Evaluator:
     """The evaluator of an adaptive random forest for regression."""
-    median = model.aggregation_method == "median"
 
     def combine(values: Array) -> Array:
         if not values.shape[1]:
             return np.zeros((len(values), 1))
-        if median:
-            middle: Array = np.median(values, axis=1, keepdims=True)
-            return middle
+        if model.aggregation_method == "median":
+            medians = np.empty((len(values), 1))
+            middle(values, medians)
+            return medians
         if not model.disable_weighted_vote:
             errors = np.array([metric.get() for metric in model._metrics])
             # River adds them up one by one.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from river.stats import Mean, Var
 from river.tree.nodes.arf_htc_nodes import RandomLeafMajorityClass, RandomLeafNaiveBayes, RandomLeafNaiveBayesAdaptive
 from river.tree.nodes.efdtc_nodes import EFDTLeafMajorityClass, EFDTLeafNaiveBayes, EFDTLeafNaiveBayesAdaptive
 from river.tree.nodes.hatc_nodes import AdaLeafClassifier
@@ -36,8 +37,11 @@ RULES: dict[type, int] = {
     AdaLeafClassifier: ADAPTIVE,
 }
 _MOST_CATEGORIES = 4096
-_NO_GAUSSIAN = (0.0, 0.0, 0.0)
 _NAN = math.nan
+
+
+_NO_GAUSSIAN = Var(), Mean()
+"""Says nothing: of a class that has not been seen, and in the place of a nominal feature."""
 
 
 class NoLeaf:
@@ -48,7 +52,52 @@ class NoLeaf:
         self.splitters = None
 
 
-_NO_LEAF = NoLeaf()
+class Observed:
+    """What a leaf observes of one class: where its Gaussians and counts are, and its weight when they were read."""
+
+    __slots__ = ("column", "complete", "pairs", "tables", "weight")
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+        self.weight = _NAN
+        self.complete = False
+        self.pairs: list[tuple[Any, Any]] = []
+        """Variance and mean of each feature."""
+        self.tables: list[tuple[int, int, Any, int, list[float]]] = []
+        """Of nominal features: which, its column, its observer, the row of the table, codes in the observer's order."""
+
+
+class Kept:
+    """A leaf, and what it was when it was read."""
+
+    __slots__ = (
+        "count",
+        "error",
+        "features",
+        "leaf",
+        "n_observers",
+        "observed",
+        "rule",
+        "seen",
+        "splitters",
+        "stats",
+        "tree",
+    )
+
+    def __init__(self, leaf: Any, tree: Any, rule: int) -> None:
+        self.leaf, self.tree, self.rule = leaf, tree, rule
+        self.stats: dict[Any, float] = leaf.stats
+        """Live."""
+        self.seen: dict[Any, float] | None = None
+        """A copy of them; None equals nothing, so that it is read when it is first reached."""
+        self.splitters: dict[Any, Any] | None = None
+        self.error: Any = None
+        self.count = 0.0
+        """Of an adaptive leaf, the estimate of its error and how much was in it."""
+        self.observed: dict[Any, Observed] = {}
+        self.features: list[Any] = []
+        """Those observers whose features the rows have."""
+        self.n_observers = -1
 
 
 class ClassLeaves:
@@ -73,19 +122,8 @@ class ClassLeaves:
         self.watched = False
         """Whether what some leaf says also depends on settings of its tree."""
         self._column = {label: c for c, label in enumerate(labels)}
-        self._read: list[Any] = []
-        """By slot: leaf, its weights (live), a copy of them when it was read, its observers then."""
-        self._errors: list[Any] = []
-        """By slot, of adaptive leaves: the estimate of the error and its count when it was read."""
-        self._trees: list[Any] = []
-        self._rules: list[int] = []
-        self._observers: list[dict[Any, Any]] = []
-        """By slot and class: variance and mean of each feature, and what its nominal features need."""
-        self._moved: list[dict[Any, float]] = []
-        """By slot and class: its weight when its observers were read."""
-        self._features: list[list[Any]] = []
-        """By slot: the observers whose features the rows have."""
-        self._n_observers: list[int] = []
+        self._kept: list[Kept] = []
+        """By slot."""
         self._free: list[int] = []
         self._n_rows = 0
         self._free_rows: list[int] = []
@@ -111,51 +149,47 @@ class ClassLeaves:
         if rule is None:
             raise NotCoveredError(f"a tree has a leaf of type {type(leaf).__qualname__}")
         self.watched |= rule in (THRESHOLD, ADAPTIVE)
-        leaf = _NO_LEAF if leaf is None else leaf
+        kept = Kept(NoLeaf() if leaf is None else leaf, tree, rule)
         if self._free:
             s = self._free.pop()
+            self._kept[s] = kept
         else:
-            s = len(self._read)
-            for by_slot in (self._read, self._errors, self._trees, self._rules, self._observers, self._moved):
-                by_slot.append(None)  # type: ignore[arg-type]
-            self._features.append([])
-            self._n_observers.append(-1)
+            s = len(self._kept)
+            self._kept.append(kept)
             if s == len(self.modes):
                 self._allot(2 * s, self.columns.shape[1])
-        # Nothing equals None, so that it is read when it is first reached.
-        self._read[s] = (leaf, leaf.stats, None, None)
-        self._errors[s], self._trees[s], self._rules[s] = (None, 0.0), tree, rule
-        self._observers[s], self._moved[s], self._n_observers[s] = {}, {}, -1
         return s
 
     def drop(self, slot: int) -> None:
         """Forget the leaf."""
-        self._forget(slot)
-        self._read[slot] = self._errors[slot] = self._trees[slot] = None
+        self._forget(self._kept[slot])
+        self._kept[slot] = Kept(NoLeaf(), None, MAJORITY)
         self._free.append(slot)
 
-    def _forget(self, s: int) -> None:
-        for _, tables in self._observers[s].values():
-            self._free_rows += [row for _, _, _, row, _ in tables]
-        self._observers[s], self._moved[s], self._features[s], self._n_observers[s] = {}, {}, [], -1
+    def _forget(self, kept: Kept) -> None:
+        for observed in kept.observed.values():
+            self._free_rows += [row for _, _, _, row, _ in observed.tables]
+        kept.observed, kept.features, kept.n_observers = {}, [], -1
 
     def gained(self, slot: int, weight: float) -> bool:
         """Whether all that has happened to the leaf since it was read is that it learnt so much."""
-        leaf, weights, seen, splitters = self._read[slot]
-        if seen is None or leaf.splitters is not splitters:
+        kept = self._kept[slot]
+        seen = kept.seen
+        if seen is None or kept.leaf.splitters is not kept.splitters:
             return False
         found = False
-        for label, now in weights.items():
+        for label, now in kept.stats.items():
             before = seen.get(label, 0.0)
             if before != now:
                 if found or not added(before, weight, now):
                     return False
                 found = True
-        return found and len(weights) - len(seen) <= 1
+        return found
 
     def forget(self) -> None:
         """All leaves are to be read again."""
-        self._read = [entry and (entry[0], entry[1], None, entry[3]) for entry in self._read]
+        for kept in self._kept:
+            kept.seen = None
 
     def _allot(self, L: int, F: int) -> None:
         C = len(self.labels)
@@ -176,19 +210,19 @@ class ClassLeaves:
         NotCoveredError
             A leaf observes features in a way that is not covered.
         """
-        read, rules = self._read, self._rules
+        all_kept = self._kept
         heads: list[float] = []
         moved: list[float] = []
         counts: list[float] = []
         for s in reached:
-            leaf, weights, seen, splitters = read[s]
-            if weights == seen and leaf.splitters is splitters:
-                if rules[s] != ADAPTIVE:
+            kept = all_kept[s]
+            if kept.stats == kept.seen and kept.leaf.splitters is kept.splitters:
+                if kept.rule != ADAPTIVE:
                     continue
-                error, n = self._errors[s]
-                if leaf._mean_error is error and error.n == n:
+                error = kept.leaf._mean_error
+                if error is kept.error and error.n == kept.count:
                     continue
-            self._load(s, heads, moved, counts)
+            self._load(s, kept, heads, moved, counts)
         if heads:
             n_heads, n_moved = len(heads), len(moved)
             heads += moved
@@ -198,12 +232,12 @@ class ClassLeaves:
                 self.modes, self.base, self.states, self.errors, self.gauss, self.rows, self.tables,
             )  # fmt: skip
 
-    def _load(self, s: int, heads: list[float], moved: list[float], counts: list[float]) -> None:
-        leaf, stats, _, seen_splitters = self._read[s]
+    def _load(self, s: int, kept: Kept, heads: list[float], moved: list[float], counts: list[float]) -> None:
+        leaf, stats, rule = kept.leaf, kept.stats, kept.rule
         splitters = leaf.splitters
-        if splitters is not seen_splitters:
-            self._forget(s)
-        rule = self._rules[s]
+        if splitters is not kept.splitters:
+            self._forget(kept)
+            kept.splitters = splitters
         total = sum(stats.values())
         mode, n, error = SHARES, 0, 0.0
         get = stats.get
@@ -211,9 +245,9 @@ class ClassLeaves:
         if rule == BETTER:
             bayes = splitters is not None and leaf._nb_correct_weight >= leaf._mc_correct_weight
         else:
-            bayes = self._by_settings(rule, leaf, total, self._trees[s])
+            bayes = self._by_settings(rule, leaf, total, kept.tree)
         if rule == ADAPTIVE:
-            self._errors[s] = leaf._mean_error, leaf._mean_error.n
+            kept.error, kept.count = leaf._mean_error, leaf._mean_error.n
             error = leaf._mean_error._mean
             if not stats:
                 mode = NOTHING
@@ -221,12 +255,12 @@ class ClassLeaves:
             if total == 0:
                 weights = [_NAN] * len(weights)
             else:
-                mode, n = BAYES, self._load_observers(s, stats, splitters, moved, counts)
+                mode, n = BAYES, self._load_observers(s, kept, splitters, moved, counts)
         if stats and min(stats.values()) < 0.0:
             raise NotCoveredError("a leaf has a negative weight")
         heads += (s, mode, n, total, error)
         heads += weights
-        self._read[s] = leaf, stats, stats.copy(), splitters
+        kept.seen = stats.copy()
 
     def _by_settings(self, rule: int, leaf: Any, total: float, tree: Any) -> bool:
         if leaf.splitters is None or rule == MAJORITY:
@@ -236,37 +270,35 @@ class ClassLeaves:
         return bool(tree._leaf_prediction != "mc" and leaf._nb_correct_weight >= leaf._mc_correct_weight)
 
     def _load_observers(
-        self, s: int, stats: dict[Any, float], splitters: dict[Any, Any], moved: list[float], counts: list[float]
+        self, s: int, kept: Kept, splitters: dict[Any, Any], moved: list[float], counts: list[float]
     ) -> int:
-        if self._n_observers[s] != len(splitters):
-            self._choose_features(s, splitters)
-        known, read, n = self._observers[s], self._moved[s], len(self._features[s])
-        for label, w in stats.items():
-            if not w > 0 or read.get(label) == w:
+        if kept.n_observers != len(splitters):
+            self._choose_features(s, kept, splitters)
+        n = len(kept.features)
+        for label, w in kept.stats.items():
+            observed = kept.observed.get(label)
+            if observed is None:
+                observed = kept.observed[label] = Observed(self._column[label])
+            # The observers of a class are as they were read while its weight is.
+            if not w > 0 or observed.weight == w:
                 continue
-            read[label] = w
-            found = known.get(label)
-            if found is None or None in found[0]:
-                found = known[label] = self._observers_of(s, label, found)
-            c = self._column[label]
-            moved += (s, c, n)
-            for pair in found[0]:
-                if pair:
-                    variance, mean = pair
-                    moved += (mean.n, variance._S, mean._mean)
-                else:
-                    moved += _NO_GAUSSIAN
-            for f, column, splitter, row, codes in found[1]:
-                weights = splitter._att_dist_per_class.get(label) or {}
-                if len(codes) != len(weights):
-                    codes += self._codes(column, list(weights)[len(codes) :])
-                counts += (s, c, f, row, sum(weights.values()), len(codes))
+            observed.weight = w
+            if not observed.complete:
+                self._find(s, kept, label, observed)
+            moved += (s, observed.column, n)
+            for variance, mean in observed.pairs:
+                moved += (mean.n, variance._S, mean._mean)
+            for f, column, splitter, row, codes in observed.tables:
+                shares = splitter._att_dist_per_class.get(label) or {}
+                if len(codes) != len(shares):
+                    codes += self._codes(column, list(shares)[len(codes) :])
+                counts += (s, observed.column, f, row, sum(shares.values()), len(codes))
                 counts += codes
-                counts += weights.values()
+                counts += shares.values()
         return n
 
-    def _choose_features(self, s: int, splitters: dict[Any, Any]) -> None:
-        self._forget(s)
+    def _choose_features(self, s: int, kept: Kept, splitters: dict[Any, Any]) -> None:
+        self._forget(kept)
         position, coded = self.schema.position, self.schema.codes
         kinds: dict[type, bool] = {GaussianSplitter: False, NominalSplitterClassif: True}
         columns = []
@@ -279,25 +311,27 @@ class ClassLeaves:
             if kinds[type(splitter)] != (column in coded):
                 raise NotCoveredError(f"a leaf and the rows read {feature!r} differently: as categories and as numbers")
             columns.append(column)
-            self._features[s].append(splitter)
-        self._n_observers[s] = len(splitters)
+            kept.features.append(splitter)
+        kept.n_observers = len(splitters)
         if len(columns) > self.columns.shape[1]:
             self._allot(len(self.modes), len(columns))
         self.columns[s, : len(columns)] = columns
 
-    def _observers_of(self, s: int, label: Any, found: Any) -> tuple[list[Any], list[Any]]:
-        """Of a class at a leaf: its Gaussians, None before the first observation, and its tables."""
-        pairs: list[Any] = []
-        tables: list[Any] = [] if found is None else found[1]
-        for f, splitter in enumerate(self._features[s]):
-            if type(splitter) is GaussianSplitter:
-                gaussian = splitter._att_dist_per_class.get(label)
-                pairs.append(None if gaussian is None else (gaussian._var, gaussian._var.mean))
+    def _find(self, s: int, kept: Kept, label: Any, observed: Observed) -> None:
+        """Look up the Gaussians and counts of a class; some may not be there before it is first learnt."""
+        known = observed.tables
+        observed.pairs, observed.tables, observed.complete = [], [], True
+        for f, splitter in enumerate(kept.features):
+            pair = _NO_GAUSSIAN
+            if type(splitter) is NominalSplitterClassif:
+                i = len(observed.tables)
+                column = int(self.columns[s, f])
+                observed.tables.append(known[i] if i < len(known) else (f, column, splitter, self._table(), []))
+            elif (gaussian := splitter._att_dist_per_class.get(label)) is None:
+                observed.complete = False
             else:
-                pairs.append(())
-                if found is None:
-                    tables.append((f, int(self.columns[s, f]), splitter, self._table(), []))
-        return pairs, tables
+                pair = gaussian._var, gaussian._var.mean
+            observed.pairs.append(pair)
 
     def _table(self) -> int:
         if self._free_rows:

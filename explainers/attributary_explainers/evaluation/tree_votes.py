@@ -289,3 +289,27 @@ def estimate(
                 total += v
             V[r, t] = total / n
     return True
+
+
+@compiled
+def middle(V: Any, out: Any) -> None:
+    """The median of each row of `V`, into `out` of shape (rows, 1), as numpy has it: NaN where one is NaN."""
+    R, T = V.shape
+    ordered = np.empty(T)
+    for r in range(R):
+        nothing = False
+        for t in range(T):
+            v = V[r, t]
+            nothing |= v != v
+            i = t
+            while i > 0 and ordered[i - 1] > v:
+                ordered[i] = ordered[i - 1]
+                i -= 1
+            ordered[i] = v
+        half = T // 2
+        if nothing:
+            out[r, 0] = np.nan
+        elif T % 2:
+            out[r, 0] = ordered[half]
+        else:
+            out[r, 0] = (ordered[half - 1] + ordered[half]) / 2.0

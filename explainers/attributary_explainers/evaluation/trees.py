@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegressor
+from river.linear_model import LinearRegression
 from river.tree import (
     ExtremelyFastDecisionTreeClassifier,
     HoeffdingAdaptiveTreeClassifier,
@@ -14,6 +15,7 @@ from river.tree import (
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,
 )
+from river.tree.splitter import GaussianSplitter
 
 from ..ordering import sort_key
 from .compiled import HAS_NUMBA
@@ -47,6 +49,22 @@ def nominal(model: Any) -> frozenset[Any]:
     return frozenset(model.nominal_attributes or ())
 
 
+def _check_classifiers(trees: Sequence[Any]) -> None:
+    for tree in trees:
+        if type(tree) not in CLASSIFIER_TREES:
+            raise NotCoveredError(f"the ensemble has a member that is no Hoeffding tree: {type(tree).__qualname__}")
+        if tree._leaf_prediction != "mc" and type(tree.splitter) is not GaussianSplitter:
+            raise NotCoveredError(f"naive Bayes in leaves that observe numbers by {type(tree.splitter).__qualname__}")
+
+
+def _check_regressors(trees: Sequence[Any]) -> None:
+    for tree in trees:
+        if type(tree) not in REGRESSOR_TREES:
+            raise NotCoveredError(f"the ensemble has a member that is no Hoeffding tree: {type(tree).__qualname__}")
+        if tree._leaf_prediction != "mean" and type(tree.leaf_model) is not LinearRegression:
+            raise NotCoveredError(f"leaves whose model is {type(tree.leaf_model).__qualname__}")
+
+
 class TreeClassifiers(Evaluator):
     """Votes of trees, each with its weight.
 
@@ -68,6 +86,7 @@ class TreeClassifiers(Evaluator):
         if not HAS_NUMBA:
             raise NotCoveredError("needs numba: pip install 'attributary[fast]'")
         self.relies_on = relied_on(TREES, CLASSIFIERS, *groups)
+        _check_classifiers(trees())
         self.schema = schema
         self._trees = trees
         self._weights = weights
@@ -121,11 +140,9 @@ class TreeClassifiers(Evaluator):
         if structure is not None and structure.worn:
             structure = None
         if structure is None or trees != self._members:
-            kinds = [type(tree) for tree in trees]
-            if not CLASSIFIER_TREES.issuperset(kinds):
-                raise NotCoveredError("the ensemble has a member that is no Hoeffding tree")
+            _check_classifiers(trees)
             self._members, self._n_labels = list(trees), -1
-            adaptive = np.array([kind in _ADAPTIVE for kind in kinds], np.bool_)
+            adaptive = np.array([type(tree) in _ADAPTIVE for tree in trees], np.bool_)
             if adaptive.any() != self._adaptive.any():
                 structure = None
             self._adaptive = adaptive
@@ -165,6 +182,7 @@ class TreeRegressors(Evaluator):
         if not HAS_NUMBA:
             raise NotCoveredError("needs numba: pip install 'attributary[fast]'")
         self.relies_on = relied_on(TREES, REGRESSORS, *groups)
+        _check_regressors(trees())
         self.schema = schema
         self._trees = trees
         self._combine = combine
@@ -184,12 +202,10 @@ class TreeRegressors(Evaluator):
     def _predict(self, X: Array, trees: list[Any]) -> Array:
         structure = self._structure
         if structure is None or structure.worn or trees != self._members:
+            _check_regressors(trees)
             self._members = list(trees)
-            kinds = [type(tree) for tree in trees]
-            if not REGRESSOR_TREES.issuperset(kinds):
-                raise NotCoveredError("the ensemble has a member that is no Hoeffding tree")
             if structure is None or structure.worn:
-                adaptive = any(kind in _ADAPTIVE for kind in kinds)
+                adaptive = any(type(tree) in _ADAPTIVE for tree in trees)
                 self._leaves = NumberLeaves(self.schema)
                 self._structure = structure = Structure(self.schema, self._leaves, adaptive)
         leaves = self._leaves

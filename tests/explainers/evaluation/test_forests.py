@@ -14,6 +14,7 @@ from attributary_explainers.evaluation.evaluator import NotCoveredError, unchang
 from attributary_explainers.evaluation.forests import forest_of_trees
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.evaluation.tree_votes import middle
 
 from .harness import Report, Row, check, follow, mixtures
 from .tree_cases import drifting, growing_numbers
@@ -74,6 +75,16 @@ def test_regression() -> None:
         all_covered(model, growing_numbers(250), number=True)
         assert max(member.n_nodes or 0 for member in model) > 1
         assert model.n_drifts_detected() > 0
+
+
+def test_the_median_is_numpys() -> None:
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 3, 10):
+        values = rng.normal(size=(50, n)).round(1)
+        values[3, n // 2], values[4, 0], values[5, n - 1] = np.nan, np.inf, -np.inf
+        found = np.empty((50, 1))
+        middle(values, found)
+        assert np.array_equal(found[:, 0], np.median(values, axis=1), equal_nan=True)
 
 
 def test_the_shares_of_a_single_weighted_regressor_are_not_numbers() -> None:

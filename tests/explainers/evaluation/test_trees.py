@@ -198,6 +198,36 @@ def test_a_leaf_that_slept_and_woke_between_two_calls_has_forgotten_its_observer
     assert np.abs(found - before).max() > 1e-3
 
 
+@pytest.mark.parametrize("how", ["one leaf falls asleep", "one falls asleep and one wakes up"])
+def test_other_leaves_fall_asleep_while_the_known_one_learns(how: str) -> None:
+    # As River's memory management does it, which needs a tree of many megabytes to do just this.
+    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
+    stream = drifting(500)
+    for x, y in stream:
+        model.learn_one(x, y)
+    first, *rest = [leaf for leaf in leaves(model) if len(leaf.stats) == 2]
+    rest[0].deactivate()
+    rows = sorted((x for x, _ in stream), key=lambda x: model._root.traverse(x) is not first)[:400]
+    schema = Schema(rows[0])
+    evaluator = make_evaluator(model, schema)
+    evaluator.predict(schema.encode_many(rows))
+    before = evaluator.predict(schema.encode_many(rows)).copy()
+    rest[1].deactivate()
+    if how == "one leaf falls asleep":
+        model._n_inactive_leaves += 1
+        model._n_active_leaves -= 1
+    else:
+        rest[0].activate()
+        model._size_estimate_overhead_fraction *= 1.5
+    first.last_split_attempt_at = first.total_weight
+    model.learn_one(rows[0], True)
+    found = evaluator.predict(schema.encode_many(rows))
+    expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
+    assert np.abs(found - expected).max() <= 1e-12
+    assert sum(model._root.traverse(row) is rest[1] for row in rows) > 0
+    assert np.abs(found - before).max() > 1e-3
+
+
 @pytest.mark.parametrize("leaf_prediction", ["nb", "nba"])
 def test_other_observations_with_weights_are_learnt_between_two_calls(leaf_prediction: str) -> None:
     rng = random.Random(7)
@@ -239,6 +269,15 @@ def test_a_class_without_weight_votes() -> None:
     model = tree.HoeffdingAdaptiveTreeClassifier(leaf_prediction="nb", bootstrap_sampling=False, seed=1)
     all_covered(model, stream, after=after)
     assert model.predict_proba_one(stream[0][0])["weightless"] > 0.01
+
+
+@pytest.mark.parametrize("leaf_prediction", ["mc", "nb"])
+def test_a_leaf_without_any_weight_says_nothing(leaf_prediction: str) -> None:
+    model = tree.HoeffdingTreeClassifier(leaf_prediction=leaf_prediction)
+    model.learn_one({"a": "x"}, "weightless", w=0.0)
+    assert model.predict_proba_one({"a": "x"}) == {"weightless": 0.0}
+    schema = Schema(("a",), ("a",))
+    assert make_evaluator(model, schema).predict(schema.encode_many([{"a": "x"}])).tolist() == [[0.0]]
 
 
 def test_an_adaptive_leaf_whose_error_alone_changes() -> None:
