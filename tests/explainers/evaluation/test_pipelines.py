@@ -252,7 +252,26 @@ def test_one_hot_columns_before_other_models(inner, parameters):
 def test_given_categories_before_another_model():
     categories = {"colour": {"red", "grey"}, "door": {2}, "new": {True}}
     model = encoded(*CATEGORIES, categories=categories) | naive_bayes.GaussianNB()
-    fully_covered(follow(model, texts(N)))
+
+    def meddle(step, _):
+        if step == 100:
+            categories["colour"].discard("red")
+
+    fully_covered(follow(model, texts(N), after=meddle))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"drop_first": True}, {"categories": {"colour": {"red"}, "door": {2}}}])
+def test_one_hot_columns_are_river_s_to_the_bit(parameters):
+    transformer = (encoded("colour", "door", **parameters) | compose.Suffixer("_s")) + scaled("size")
+    rows = [x for x, _ in texts(60)]
+    for x in rows:
+        transformer.learn_one(x)
+    schema = Schema(rows[0], CATEGORIES)
+    plan = Plan(schema, [transformer])
+    names = plan.inner_schema().features
+    expected = [transformer.transform_one(x) for x in rows]
+    assert set(names) == set(expected[0])
+    assert plan.apply(schema.encode_many(rows)).tolist() == [[row[name] for name in names] for row in expected]
 
 
 def test_categories_and_numbers_before_another_model_are_refused():
