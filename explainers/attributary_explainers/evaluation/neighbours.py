@@ -159,9 +159,9 @@ def _squares(X: Array, r: int, columns: Array, order: Ints, squares: Array) -> N
     n = squares.shape[0]
     squares[:] = 0.0
     for j in order:
-        x = X[r, j]
+        x, column = X[r, j], columns[j]
         for i in range(n):
-            difference = x - columns[j, i]
+            difference = x - column[i]
             squares[i] += difference * difference
 
 
@@ -192,9 +192,9 @@ def _nearest(X: Array, columns: Array, order: Ints, head: int, n: int, found: In
                 least[i] = first[i] * _ROOM
             for c in range(n_changed):
                 j = changed[c]
-                now, before = X[r, j], X[0, j]
+                now, before, column = X[r, j], X[0, j], columns[j]
                 for i in range(n):
-                    one, other = now - columns[j, i], before - columns[j, i]
+                    one, other = now - column[i], before - column[i]
                     least[i] += one * one * _ROOM - other * other
         limit = np.inf
         if not exact and k < n:  # the neighbours of the first row are at most this far
@@ -289,22 +289,50 @@ class KNNClassifierEvaluator(_NeighboursEvaluator):
             return np.full((len(X), len(self.labels)), 1.0 / len(self.labels) if self.labels else 0.0)
         column = {label: i for i, label in enumerate(self.labels)}
         numbers, distances = self._nearest(X)
-        codes = np.array([column.get(label, -1) for label in self._numbers])[numbers.astype(np.int64)]
+        known = np.array([column.get(label, -1) for label in self._numbers])
+        codes = known[numbers.astype(np.int64)]
         if codes.min() < 0:
             raise NotCoveredError("the model has forgotten the class of a neighbour")
         P = np.zeros((len(X), len(self.labels)))
-        rows = np.arange(len(X))
-        with np.errstate(all="ignore"):
-            votes = 1.0 / distances if model.weighted else np.ones(distances.shape)
-            for q in range(votes.shape[1]):
-                P[rows, codes[:, q]] += votes[:, q]
-            if model.softmax:
-                P = np.exp(P - P.max(axis=1, keepdims=True))
-            P /= P.sum(axis=1, keepdims=True)
-        (same,) = np.nonzero(distances[:, 0] == 0.0)
-        P[same] = 0.0
-        P[same, codes[same, 0]] = 1.0
+        if HAS_NUMBA:
+            _vote(codes, distances, model.weighted, model.softmax, P)
+        else:
+            _vote_numpy(codes, distances, model.weighted, model.softmax, P)
         return P
+
+
+@compiled
+def _vote(codes: Ints, distances: Array, weighted: bool, softmax: bool, P: Array) -> None:
+    n_labels = P.shape[1]
+    for r in range(P.shape[0]):
+        if distances[r, 0] == 0.0:
+            P[r, codes[r, 0]] = 1.0
+            continue
+        for q in range(codes.shape[1]):
+            P[r, codes[r, q]] += 1.0 / distances[r, q] if weighted else 1.0
+        if softmax:
+            greatest = P[r].max()
+            for c in range(n_labels):
+                P[r, c] = math.exp(P[r, c] - greatest)
+        total = 0.0
+        for c in range(n_labels):
+            total += P[r, c]
+        for c in range(n_labels):
+            P[r, c] /= total
+
+
+def _vote_numpy(codes: Ints, distances: Array, weighted: bool, softmax: bool, P: Array) -> None:
+    rows = np.arange(len(P))
+    with np.errstate(all="ignore"):
+        votes = 1.0 / distances if weighted else np.ones(distances.shape)
+        for q in range(votes.shape[1]):
+            P[rows, codes[:, q]] += votes[:, q]
+        if softmax:
+            np.exp(P - P.max(axis=1, keepdims=True), out=P)
+        P /= P.sum(axis=1, keepdims=True)
+    (same,) = np.nonzero(distances[:, 0] == 0.0)
+    P[same] = 0.0
+    P[same, codes[same, 0]] = 1.0
 
 
 class KNNRegressorEvaluator(_NeighboursEvaluator):

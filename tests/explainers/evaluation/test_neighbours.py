@@ -118,12 +118,14 @@ def test_a_window_that_is_exchanged_is_seen():
 
 
 def test_without_numba_and_as_plain_python(monkeypatch):
-    kernel = neighbours._nearest
-    monkeypatch.setattr(neighbours, "_nearest", getattr(kernel, "py_func", kernel))
+    for name in ("_nearest", "_vote"):
+        kernel = getattr(neighbours, name)
+        monkeypatch.setattr(neighbours, name, getattr(kernel, "py_func", kernel))
     monkeypatch.setattr(neighbours, "HAS_NUMBA", True)
     fully_covered(follow(neighbors.KNNClassifier(engine=lazy(15)), grid(40), n_rows=4), 40)
     monkeypatch.setattr(neighbours, "HAS_NUMBA", False)
     fully_covered(follow(neighbors.KNNClassifier(engine=lazy()), grid(N)))
+    fully_covered(follow(neighbors.KNNClassifier(engine=lazy(), softmax=True, weighted=False), grid(N)))
     fully_covered(follow(neighbors.KNNClassifier(n_neighbors=200, engine=lazy()), blobs(N)))
 
 
