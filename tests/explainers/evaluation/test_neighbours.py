@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from river import compose, neighbors, preprocessing
 
-from attributary_explainers.evaluation import neighbours
+from attributary_explainers.evaluation import nearest, neighbours
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
@@ -118,11 +118,12 @@ def test_a_window_that_is_exchanged_is_seen():
 
 
 def test_without_numba_and_as_plain_python(monkeypatch):
-    for name in ("_nearest", "_vote"):
-        kernel = getattr(neighbours, name)
-        monkeypatch.setattr(neighbours, name, getattr(kernel, "py_func", kernel))
-    monkeypatch.setattr(neighbours, "HAS_NUMBA", True)
+    for module, name in ((nearest, "_nearest"), (nearest, "_square"), (nearest, "_squares"), (neighbours, "_vote")):
+        kernel = getattr(module, name)
+        monkeypatch.setattr(module, name, getattr(kernel, "py_func", kernel))
+        monkeypatch.setattr(module, "HAS_NUMBA", True)
     fully_covered(follow(neighbors.KNNClassifier(engine=lazy(15)), grid(40), n_rows=4), 40)
+    monkeypatch.setattr(nearest, "HAS_NUMBA", False)
     monkeypatch.setattr(neighbours, "HAS_NUMBA", False)
     fully_covered(follow(neighbors.KNNClassifier(engine=lazy()), grid(N)))
     fully_covered(follow(neighbors.KNNClassifier(engine=lazy(), softmax=True, weighted=False), grid(N)))
