@@ -6,12 +6,13 @@ from typing import Any
 
 from river import compose, preprocessing, stats
 
+from .columns import steps_of
 from .evaluator import Evaluator, NotCoveredError, proved
 from .linear import LinearEvaluator
 from .linear_models import KINDS
 from .registry import make_evaluator, read_as_categories, register
 from .schema import Array, Schema
-from .transforms import Plan, steps_of
+from .transforms import Plan
 
 _HASHES: dict[type, dict[tuple[Any, str], str]] = {
     compose.Pipeline: {
