@@ -99,7 +99,7 @@ class Members:
         ]
         self._evaluators, self._columns = [path[0] for path in paths], [path[1] for path in paths]
         self._models, self._features = list(models), seen
-        self.relies_on = tuple(entry for evaluator in self._evaluators for entry in evaluator.relies_on)
+        self.relies_on = tuple(dict.fromkeys(entry for evaluator in self._evaluators for entry in evaluator.relies_on))
 
     def _path(self, model: Any, names: tuple[Any, ...] | None) -> tuple[Evaluator, Any]:
         schema = self.schema

@@ -6,32 +6,40 @@ from typing import Any
 
 from river import compose, preprocessing, stats
 
+from .columns import steps_of
 from .evaluator import Evaluator, NotCoveredError, proved
 from .linear import LinearEvaluator
 from .linear_models import KINDS
 from .registry import make_evaluator, read_as_categories, register
 from .schema import Array, Schema
-from .transforms import Plan, steps_of
+from .transforms import Plan
 
-_HASHES: dict[tuple[Any, str], str] = {
-    (compose.Pipeline, "predict_one"): "f36e4d1a4459",
-    (compose.Pipeline, "predict_proba_one"): "27f04640d2f3",
-    (compose.Pipeline, "transform_one"): "4d94a8d28b5b",
-    (compose.Pipeline, "_transform_one"): "8aeeadc04d40",
-    (compose.Pipeline, "_build_plan"): "0f8530dda2fd",
-    (compose.TransformerUnion, "transform_one"): "93dd79560cde",
-    (compose.Select, "transform_one"): "8e60b678e265",
-    (compose.Discard, "transform_one"): "fbb9b2c75082",
-    (compose.Prefixer, "transform_one"): "d02bacada6b9",
-    (compose.Suffixer, "transform_one"): "74b5d0bc439f",
-    (preprocessing.StandardScaler, "transform_one"): "c7dbf785f266",
-    (preprocessing.MinMaxScaler, "transform_one"): "2b1b14e856fb",
-    (preprocessing.MaxAbsScaler, "transform_one"): "a2973cba360d",
-    (preprocessing.OneHotEncoder, "transform_one"): "08e1bb57ba1d",
-    (stats.Min, "get"): "206d4234b932",
-    (stats.Max, "get"): "d19d6c682243",
-    (stats.AbsMax, "get"): "eaafef587119",
+_HASHES: dict[type, dict[tuple[Any, str], str]] = {
+    compose.Pipeline: {
+        (compose.Pipeline, "predict_one"): "f36e4d1a4459",
+        (compose.Pipeline, "predict_proba_one"): "27f04640d2f3",
+        (compose.Pipeline, "transform_one"): "4d94a8d28b5b",
+        (compose.Pipeline, "_transform_one"): "8aeeadc04d40",
+        (compose.Pipeline, "_build_plan"): "0f8530dda2fd",
+    },
+    compose.TransformerUnion: {(compose.TransformerUnion, "transform_one"): "93dd79560cde"},
+    compose.Select: {(compose.Select, "transform_one"): "8e60b678e265"},
+    compose.Discard: {(compose.Discard, "transform_one"): "fbb9b2c75082"},
+    compose.Prefixer: {(compose.Prefixer, "transform_one"): "d02bacada6b9"},
+    compose.Suffixer: {(compose.Suffixer, "transform_one"): "74b5d0bc439f"},
+    preprocessing.StandardScaler: {(preprocessing.StandardScaler, "transform_one"): "c7dbf785f266"},
+    preprocessing.MinMaxScaler: {
+        (preprocessing.MinMaxScaler, "transform_one"): "2b1b14e856fb",
+        (stats.Min, "get"): "206d4234b932",
+        (stats.Max, "get"): "d19d6c682243",
+    },
+    preprocessing.MaxAbsScaler: {
+        (preprocessing.MaxAbsScaler, "transform_one"): "a2973cba360d",
+        (stats.AbsMax, "get"): "eaafef587119",
+    },
+    preprocessing.OneHotEncoder: {(preprocessing.OneHotEncoder, "transform_one"): "08e1bb57ba1d"},
 }
+"""By the type of a step."""
 
 
 class PipelineEvaluator(Evaluator):
@@ -47,7 +55,6 @@ class PipelineEvaluator(Evaluator):
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.schema = model, schema
-        self._proved = proved(_HASHES)
         self._build()
 
     def predict(self, X: Array) -> Array:
@@ -64,6 +71,7 @@ class PipelineEvaluator(Evaluator):
     def _build(self) -> None:
         self._pipelines: list[tuple[Any, Any]] = []
         self._unions: list[tuple[dict[Any, Any], list[Any]]] = []
+        self._hashes: dict[tuple[Any, str], str] = {}
         self._note(self.model)
         *transformers, last = steps_of(self.model)
         plan = Plan(self.schema, transformers)
@@ -75,10 +83,11 @@ class PipelineEvaluator(Evaluator):
             if not read_as_categories(last) & inner.keys <= inner.categorical:
                 raise NotCoveredError("numbers that the last step reads as categories have no codes")
             self._inner, self._plan = make_evaluator(last, inner), plan
-        self.relies_on = self._proved + self._inner.relies_on
+        self.relies_on = tuple(dict.fromkeys(proved(self._hashes) + self._inner.relies_on))
 
     def _note(self, part: Any) -> None:
         """Remember what the pipeline is made of, so that a step that is added or replaced is seen."""
+        self._hashes.update(_HASHES.get(type(part), {}))
         if type(part) is compose.Pipeline:
             self._pipelines.append((part, part._plan))
             for step in steps_of(part):

@@ -7,7 +7,7 @@ import pytest
 from river import compose, feature_selection, linear_model, naive_bayes, neighbors, optim, preprocessing, stats
 
 from attributary_explainers.evaluation import pipelines
-from attributary_explainers.evaluation.evaluator import NotCoveredError
+from attributary_explainers.evaluation.evaluator import NotCoveredError, unchanged
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.evaluation.transforms import Plan
@@ -192,6 +192,17 @@ def test_numbers_that_the_last_step_reads_as_categories_are_refused(monkeypatch)
         make_evaluator(model, Schema(["a", "b"]))
 
 
+def test_a_patched_transformer_is_refused(monkeypatch):
+    model = (scaled("a") + compose.Select("b")) | linear_model.LogisticRegression()
+    schema = Schema(["a", "b"])
+    relied = make_evaluator(model, schema).relies_on
+    assert unchanged(relied)
+    monkeypatch.setattr(preprocessing.StandardScaler, "transform_one", lambda self, x: x)
+    assert not unchanged(relied)
+    with pytest.raises(NotCoveredError, match=r"StandardScaler\.transform_one"):
+        make_evaluator(model, schema)
+
+
 def test_which_numbers_are_categories():
     model = (scaled("size") + encoded("door", "new")) | linear_model.LogisticRegression()
     assert read_as_categories(model) == {"door", "new"}
@@ -252,7 +263,26 @@ def test_one_hot_columns_before_other_models(inner, parameters):
 def test_given_categories_before_another_model():
     categories = {"colour": {"red", "grey"}, "door": {2}, "new": {True}}
     model = encoded(*CATEGORIES, categories=categories) | naive_bayes.GaussianNB()
-    fully_covered(follow(model, texts(N)))
+
+    def meddle(step, _):
+        if step == 100:
+            categories["colour"].discard("red")
+
+    fully_covered(follow(model, texts(N), after=meddle))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"drop_first": True}, {"categories": {"colour": {"red"}, "door": {2}}}])
+def test_one_hot_columns_are_river_s_to_the_bit(parameters):
+    transformer = (encoded("colour", "door", **parameters) | compose.Suffixer("_s")) + scaled("size")
+    rows = [x for x, _ in texts(60)]
+    for x in rows:
+        transformer.learn_one(x)
+    schema = Schema(rows[0], CATEGORIES)
+    plan = Plan(schema, [transformer])
+    names = plan.inner_schema().features
+    expected = [transformer.transform_one(x) for x in rows]
+    assert set(names) == set(expected[0])
+    assert plan.apply(schema.encode_many(rows)).tolist() == [[row[name] for name in names] for row in expected]
 
 
 def test_categories_and_numbers_before_another_model_are_refused():
