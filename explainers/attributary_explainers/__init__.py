@@ -30,8 +30,9 @@ from .mdi import IncrementalMDI
 from .missing import MISSING_NAMES, read_missing
 from .model_batch import BatchModel, as_batch
 from .model_cost import is_cheap
+from .model_outputs import is_usable
 from .model_sklearn import SklearnModel
-from .models import is_classifier, is_usable, model_function, model_kind, predict_rows, resolve_loss, show_row
+from .models import is_classifier, model_function, model_kind, predict_rows, resolve_loss, show_row
 from .pdp import IncrementalPDP
 from .pfi import IncrementalPFI
 from .ranking import ndcg, ranks, shares, shift

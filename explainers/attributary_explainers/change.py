@@ -27,7 +27,8 @@ from .discrepancy import Distance, as_distance, as_prediction
 from .errors import InvalidParameterError, NoPredictionError
 from .importance_change import SIGNIFICANCE, ImportanceChange
 from .losses import Loss
-from .models import is_classifier, is_usable, model_function, resolve_loss
+from .model_outputs import is_usable
+from .models import is_classifier, model_function, resolve_loss
 from .tables import BatchImportance
 from .typing import Features, Groups, Snapshot
 from .validation import check_choice, check_groups, check_integer

@@ -16,7 +16,8 @@ from .discrepancy import Distance, expected_discrepancy
 from .errors import InvalidParameterError
 from .importance_change import ImportanceChange
 from .losses import Loss
-from .models import is_classifier, is_usable, model_function, predict_rows, resolve_loss
+from .model_outputs import is_usable
+from .models import is_classifier, model_function, predict_rows, resolve_loss
 from .tables import BatchImportance, DataTable
 from .typing import Features, Groups, Importance, Snapshot
 from .validation import check_choice

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .losses import most_probable
-from .models import is_usable, predict_rows
+from .model_outputs import is_usable
+from .models import predict_rows
 from .smoothing import SmoothedMean
 from .typing import Features, ModelFunction, Output, Prediction, Snapshot
 from .validation import check_choice

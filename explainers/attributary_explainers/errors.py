@@ -56,3 +56,11 @@ class ConstantLossWarning(UserWarning):
 
 class ModelFailureWarning(UserWarning):
     """The model raised on an observation or on one with replaced features."""
+
+
+class NaivePathWarning(UserWarning):
+    """A model is evaluated row by row, because no fast path was proved to equal it."""
+
+
+class FastPathFaultWarning(UserWarning):
+    """A fast path gave another prediction than its model, and is not taken any more."""

@@ -14,6 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidParameterError
+from .evaluation.compiled import HAS_NUMBA
+from .evaluation.requests import ReplaceRequest, Request, RowsRequest, WalkRequest, walked_coalitions
+from .evaluation.row_kernels import spread_slots
+from .evaluation.schema import Array, Schema
+from .evaluation.stored import StoredRows
 from .removal import keep, replace
 from .reservoirs import GeometricReservoir, Reservoir
 from .strata import SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
@@ -26,6 +31,13 @@ Players: TypeAlias = Mapping[Any, Sequence[Any]]
 
 SAMPLING_NAMES = ("stratified", "independent")
 """How draws are spread over the reservoir."""
+
+
+class Encoded(NamedTuple):
+    """An observation as an array."""
+
+    row: Array
+    schema: Schema
 
 
 class Draws(NamedTuple):
@@ -70,6 +82,38 @@ class Imputer(abc.ABC):
         no prediction. The sets of draws that `strata.independent_sets` says are independent of each other.
         """
 
+    def request_each(
+        self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
+    ) -> Request:
+        """`replace_each` as a request.
+
+        Parameters
+        ----------
+        encoded
+            The observation as an array, and its schema, where the model has a fast path.
+        """
+        return RowsRequest(*self.replace_each(x, players, n, rng))
+
+    def request_walk(
+        self,
+        x: Features,
+        players: Players,
+        orders: npt.NDArray[np.intp],
+        n: int,
+        rng: np.random.Generator,
+        encoded: Encoded | None = None,
+    ) -> Request:
+        """`restrict` as a request, to the coalitions that each order of the players grows through.
+
+        Parameters
+        ----------
+        orders
+            Shape (orders, players): the players by number.
+        encoded
+            As for `request_each`.
+        """
+        return RowsRequest(*self.restrict(x, players, walked_coalitions(list(players), orders), n, rng))
+
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation, after it has been explained; return the slot that it is stored in, or None."""
         return self.reservoir.update(x, rng)
@@ -111,9 +155,15 @@ class MarginalImputer(Imputer):
         self.reservoir = GeometricReservoir() if reservoir is None else reservoir
         self.strategy = check_choice("strategy", strategy, ("joint", "product"))
         self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
+        self.by_prediction = True
+        """Whether `restrict` is called, whose draws are spread by what was predicted for the stored observations."""
         self._predicted: dict[int, tuple[Any, ...]] = {}
         self._by_prediction = SlotOrder()
         self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
+        self._unused = 0
+        self._stored: StoredRows | None = None
+        self._latest: tuple[Features, Encoded] | None = None
+        self._columns: tuple[Schema | None, tuple[Any, ...], npt.NDArray[np.intp]] = (None, (), np.zeros(0, np.intp))
 
     @property
     def name(self) -> str:  # type: ignore[override]  # the two strategies go by the names of the two removals
@@ -136,6 +186,56 @@ class MarginalImputer(Imputer):
             ]
             return Draws(rows, slots)
         return Draws([self._mixed(x, features, n, rng) for features in players.values()], None)
+
+    def request_each(
+        self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
+    ) -> Request:
+        """The same draws as `replace_each` makes; by array where each player is a feature, and the rows allow it."""
+        stored = self._as_array(x, players, encoded)
+        if stored is None:
+            return super().request_each(x, players, n, rng)
+        columns = self._columns_of(players, stored.schema)
+        if self.sampling == "independent":
+            slots = rng.integers(stored.n, size=(len(players), n))
+        else:
+            slots = np.empty((len(players), n), dtype=np.intp)
+            spread_slots(rng.random(slots.shape), stored.n, columns, stored.order, slots)
+        return ReplaceRequest(x, self._columns[1], columns, slots, stored, self.reservoir.rows)
+
+    def request_walk(
+        self,
+        x: Features,
+        players: Players,
+        orders: npt.NDArray[np.intp],
+        n: int,
+        rng: np.random.Generator,
+        encoded: Encoded | None = None,
+    ) -> Request:
+        """The same draws as `restrict` makes; by array where each player is a feature, and the rows allow it."""
+        stored = self._as_array(x, players, encoded) if self.strategy == "joint" else None
+        if stored is None:
+            return super().request_walk(x, players, orders, n, rng)
+        columns, slots = self._columns_of(players, stored.schema), self._shared_slots(n, rng)
+        return WalkRequest(x, players, columns, orders, slots, stored, self.reservoir.rows)
+
+    def _as_array(self, x: Features, players: Players, encoded: Encoded | None) -> StoredRows | None:
+        """The stored observations as an array, where the draws of these players can be made of it."""
+        self._latest = None
+        if encoded is None or not HAS_NUMBA or players.keys() != encoded.schema.keys:
+            return None
+        stored = self._stored
+        if stored is None or stored.schema is not encoded.schema or stored.is_stale:
+            stored = self._stored = StoredRows(encoded.schema, self.reservoir.size, self.reservoir.rows)
+        if not stored.is_complete:
+            return None
+        self._latest = x, encoded
+        return stored
+
+    def _columns_of(self, players: Players, schema: Schema) -> npt.NDArray[np.intp]:
+        names = tuple(players)
+        if self._columns[0] is not schema or self._columns[1] != names:
+            self._columns = schema, names, np.array([schema.position[name] for name in names], dtype=np.intp)
+        return self._columns[2]
 
     def _mixed(self, x: Features, features: Sequence[Any], n: int, rng: np.random.Generator) -> Rows:
         slots = self._slots([(feature,) for feature in features], n, rng)
@@ -178,6 +278,7 @@ class MarginalImputer(Imputer):
         return np.array(slots, dtype=np.intp).reshape(len(keys), n)
 
     def _order(self, features: tuple[Any, ...]) -> SlotOrder:
+        self._unused = 0
         order = self._by_features.get(features)
         if order is None:
             if len(self._by_features) > 4 * (self.reservoir.size + len(self.reservoir.rows[0])):
@@ -190,9 +291,18 @@ class MarginalImputer(Imputer):
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
         slot = self.reservoir.update(x, rng)
-        if slot is not None and self.sampling == "stratified":
-            self._predicted[slot] = prediction_key(y_pred)
-            self._by_prediction.put(slot, self._predicted[slot])
+        if slot is None:
+            return None
+        if self._stored is not None:
+            known = self._latest is not None and self._latest[0] is x
+            self._stored.put(slot, x, self._latest[1].row if known and self._latest is not None else None)
+        if self.sampling == "stratified":
+            if self.by_prediction:
+                self._predicted[slot] = prediction_key(y_pred)
+                self._by_prediction.put(slot, self._predicted[slot])
+            self._unused += 1
+            if self._unused > self.reservoir.size:
+                self._by_features.clear()  # draws are made of the array; should they be again, orders are made anew
             for features, order in self._by_features.items():
                 order.put(slot, row_key(x, features))
         return slot
@@ -204,8 +314,10 @@ class MarginalImputer(Imputer):
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
-        self._by_features, self._by_prediction = {}, SlotOrder()
-        self._predicted = {slot: tuple(key) for slot, key in enumerate(state["predicted"])}
+        self._by_features, self._by_prediction, self._stored = {}, SlotOrder(), None
+        # A state of an earlier release has them also where they are not needed.
+        keys = state["predicted"] if self.by_prediction else []
+        self._predicted = {slot: tuple(key) for slot, key in enumerate(keys)}
         for slot, key in self._predicted.items():
             self._by_prediction.put(slot, key)
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .evaluation.compiled import HAS_NUMBA
+from .evaluation.loss_kernels import smooth, stored_in
 from .typing import Snapshot
 
 Array = npt.NDArray[np.float64]
@@ -43,6 +45,7 @@ class RowInfluence:
         self._retired: Array = np.zeros(0)
         self._twice: Array = np.zeros(0)
         self._own: Array = np.zeros(0)
+        self._drawn: Array = np.zeros(n_slots)
 
     @property
     def _live(self) -> Array:
@@ -100,8 +103,33 @@ class RowInfluence:
         live[:, columns] += drawn
         self._twice[columns] += (drawn * drawn).sum(axis=0)
 
+    def update_compiled(
+        self,
+        rate: float,
+        first: bool,
+        columns: npt.NDArray[np.intp],
+        increments: Array,
+        parts: Array | None,
+        slots: npt.NDArray[np.intp] | None,
+        mean: Array,
+        variance: Array,
+    ) -> None:
+        """`update`, and that of the mean and the variance in place; `parts` are not less the mean here.
+
+        `first`: this is the first increment, which is the mean itself.
+        """
+        if parts is None or slots is None:
+            parts, slots = np.zeros((len(columns), 0)), np.zeros((1, 0), dtype=np.intp)
+        smooth(
+            rate, first, columns, increments, parts, slots if slots.ndim == 2 else slots[None], len(self._retired),
+            mean, variance, self._columns, self._retired, self._twice, self._own, self._drawn,
+        )  # fmt: skip
+
     def stored(self, slot: int | None) -> None:
         """Say where the observation of the last `update` is stored now; None for nowhere."""
+        if HAS_NUMBA:
+            stored_in(-1 if slot is None else slot, self._columns, len(self._retired), self._retired, self._own)
+            return
         if slot is None:
             self._retired += self._own * self._own
         else:

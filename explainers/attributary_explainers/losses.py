@@ -20,6 +20,9 @@ from .errors import ModelError
 from .typing import Output, Prediction, Probabilities
 from .validation import check_choice, check_number
 
+CROSS_ENTROPY, BRIER, ABSOLUTE, SQUARED, SCORE = range(1, 6)
+"""Losses that the compiled kernels know (evaluation/loss_kernels.py)."""
+
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
 
@@ -51,6 +54,8 @@ class Loss:
         gives, and says how far stored rows sway importance. None: it does neither.
     most_bias
         No larger bias is subtracted: where the second derivative is steep, few draws can say more than there is.
+    code, epsilon
+        Which of the compiled kernels' losses this is, and its clipping; 0 for none of them.
 
     Examples
     --------
@@ -64,6 +69,8 @@ class Loss:
     function: Callable[[Any, Any], float]
     derivatives: Derivatives | None = None
     most_bias: float = math.inf
+    code: int = 0
+    epsilon: float = DEFAULT_EPSILON
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
         """Loss of `prediction` for the label or target `y`."""
@@ -127,7 +134,7 @@ def _cross_entropy(epsilon: float) -> Loss:
 
     # Another epsilon is another loss: it is named, so that importances in different units are told apart.
     name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
-    return Loss(name, "probabilities", cross_entropy, derivatives, 0.5)
+    return Loss(name, "probabilities", cross_entropy, derivatives, 0.5, CROSS_ENTROPY, epsilon)
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
@@ -176,10 +183,10 @@ def _score_derivatives(_y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
 _LOSSES: dict[str, Loss] = {
     "zero_one": Loss("zero_one", "label", _zero_one),
     "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
-    "brier": Loss("brier", "probabilities", _brier, _brier_derivatives),
-    "absolute": Loss("absolute", "number", _absolute, _absolute_derivatives),
-    "squared": Loss("squared", "number", _squared, _squared_derivatives),
-    "score": Loss("score", "number", _score, _score_derivatives),
+    "brier": Loss("brier", "probabilities", _brier, _brier_derivatives, code=BRIER),
+    "absolute": Loss("absolute", "number", _absolute, _absolute_derivatives, code=ABSOLUTE),
+    "squared": Loss("squared", "number", _squared, _squared_derivatives, code=SQUARED),
+    "score": Loss("score", "number", _score, _score_derivatives, code=SCORE),
 }
 
 LOSS_NAMES = tuple(_LOSSES)

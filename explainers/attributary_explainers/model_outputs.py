@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, Literal, TypeAlias
@@ -82,6 +83,15 @@ def as_any(prediction: Any) -> Prediction:
 def as_output(output: Output) -> Callable[[Any], Prediction]:
     """The conversion for the output that a loss reads."""
     return _CONVERSIONS[output]
+
+
+def is_usable(prediction: Prediction) -> bool:
+    """Whether a prediction can enter a loss: there is one, and it is finite."""
+    if prediction is None:
+        return False
+    if isinstance(prediction, dict):
+        return bool(prediction) and all(map(math.isfinite, prediction.values()))
+    return math.isfinite(prediction)
 
 
 def _builtin(value: Any) -> Any:

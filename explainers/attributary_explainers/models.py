@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from river import base
 
 from .errors import ModelError
+from .evaluation.function import FastFunction, say
+from .evaluation.registry import has_factory
 from .losses import Loss, as_loss
 from .model_batch import BatchFunction, BatchModel
 from .model_compat import CompatFunction, is_compat
@@ -83,7 +84,15 @@ def model_function(model: Any, output: Output) -> ModelFunction:
     if is_estimator(model):
         return sklearn_function(model, output)
     predict = river_predict(model, output)
-    return CompatFunction(model, predict, output) if is_compat(model) else _row_by_row(predict, output)
+    if is_compat(model):
+        return CompatFunction(model, predict, output)
+    function = _row_by_row(predict, output)
+    if kind == "anomaly_detector":
+        return function
+    if not has_factory(model):
+        say(model, f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
+        return function
+    return FastFunction(model, output, function)
 
 
 def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
@@ -146,15 +155,6 @@ def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | No
 def is_classifier(model: Any) -> bool:
     """Whether `model` is a River or scikit-learn classifier, or a pipeline that ends in one."""
     return model_kind(model) == "classifier"
-
-
-def is_usable(prediction: Prediction) -> bool:
-    """Whether a prediction can enter a loss: there is one, and it is finite."""
-    if prediction is None:
-        return False
-    if isinstance(prediction, dict):
-        return bool(prediction) and all(map(math.isfinite, prediction.values()))
-    return math.isfinite(prediction)
 
 
 def _row_by_row(predict: Callable[[Any], Any], output: Output) -> ModelFunction:

@@ -11,7 +11,8 @@ import numpy as np
 
 from .base import IncrementalExplainer
 from .errors import InvalidParameterError, ModelError
-from .models import is_classifier, is_usable, model_function, model_kind, predict_rows, show_row
+from .model_outputs import is_usable
+from .models import is_classifier, model_function, model_kind, predict_rows, show_row
 from .smoothing import memory_of
 from .typing import Features, Output, Prediction, Snapshot
 from .validation import check_integer, check_number

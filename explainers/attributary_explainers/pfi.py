@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from .evaluation.asking import Answer
+from .evaluation.loss_kernels import pfi_growth
+from .evaluation.requests import Request
+from .imputers import Encoded, Players
 from .removal_explainer import RemovalExplainer, is_representable
-from .typing import Features, Prediction
+from .typing import Features
+
+_Found: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Sequence[float]]
 
 
 class IncrementalPFI(RemovalExplainer):
@@ -47,22 +55,40 @@ class IncrementalPFI(RemovalExplainer):
 
     name = "pfi"
 
-    def _update(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
-        players = self._players(x)
-        n = self.n_samples if self.imputer.n_independent else 1
-        draws = self.imputer.replace_each(x, players, n, self._rng)
-        predictions = self._evaluate([row for rows in draws.rows for row in rows])
+    def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
+        self._names = tuple(players)
+        return self.imputer.request_each(x, players, n, self._rng, encoded)
+
+    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
+        found = self._compiled(request, y, answer)
+        if found is None:
+            found = self._plain(request, y, answer)
+        if isinstance(found, str):
+            return found
+        growth, means, losses = found
+        if not is_representable(growth):
+            return "not_finite"
+        self._watch.update(losses)
+        self._smoothed.update_arrays(self._names, means, growth, request.slots)
+        return None
+
+    def _compiled(self, request: Request, y: Any, answer: Answer) -> _Found | str | None:
+        reading = self._reading(request, y, answer)
+        if reading is None:
+            return None
+        if not reading.finite:
+            return "no_prediction"
+        k = len(self._names)
+        growth, means = np.empty((k, request.n_rows // k)), np.empty(k)
+        return growth, means, pfi_growth(answer.array, answer.start, *reading.loss, growth, means)
+
+    def _plain(self, request: Request, y: Any, answer: Answer) -> _Found | str:
+        predictions = self._predictions(request, answer)
         if predictions is None:
             return "no_prediction"
         # The mean of differences, not the difference of means: exactly 0 where no draw changes the prediction.
-        loss = self.loss(y, y_pred)
+        loss = self.loss(y, answer.y_pred)
         losses = [self.loss(y, prediction) for prediction in predictions]
         with np.errstate(all="ignore"):
-            growth = np.array(losses).reshape(len(players), n) - loss
-        if not is_representable(growth):
-            return "not_finite"
-        self._watch.update((loss, *losses))
-        self._smoothed.update(
-            dict(zip(players, growth.mean(axis=1).tolist(), strict=True)), parts=growth, slots=draws.slots
-        )
-        return None
+            growth = np.array(losses).reshape(len(self._names), -1) - loss
+            return growth, growth.mean(axis=1), (loss, *losses)

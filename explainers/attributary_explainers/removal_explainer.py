@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,18 @@ import numpy.typing as npt
 from .base import IncrementalExplainer, snapshot_loss
 from .conditional import ConditionalSampler
 from .conditional_imputer import ConditionalImputer
-from .errors import ExplainerError, InvalidParameterError, SnapshotError
-from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
+from .errors import InvalidParameterError, SnapshotError
+from .evaluation.asking import Answer, Asking, ModelRaisedError
+from .evaluation.compiled import HAS_NUMBA
+from .evaluation.function import FastFunction
+from .evaluation.loss_kernels import finite_rows
+from .evaluation.requests import Request
+from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Encoded, Imputer, MarginalImputer, Players
 from .loss_watch import LossWatch
 from .losses import Loss
 from .missing import check_missing, read_missing
-from .models import is_usable, model_function, predict_rows, resolve_loss, show_row
+from .model_outputs import is_usable
+from .models import model_function, resolve_loss
 from .reservoirs import RESERVOIR_NAMES, Reservoir, make_reservoir
 from .smoothed_importance import SmoothedImportance
 from .typing import Features, Groups, Importance, Prediction, Snapshot
@@ -33,9 +39,13 @@ model predicts nothing (yet); the loss is NaN or infinite; the model raised."""
 _PLAIN_IMPUTER = {"removal": "constant", "values": {}}
 
 
-class _ModelRaisedError(Exception):
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+class Reading(NamedTuple):
+    """An answer as the compiled kernels read it."""
+
+    loss: tuple[int, float, int, float]
+    """Code and epsilon of the loss, column of the label, target."""
+    finite: bool
+    """Whether every row is a prediction."""
 
 
 class RemovalExplainer(IncrementalExplainer):
@@ -184,53 +194,86 @@ class RemovalExplainer(IncrementalExplainer):
         Importance
             Feature or group to importance. Empty until there is a row to draw from and the model predicts.
         """
+        read = self._read(x)
+        if read is None:
+            return self.importance
+        # The prediction was for something else where missing values are read in another way.
+        asking = Asking(self._function, read, y_pred if read is x else None)
+        request = self._ask(read, asking)
+        try:
+            (answer,) = asking.answer([request if isinstance(request, Request) else None])
+        except ModelRaisedError as raised:
+            return self._raised(raised.error)
+        return self._hear(read, y, request, answer)
+
+    def _read(self, x: Features) -> Features | None:
+        """The observation by the policy for missing values; None, and counted, where it is left out."""
         read = read_missing(x, self.missing)
         if read is None:
             self.skipped["missing"] += 1
-            return self.importance
-        if read is not x:
-            x, y_pred = read, None  # the prediction was for something else
-        try:
-            show_row(self._function, x)
-            if y_pred is None:
-                y_pred = self._predict([x])[0]
-            reason = self._explain(x, y, y_pred)
-        except _ModelRaisedError as raised:
-            # It is not stored either: drawn into others, it would cost them their explanation too.
-            self.skipped["model_error"] += 1
-            self._model_failed(raised.error, depth=1)
-            return self.importance
-        if reason is not None:
-            self.skipped[reason] += 1
-        self._smoothed.stored(self.imputer.update(x, y_pred, self._rng))
-        return self.importance
+        return read
 
-    def _explain(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
-        """Take one observation into the importance, or return the reason why not."""
+    def _ask(self, x: Features, asking: Asking) -> Request | str:
+        """The rows that this observation needs, or the reason why it is not explained."""
         if not x:
             return "no_features"
         if not self.imputer.ready:
             return "nothing_stored"
-        if not is_usable(y_pred):
-            return "no_prediction"
-        return self._update(x, y, y_pred)
+        players = self._players(x)
+        encoded = None
+        if asking.schema is not None and asking.encoded is not None:
+            encoded = Encoded(asking.encoded, asking.schema)
+        return self._request(x, players, self.n_samples if self.imputer.n_independent else 1, encoded)
+
+    def _hear(self, x: Features, y: Any, request: Request | str, answer: Answer) -> Importance:
+        """Take one observation into the importance, and into what is stored."""
+        if answer.error is not None:
+            return self._raised(answer.error)
+        reason: str | None
+        if isinstance(request, str):
+            reason = request
+        elif not is_usable(answer.y_pred):
+            reason = "no_prediction"
+        else:
+            reason = self._update(request, y, answer)
+        if reason is not None:
+            self.skipped[reason] += 1
+        self._smoothed.stored(self.imputer.update(x, answer.y_pred, self._rng))
+        return self.importance
+
+    def _raised(self, error: Exception) -> Importance:
+        # It is not stored either: drawn into others, it would cost them their explanation too.
+        self.skipped["model_error"] += 1
+        self._model_failed(error, depth=2)
+        return self.importance
 
     @abc.abstractmethod
-    def _update(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
+    def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
+        """The rows of this observation, `n` for each player or coalition."""
+
+    @abc.abstractmethod
+    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
         """Smooth this observation's own importances, or change nothing and return the reason."""
 
-    def _predict(self, rows: Sequence[Features]) -> list[Prediction]:
+    def _reading(self, request: Request, y: Any, answer: Answer) -> Reading | None:
+        """How the compiled kernels read the answer; None where it or the loss is not theirs."""
+        function, loss = self._function, self.loss
+        if not (HAS_NUMBA and loss.code) or answer.array is None or not isinstance(function, FastFunction):
+            return None
         try:
-            return predict_rows(self._function, rows)
-        except ExplainerError:
-            raise
-        except Exception as error:  # the model is the user's code: what it raises is about these rows
-            raise _ModelRaisedError(error) from error
+            of_label = loss.output == "probabilities"
+            column, target = (function.column(y), 0.0) if of_label else (0, float(y) if loss.name != "score" else 0.0)
+        except (TypeError, ValueError):
+            return None  # the loss itself says what is wrong with y
+        finite = finite_rows(answer.array, answer.start, answer.start + request.n_rows)
+        return Reading((loss.code, loss.epsilon, column, target), finite)
 
-    def _evaluate(self, rows: Sequence[Features]) -> list[Prediction] | None:
-        """Predictions for the rows; None where one of them is missing."""
-        predictions = self._predict(rows)
-        return predictions if all(map(is_usable, predictions)) else None
+    def _predictions(self, request: Request, answer: Answer) -> list[Prediction] | None:
+        """The predictions for a request's rows; None where one of them is missing."""
+        predictions = answer.predictions
+        if answer.array is not None and isinstance(self._function, FastFunction):
+            predictions = self._function.predictions(answer.array[answer.start : answer.start + request.n_rows])
+        return predictions if predictions is not None and all(map(is_usable, predictions)) else None
 
     def _players(self, x: Features) -> dict[Any, Sequence[Any]]:
         """What is removed at a time: feature or group to its features, in the order of `x`.

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .coalitions import CoalitionLosses, coalition_losses
+from .evaluation.asking import Answer
+from .evaluation.loss_kernels import coalitions, walked
+from .evaluation.requests import Request
+from .imputers import Encoded, Players
 from .model_cost import is_cheap
 from .removal_explainer import RemovalExplainer, is_representable
 from .smoothing import SmoothedMean, SmoothedPrediction
-from .typing import Features, Importance, Prediction, Snapshot
+from .typing import Features, Importance, Snapshot
 from .validation import check_integer
 
 DEFAULT_SAMPLES = 10
 CHEAP_SAMPLES = 50
+
+
+class _Walk(NamedTuple):
+    increments: npt.NDArray[np.float64]
+    parts: npt.NDArray[np.float64] | None
+    losses: list[float]
 
 
 class IncrementalSAGE(RemovalExplainer):
@@ -117,14 +127,14 @@ class IncrementalSAGE(RemovalExplainer):
         """Smoothed loss of the model itself, over the same observations."""
         return self._model_loss.value
 
-    def _update(self, x: Features, y: Any, y_pred: Prediction) -> str | None:
-        players = self._players(x)
-        orders = self._orders(list(players))
-        n = self.n_samples if self.imputer.n_independent else 1
-        coalitions = [order[: k + 1] for order in orders for k in range(len(order) - 1)]
-        draws = self.imputer.restrict(x, players, coalitions, n, self._rng)
-        predictions = self._evaluate([row for rows in draws.rows for row in rows])
-        if predictions is None or y_pred is None:
+    def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
+        self._names, self._n = tuple(players), n
+        self._orders = self._new_orders(len(players))
+        return self.imputer.request_walk(x, players, self._orders, n, self._rng, encoded)
+
+    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
+        y_pred = answer.y_pred
+        if y_pred is None:
             return "no_prediction"
         # An infinite loss, and the prediction behind it, would stay in the means for ever.
         model_loss = self.loss(y, y_pred)
@@ -132,28 +142,52 @@ class IncrementalSAGE(RemovalExplainer):
             return "not_finite"
         marginal = self._marginal.copy()  # taken over once nothing can be in the way any more
         marginal_loss = self.loss(y, marginal.update(y_pred))
-        found = coalition_losses(
-            self.loss, y, predictions, n, self._variance_of_rows() if self.bias_correction else None
-        )
-        if found is None:
+        walk = self._compiled(request, y, answer, marginal_loss, model_loss)
+        if walk is None:
+            walk = self._plain(request, y, answer, marginal_loss, model_loss)
+        if walk is None:
             return "no_prediction"
-        increments, parts = walk(list(players), orders, marginal_loss, model_loss, found)
-        if not is_representable([model_loss, marginal_loss, *increments.values()]):
+        if not is_representable([model_loss, marginal_loss, *walk.increments.tolist()]):
             return "not_finite"  # before the two means below: one infinite loss would stay in them for ever
-        self._watch.update((model_loss, marginal_loss, *found.plain))
+        self._watch.update((model_loss, marginal_loss, *walk.losses))
         self._marginal = marginal
         self._marginal_loss.update(marginal_loss)
         self._model_loss.update(model_loss)
-        self._smoothed.update(increments, parts=parts, slots=draws.slots)
+        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots)
         return None
 
-    def _orders(self, names: list[Any]) -> list[list[Any]]:
-        orders: list[list[Any]] = []
+    def _compiled(
+        self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float
+    ) -> _Walk | None:
+        n, k = self._n, len(self._names)
+        reading = self._reading(request, y, answer) if n > 1 else None
+        if reading is None or not reading.finite:
+            return None
+        plain, losses = np.empty((2, len(self._orders) * (k - 1)))
+        sway = np.empty((len(plain), n))
+        variance = self._variance_of_rows()
+        bias = (variance is not None, variance or 0.0, self.loss.most_bias)
+        coalitions(answer.array, answer.start, n, *reading.loss, *bias, plain, losses, sway)
+        increments, parts = np.empty(k), np.empty((k, n))
+        walked(self._orders, marginal_loss, model_loss, losses, sway, increments, parts)
+        return _Walk(increments, parts if len(plain) else None, plain.tolist())
+
+    def _plain(self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float) -> _Walk | None:
+        predictions = self._predictions(request, answer)
+        if predictions is None:
+            return None
+        found = coalition_losses(self.loss, y, predictions, self._n, self._variance_of_rows())
+        if found is None:
+            return None
+        names, orders = list(self._names), [[self._names[i] for i in order] for order in self._orders.tolist()]
+        increments, parts = walk(names, orders, marginal_loss, model_loss, found)
+        return _Walk(np.fromiter(increments.values(), dtype=np.float64), parts, found.plain)
+
+    def _new_orders(self, n_players: int) -> npt.NDArray[np.intp]:
+        """Permutations of the players; each second one is the reverse of the one before."""
+        orders = np.empty((self.n_permutations, n_players), dtype=np.intp)
         for i in range(self.n_permutations):
-            antithetic = i % 2 == 1
-            orders.append(
-                orders[-1][::-1] if antithetic else [names[k] for k in self._rng.permutation(len(names)).tolist()]
-            )
+            orders[i] = orders[i - 1][::-1] if i % 2 else self._rng.permutation(n_players)
         return orders
 
     def _variance_of_rows(self) -> float | None:

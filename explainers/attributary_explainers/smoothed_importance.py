@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .evaluation.compiled import HAS_NUMBA
 from .influence import RowInfluence
 from .smoothing import Weights, memory_of
 from .typing import Importance, Snapshot
@@ -54,6 +55,8 @@ class SmoothedImportance:
         self._last_seen: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._influence = RowInfluence(n_slots) if n_slots else None
         self._memory = memory_of(self.weights.alpha)
+        self._names: tuple[Any, ...] | None = None
+        self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
     def update(
         self,
@@ -72,13 +75,45 @@ class SmoothedImportance:
         slots
             Shape (increments, draws), or (draws,) where all share them: the slots that the draws came from.
         """
-        if any(name not in self._index for name in increments):
-            self._add([name for name in increments if name not in self._index])
-        columns = np.fromiter((self._index[name] for name in increments), dtype=np.intp, count=len(increments))
-        values = np.zeros(len(self._index))
-        values[columns] = list(increments.values())
-        # West's update with normalised weights: exact, and without the cancellation of E[v^2] - E[v]^2.
+        self.update_arrays(
+            tuple(increments), np.fromiter(increments.values(), dtype=np.float64, count=len(increments)), parts, slots
+        )
+
+    def update_arrays(
+        self, names: tuple[Any, ...], increments: Array, parts: Array | None, slots: npt.NDArray[np.intp] | None
+    ) -> None:
+        """`update` with the increments as an array, shape (names,)."""
+        columns = self._columns_of(names)
         rate = self.weights.step()
+        if HAS_NUMBA and self._influence is not None:
+            self._influence.update_compiled(
+                rate, self.weights.n == 1, columns, increments, parts, slots, self._mean, self._variance
+            )
+        else:
+            self._update_plain(rate, columns, increments, parts, slots)
+        self._last_seen[columns] = self.weights.n
+        if self.weights.n % self._memory == 0:
+            self._forget()
+
+    def _columns_of(self, names: tuple[Any, ...]) -> npt.NDArray[np.intp]:
+        if names != self._names:
+            if any(name not in self._index for name in names):
+                self._add([name for name in names if name not in self._index])
+            self._names = names
+            self._columns = np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
+        return self._columns
+
+    def _update_plain(
+        self,
+        rate: float,
+        columns: npt.NDArray[np.intp],
+        increments: Array,
+        parts: Array | None,
+        slots: npt.NDArray[np.intp] | None,
+    ) -> None:
+        values = np.zeros(len(self._index))
+        values[columns] = increments
+        # West's update with normalised weights: exact, and without the cancellation of E[v^2] - E[v]^2.
         difference = values - self._mean
         if self._influence is not None:
             # The first increment is the mean itself: there is nothing yet to deviate from.
@@ -94,9 +129,6 @@ class SmoothedImportance:
         step = rate * difference
         self._mean = self._mean + step
         self._variance = (1.0 - rate) * (self._variance + difference * step)
-        self._last_seen[columns] = self.weights.n
-        if self.weights.n % self._memory == 0:
-            self._forget()
 
     def stored(self, slot: int | None) -> None:
         """Say in which slot the observation of the last `update` is stored now; None for none."""
@@ -115,7 +147,7 @@ class SmoothedImportance:
         kept = np.flatnonzero(self.weights.n - self._last_seen < self._memory)
         if len(kept) == len(self._index):
             return
-        names = list(self._index)
+        names, self._names = list(self._index), None
         self._index = {names[old]: new for new, old in enumerate(kept.tolist())}
         self._mean, self._variance, self._last_seen = self._mean[kept], self._variance[kept], self._last_seen[kept]
         if self._influence is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -113,7 +114,9 @@ class SmoothedPrediction:
 
     def copy(self) -> SmoothedPrediction:
         """A mean that goes on by itself."""
-        return SmoothedPrediction.from_snapshot(self.snapshot())
+        other = SmoothedPrediction.__new__(SmoothedPrediction)
+        other.weights, other._value = copy.copy(self.weights), self._value  # which `update` replaces, never changes
+        return other
 
     def update(self, prediction: Probabilities | float) -> Probabilities | float:
         """Add one prediction and return the mean that includes it (the caller must not change it)."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .models import is_usable
+from .model_outputs import is_usable
+from .ordering import ABSENT, sort_key
 
-_ABSENT = object()
+_DIGITS = 9
 
 
 class SlotOrder:
@@ -40,31 +41,23 @@ class SlotOrder:
         return [self._sorted[position][1] for position in positions]
 
 
-def sort_key(value: Any) -> tuple[Any, ...]:
-    """A key that sorts values of all types: absent, numbers, NaN, text, then the rest by type and text."""
-    if value is _ABSENT:
-        return (0,)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (bool, int, float)):
-        return (2,) if value != value else (1, value)
-    return (3, value) if isinstance(value, str) else (4, type(value).__name__, repr(value))
-
-
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:
     """The key of a stored row by its values of some features."""
-    return tuple(sort_key(row.get(feature, _ABSENT)) for feature in features)
+    return tuple(sort_key(row.get(feature, ABSENT)) for feature in features)
 
 
 def prediction_key(prediction: Any) -> tuple[Any, ...]:
     """The key of a stored row by what the model predicted for it: the most probable class with its probability.
 
-    One that cannot be used has that of a 0: NaN could not be sorted.
+    One that cannot be used has that of a 0: NaN could not be sorted. Rounded, and of equally probable classes the one
+    that sorts first: a fast path, which may differ in the last digit and in the order of the classes, gives the same.
     """
     if isinstance(prediction, dict) and is_usable(prediction):
-        label = max(prediction, key=prediction.__getitem__)
-        return (*sort_key(label), float(prediction[label]))
-    return (0, float(prediction) if isinstance(prediction, (int, float)) and is_usable(prediction) else 0.0)
+        most = round(max(prediction.values()), _DIGITS)
+        best = [label for label, p in prediction.items() if round(p, _DIGITS) == most]
+        return (*(sort_key(best[0]) if len(best) == 1 else min(map(sort_key, best))), float(most))
+    known = isinstance(prediction, (int, float)) and is_usable(prediction)
+    return (0, float(f"{prediction:.{_DIGITS}g}") if known else 0.0)
 
 
 def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> npt.NDArray[np.intp]:

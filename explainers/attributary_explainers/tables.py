@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidParameterError, ModelError, NoPredictionError
-from .models import is_usable, predict_rows, show_row
+from .model_outputs import is_usable
+from .models import predict_rows, show_row
 from .pfi import IncrementalPFI
 from .removal import keep
 from .removal_explainer import is_representable

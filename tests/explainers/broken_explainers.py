@@ -14,7 +14,7 @@ from river.datasets import synth
 from attributary_explainers import IncrementalExplainer, as_loss, model_function
 from attributary_explainers.base import check_snapshot
 from attributary_explainers.checks.stand_ins import ordinary_stream
-from attributary_explainers.models import is_usable
+from attributary_explainers.model_outputs import is_usable
 from attributary_explainers.removal import replace
 
 SHORT = ordinary_stream(90)

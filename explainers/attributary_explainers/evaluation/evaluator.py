@@ -6,7 +6,9 @@ import abc
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib.metadata import version
+from types import ModuleType
 from typing import Any
 
 from .schema import Array, Schema
@@ -39,8 +41,8 @@ class Evaluator(abc.ABC):
         The model is of another type or has parameters that are not covered.
     """
 
-    relies_on: tuple[tuple[type, str, Any], ...] = ()
-    """Class, attribute and function for everything that the path reproduces: see `proved`."""
+    relies_on: tuple[tuple[type | ModuleType, str, Any], ...] = ()
+    """Class or module, attribute and function for everything that the path reproduces: see `proved`."""
 
     labels: tuple[Any, ...] | None = None
     """Of a classifier: the class of each column that the last call returned, in the order of `sort_key`."""
@@ -71,14 +73,15 @@ class Evaluator(abc.ABC):
 Factory = Callable[[Any, Schema], Evaluator]
 
 
-def proved(hashes: Mapping[tuple[type, str], str]) -> tuple[tuple[type, str, Any], ...]:
+def proved(hashes: Mapping[tuple[type | ModuleType, str], str]) -> tuple[tuple[type | ModuleType, str, Any], ...]:
     """The functions that a path reproduces, as they are in this process.
 
     Parameters
     ----------
     hashes
-        Class and name of each method or property, with the hash of its source when it was proved; `source_hash` gives
-        it. Empty for one that has no source (Rust, Cython), which only the release of River vouches for.
+        Class and name of each method or property, or module and name of a function, with the hash of its source when it
+        was proved; `source_hash` gives it. Empty for one that has no source (Rust, Cython), which only the release of
+        River vouches for.
 
     Raises
     ------
@@ -92,11 +95,12 @@ def proved(hashes: Mapping[tuple[type, str], str]) -> tuple[tuple[type, str, Any
     for (kind, name), expected in hashes.items():
         function = getattr(kind, name, None)
         if source_hash(function) != expected:
-            raise NotCoveredError(f"{kind.__qualname__}.{name} is not the one that the fast path was proved for")
+            raise NotCoveredError(f"{kind.__name__}.{name} is not the one that the fast path was proved for")
         found.append((kind, name, function))
     return tuple(found)
 
 
+@cache
 def source_hash(function: Any) -> str:
     """First 12 hex digits of the SHA-256 of a function's source; "" where there is none."""
     function = getattr(function, "fget", None) or getattr(function, "__func__", function)
@@ -106,6 +110,6 @@ def source_hash(function: Any) -> str:
         return ""
 
 
-def unchanged(relied: Iterable[tuple[type, str, Any]]) -> bool:
+def unchanged(relied: Iterable[tuple[type | ModuleType, str, Any]]) -> bool:
     """Whether everything that a path relies on is still what it was: nothing has been patched meanwhile."""
     return all(getattr(kind, name, None) is function for kind, name, function in relied)

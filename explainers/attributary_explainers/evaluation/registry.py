@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from .evaluator import Evaluator, Factory, NotCoveredError
 from .schema import Schema
 
-_MODULES = ("trees", "forests", "linear", "naive_bayes", "neighbours", "ensembles", "pipelines")
+_MODULES = ("trees", "forests", "linear", "naive_bayes", "neighbours", "ensembles", "pipelines", "wrappers")
 """Modules of this package that register evaluators when they are imported."""
 
 _FACTORIES: dict[type, Factory] = {}
@@ -50,6 +51,12 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
     return factory(model, schema)
 
 
+def has_factory(model: Any) -> bool:
+    """Whether there may be a fast path for the model."""
+    _load()
+    return type(model) in _FACTORIES
+
+
 def read_as_categories(model: Any) -> frozenset[Any]:
     """Features that the model reads as categories even where they are numbers."""
     _load()
@@ -57,7 +64,7 @@ def read_as_categories(model: Any) -> frozenset[Any]:
     return frozenset() if found is None else found(model)
 
 
+@cache
 def _load() -> None:
-    if not _FACTORIES:
-        for name in _MODULES:
-            import_module(f"{__package__}.{name}")
+    for name in _MODULES:
+        import_module(f"{__package__}.{name}")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from ..typing import Features
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -135,7 +135,12 @@ class Schema:
         """The categories of a column, by their codes."""
         return self._values[column]
 
-    def decode(self, row: Sequence[float], like: Features) -> dict[Any, Any]:
+    def share(self, column: int, other: Schema, its_column: int) -> None:
+        """Take the codes of a column of another schema, now and as they grow."""
+        self.codes[column] = other.codes[its_column]
+        self._values[column] = other._values[its_column]
+
+    def decode(self, row: Array, like: Iterable[Any]) -> dict[Any, Any]:
         """A row as features to values, in the order of `like`; numbers come back as floats."""
         found = {}
         for feature in like:

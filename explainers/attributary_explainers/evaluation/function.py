@@ -1,0 +1,236 @@
+"""A model as explainers know it, by its fast path where there is one."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import FastPathFaultWarning, NaivePathWarning
+from ..typing import Features, ModelFunction, Output, Prediction
+from .evaluator import Evaluator, NotCoveredError, unchanged
+from .registry import make_evaluator, read_as_categories
+from .schema import Array, NotEncodableError, Schema, categorical_features
+
+_CHECKED = 1024
+_FAULT = 1e-9
+_MOST_CODES = 5000
+_FAULTY = "its fast path has been seen to differ from the model"
+_said: set[tuple[str, str]] = set()
+
+
+class FastFunction:
+    """`ModelFunction` with `many`, and with `predict` for rows that are encoded already.
+
+    The naive path, one call of the model per row, is the truth. It is taken for single rows, where the model, its state
+    or the rows are not covered by a fast path, and for good once the two have been seen to differ: the first
+    rows, and every 1024th batch, one row is evaluated both ways.
+
+    Parameters
+    ----------
+    model
+        A model of a type that has a fast path.
+    output
+        What the loss reads.
+    naive
+        The model's prediction for one row.
+    """
+
+    def __init__(self, model: Any, output: Output, naive: ModelFunction) -> None:
+        self._model, self._output, self._naive = model, output, naive
+        self._categorical: frozenset[Any] | None = None
+        self._schema: Schema | None = None
+        self._evaluator: Evaluator | None = None
+        self._refused: str | None = None
+        self._faulty = False
+        self._calls = 0
+        self._room: Array = np.empty((0, 0))
+        self._columns: tuple[tuple[Any, ...], dict[Any, int]] = ((), {})
+        self.counts: Counter[str] = Counter()
+        """Batches by path: "fast", or else why the model itself was asked."""
+
+    def __call__(self, x: Features, /) -> Prediction:
+        """The prediction for one row."""
+        return self._naive(x)
+
+    def many(self, rows: Sequence[Features]) -> list[Prediction]:
+        """The predictions for at least one row."""
+        try:
+            opened = self.open(rows[0])
+            return self.predictions(self.predict(opened.encode_many(rows)))
+        except (NotCoveredError, NotEncodableError) as reason:
+            self.asked_itself(reason)
+            return [self._naive(row) for row in rows]
+
+    def asked_itself(self, reason: Exception | None) -> None:
+        """Count that the model itself is asked, and why."""
+        self.counts[str(reason)] += 1
+
+    def room(self, n_rows: int, n_features: int) -> Array:
+        """An array for rows, used again and again."""
+        if self._room.shape[0] < n_rows or self._room.shape[1] != n_features:
+            self._room = np.empty((n_rows, n_features))
+        return self._room[:n_rows]
+
+    def open(self, x: Features) -> Schema:
+        """The schema for rows with the features of `x`.
+
+        It follows from `x` and the model alone: a restored process has to take the same path.
+
+        Raises
+        ------
+        NotCoveredError
+            There is no fast path for the model.
+        """
+        if self._faulty:
+            raise NotCoveredError(_FAULTY)
+        schema = self._schema
+        if schema is None or not self._fits(schema, x):
+            if not x:
+                raise NotCoveredError("there is no feature")
+            if self._categorical is None:
+                self._categorical = read_as_categories(self._model)
+            schema = self._schema = Schema(x, (self._categorical & x.keys()) | categorical_features(x))
+            self._evaluator = self._refused = None
+        return schema
+
+    def _fits(self, schema: Schema, x: Features) -> bool:
+        # Which values are categories is asked of each observation only where it can have changed: a number that is
+        # none cannot be encoded, and a category that has become a number is in the schema still.
+        if schema.keys != x.keys():
+            return False
+        if not schema.codes:
+            return True
+        if any(len(codes) > _MOST_CODES for codes in schema.codes.values()):
+            return False
+        return schema.categorical == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
+
+    def predict(self, X: Array) -> Array:
+        """Predictions of rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
+
+        Raises
+        ------
+        NotCoveredError
+            The model is to be asked itself.
+        """
+        evaluator = self._current()
+        try:
+            P = evaluator.predict(X)
+        except NotCoveredError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of ours, which must not cost an explanation
+            self._give_up(f"raised {error!r}")
+        self._calls += 1
+        if self._calls % _CHECKED == 0 or self._calls & (self._calls - 1) == 0:
+            self._compare(P[-1], X[-1])
+        if self._output == "label":
+            _check_ties(P)
+        self.counts["fast"] += 1
+        return P
+
+    def _current(self) -> Evaluator:
+        model, schema, evaluator = self._model, self._schema, self._evaluator
+        if self._refused is not None:
+            raise NotCoveredError(self._refused)
+        assert schema is not None
+        if evaluator is None or not unchanged(evaluator.relies_on) or not _PREDICTS.isdisjoint(vars(model)):
+            try:
+                if not _PREDICTS.isdisjoint(vars(model)):
+                    raise NotCoveredError(f"this {type(model).__name__} has a prediction of its own")
+                evaluator = self._evaluator = make_evaluator(model, schema)
+            except NotCoveredError as reason:
+                self._refused = str(reason)
+                say(model, self._refused)
+                raise
+        return evaluator
+
+    def _compare(self, row: Array, encoded: Array) -> None:
+        schema = self._schema
+        assert schema is not None
+        x = schema.decode(encoded, schema.features)
+        try:
+            expected, found = self._naive(x), self.predictions(row[None])[0]
+        except Exception:  # noqa: BLE001 - nothing to compare: what the model raises is not about this row alone
+            return
+        if _differ(expected, found):
+            self._give_up(f"gives {found!r} for {x!r}, and the model {expected!r}")
+
+    def _give_up(self, fault: str) -> NoReturn:
+        self._faulty = True
+        warnings.warn(
+            f"the fast path of {type(self._model).__name__} {fault}: from now on the model itself is asked. Please "
+            "report this with the versions of attributary and River",
+            FastPathFaultWarning,
+            stacklevel=2,
+        )
+        raise NotCoveredError(_FAULTY)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What has been read of the model is of this object of it: a copy reads its own.
+        return {**vars(self), "_schema": None, "_evaluator": None}
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """Of a classifier, the class of each column of the last prediction."""
+        return None if self._evaluator is None else self._evaluator.labels
+
+    def column(self, label: Any) -> int:
+        """The column of a class in the last prediction; -1 for a class that the model has not seen."""
+        labels = self.labels or ()
+        if labels is not self._columns[0]:
+            self._columns = labels, {label: i for i, label in enumerate(labels)}
+        return self._columns[1].get(label, -1)
+
+    def predictions(self, P: Array) -> list[Prediction]:
+        """Rows of an evaluator's array in the form that the loss reads."""
+        labels = self.labels
+        if labels is None:
+            return [None if value != value else value for (value,) in P.tolist()]
+        if self._output == "label":
+            return _labels(P, labels)
+        return [dict(zip(labels, row, strict=True)) if row and row[0] == row[0] else None for row in P.tolist()]
+
+
+def say(model: Any, reason: str) -> None:
+    """Say that a model has no fast path, once per type and reason."""
+    name = type(model).__name__
+    if (name, reason) not in _said:
+        _said.add((name, reason))
+        warnings.warn(
+            f"{name} is evaluated row by row, which is slow: {reason}. This is said once",
+            NaivePathWarning,
+            stacklevel=3,
+        )
+
+
+_PREDICTS = frozenset(("predict_one", "predict_proba_one"))
+
+
+def _labels(P: Array, labels: tuple[Any, ...]) -> list[Prediction]:
+    if not labels:
+        return [None] * len(P)
+    known = (P[:, 0] == P[:, 0]).tolist()
+    return [{labels[i]: 1.0} if there else None for i, there in zip(P.argmax(axis=1).tolist(), known, strict=True)]
+
+
+def _check_ties(P: Array) -> None:
+    # Which of equally probable classes the model names depends on the order in which it has met them.
+    if P.shape[1] > 1:
+        two = np.partition(P, -2, axis=1)
+        if (two[:, -1] - two[:, -2] <= _FAULT).any():
+            raise NotCoveredError("two classes are equally probable")
+
+
+def _differ(expected: Prediction, found: Prediction) -> bool:
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return any(_apart(expected.get(label, 0.0), found.get(label, 0.0)) for label in {*expected, *found})
+    if isinstance(expected, float | int) and isinstance(found, float):
+        return _apart(expected, found)
+    return (expected or None) is not (found or None)
+
+
+def _apart(a: float, b: float) -> bool:
+    return a == a and not abs(a - b) <= _FAULT * max(1.0, abs(a))

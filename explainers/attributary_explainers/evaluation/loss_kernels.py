@@ -1,0 +1,249 @@
+"""What explainers make of predictions, compiled: losses, coalitions of a walk, and the smoothing of both.
+
+Each is the arithmetic of a function of this package that takes predictions as dicts or numbers, which is named; the
+tests compare the two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .compiled import compiled
+
+
+@compiled
+def loss_of(P: Any, r: int, code: int, epsilon: float, column: int, target: float) -> float:
+    """`Loss` of row r; `column` is that of the label, -1 where the model does not know it."""
+    if code == 1:  # cross_entropy
+        p = P[r, column] if column >= 0 else 0.0
+        return -math.log(min(max(p, epsilon), 1.0 - epsilon))
+    if code == 2:  # brier
+        p = P[r, column] if column >= 0 else 0.0
+        total = 0.0
+        for c in range(P.shape[1]):
+            if c != column:
+                total += P[r, c] * P[r, c]
+        return float((1.0 - p) * (1.0 - p) + total)
+    if code == 3:  # absolute
+        return abs(target - float(P[r, 0]))
+    if code == 4:  # squared
+        return (target - float(P[r, 0])) * (target - float(P[r, 0]))
+    return float(P[r, 0])  # score
+
+
+@compiled
+def pfi_growth(
+    P: Any, start: int, code: int, epsilon: float, column: int, target: float, growth: Any, means: Any
+) -> tuple[float, float, float]:
+    """`IncrementalPFI`: losses of the rows from `start` on less that of row 0, by feature and draw, and their means.
+
+    Returns the loss of row 0, and the least and the largest loss.
+    """
+    k, n = growth.shape
+    own = loss_of(P, 0, code, epsilon, column, target)
+    low = high = own
+    r = start
+    for i in range(k):
+        total = 0.0
+        for j in range(n):
+            loss = loss_of(P, r, code, epsilon, column, target)
+            low, high = min(low, loss), max(high, loss)
+            growth[i, j] = loss - own
+            total += growth[i, j]
+            r += 1
+        means[i] = total / n
+    return own, low, high
+
+
+@compiled
+def finite_rows(P: Any, start: int, stop: int) -> bool:
+    """Whether row 0 and the rows from `start` to `stop` are predictions, and finite."""
+    for c in range(P.shape[1]):
+        if not math.isfinite(P[0, c]):
+            return False
+    for r in range(start, stop):
+        for c in range(P.shape[1]):
+            if not math.isfinite(P[r, c]):
+                return False
+    return bool(P.shape[1] > 0)
+
+
+@compiled
+def coalitions(
+    P: Any,
+    start: int,
+    n: int,
+    code: int,
+    epsilon: float,
+    column: int,
+    target: float,
+    correct: bool,
+    variance_of_rows: float,
+    most_bias: float,
+    plain: Any,
+    losses: Any,
+    sway: Any,
+) -> None:
+    """`coalition_losses`: per coalition of n rows its loss, that less the bias, and each draw's sway."""
+    C = P.shape[1]
+    mean = np.zeros((1, C))
+    half = n // 2
+    for s in range(plain.shape[0]):
+        first = start + s * n
+        for c in range(C):
+            total = 0.0
+            for j in range(n):
+                total += P[first + j, c]
+            mean[0, c] = total * (1.0 / n)
+        plain[s] = loss_of(mean, 0, code, epsilon, column, target)
+        bias = 0.0
+        for j in range(n):
+            sway[s, j] = 0.0
+        for c in range(C):
+            m = 0.0
+            for j in range(n):
+                m += P[first + j, c]
+            m /= n
+            slope = curvature = 0.0
+            if code == 1:
+                if c != column:
+                    continue
+                inverse = 1.0 / max(m, epsilon)
+                slope, curvature = -inverse, inverse * inverse
+            elif code == 2:
+                slope, curvature = 2.0 * (m - (1.0 if c == column else 0.0)), 2.0
+            elif code == 3:
+                slope = float(np.sign(m - target))
+            elif code == 4:
+                slope, curvature = 2.0 * (m - target), 2.0
+            else:
+                slope = 1.0
+            a = b = spread = 0.0
+            for j in range(n):
+                distance = P[first + j, c] - m
+                sway[s, j] += slope * distance
+                spread += distance * distance
+                if j < half:
+                    a += P[first + j, c]
+                elif j < 2 * half:
+                    b += P[first + j, c]
+            if not correct or curvature == 0.0:
+                continue
+            apart = (a / half - b / half) ** 2
+            spread /= n
+            variance = apart / 4.0 if n % 2 == 0 else (half * half * apart + spread) / (n * n - 1)
+            if 0.0 < variance_of_rows < 1.0:
+                variance += variance_of_rows / (1.0 - variance_of_rows) * (spread + variance)
+            bias += 0.5 * curvature * variance
+        losses[s] = plain[s] - min(bias, most_bias)
+
+
+@compiled
+def walked(
+    orders: Any,
+    marginal_loss: float,
+    model_loss: float,
+    losses: Any,
+    sway: Any,
+    increments: Any,
+    parts: Any,
+) -> None:
+    """`sage.walk`: each player's share of the way, and each draw's part in it. `orders` holds players by number."""
+    n_orders, k = orders.shape
+    n = parts.shape[1]
+    share = 1.0 / n_orders
+    for i in range(k):
+        increments[i] = 0.0
+        for j in range(n):
+            parts[i, j] = 0.0
+    coalition = 0
+    for o in range(n_orders):
+        previous = marginal_loss
+        for step in range(k):
+            player = orders[o, step]
+            last = step == k - 1
+            loss = model_loss if last else losses[coalition]
+            increments[player] += share * (previous - loss)
+            previous = loss
+            if not last:
+                # The coalition's loss ends this player's step and starts the next one's.
+                following = orders[o, step + 1]
+                for j in range(n):
+                    parts[player, j] -= share * sway[coalition, j]
+                    parts[following, j] += share * sway[coalition, j]
+                coalition += 1
+    for i in range(k):
+        for j in range(n):
+            parts[i, j] += increments[i]
+
+
+@compiled
+def smooth(
+    rate: float,
+    first: bool,
+    columns: Any,
+    increments: Any,
+    parts: Any,
+    slots: Any,
+    width: int,
+    mean: Any,
+    variance: Any,
+    live: Any,
+    retired: Any,
+    twice: Any,
+    own: Any,
+    drawn: Any,
+) -> None:
+    """`SmoothedImportance.update` with `RowInfluence.update`, in place.
+
+    `slots` has one row for each player, or one for all; `parts` no column where they are not known. `drawn` is room for
+    as many numbers as there are slots.
+    """
+    decay = 1.0 - rate
+    n_slots = live.shape[0]
+    for z in range(n_slots):
+        for f in range(width):
+            live[z, f] *= decay
+    # Every feature known has the increment 0 where this observation does not name it.
+    for f in range(width):
+        retired[f] *= decay * decay
+        twice[f] *= decay * decay
+        own[f] = -mean[f]
+    k, n = parts.shape
+    for i in range(k):
+        own[columns[i]] = increments[i] - mean[columns[i]]
+    if n > 0 and not first:
+        for i in range(k):
+            f = columns[i]
+            row = i if slots.shape[0] > 1 else 0
+            for j in range(n):
+                drawn[slots[row, j]] += (parts[i, j] - mean[f]) * (rate / n)
+            total = 0.0
+            for j in range(n):
+                z = slots[row, j]
+                if drawn[z] != 0.0:
+                    live[z, f] += drawn[z]
+                    total += drawn[z] * drawn[z]
+                    drawn[z] = 0.0
+            twice[f] += total
+    for f in range(width):
+        difference = own[f]
+        step = rate * difference
+        mean[f] += step
+        variance[f] = decay * (variance[f] + difference * step)
+        own[f] = 0.0 if first else rate * difference
+
+
+@compiled
+def stored_in(slot: int, live: Any, width: int, retired: Any, own: Any) -> None:
+    """`RowInfluence.stored`: the observation of the last update is in this slot now; -1 for none."""
+    for f in range(width):
+        if slot < 0:
+            retired[f] += own[f] * own[f]
+        else:
+            retired[f] += live[slot, f] * live[slot, f]
+            live[slot, f] = own[f]
+        own[f] = 0.0

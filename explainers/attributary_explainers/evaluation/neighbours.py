@@ -1,0 +1,339 @@
+"""Nearest neighbours by exhaustive search in a window: distances of all rows in one kernel."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import river.utils.math
+import river.utils.vectordict
+from river import neighbors
+
+from ..strata import sort_key
+from .compiled import HAS_NUMBA, compiled
+from .evaluator import Evaluator, NotCoveredError, proved
+from .registry import register
+from .schema import Array, NotEncodableError, Schema
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_VECTORS: Any = river.utils.vectordict
+_MATH: Any = river.utils.math
+_EUCLIDEAN = river.utils.vectordict.euclidean_distance_tuple
+
+_SEARCH: dict[tuple[Any, str], str] = {
+    (neighbors.LazySearch, "search"): "2d50b8e3a1f1",
+    (_VECTORS, "lazy_search_euclidean"): "",
+}
+_CLASSIFIER: dict[tuple[Any, str], str] = {
+    **_SEARCH,
+    (neighbors.KNNClassifier, "predict_proba_one"): "bfcf5bc5c4b4",
+    (_MATH, "softmax"): "6aee31afd8a3",
+}
+_REGRESSOR: dict[tuple[Any, str], str] = {**_SEARCH, (neighbors.KNNRegressor, "predict_one"): "1eb6a1aae02b"}
+
+
+class Window:
+    """The stored rows of a `LazySearch` as an array, kept in step with the live one.
+
+    Squares are summed in the order of the features in the newest stored row: that of the stream, and the one in which
+    River sums them. So rows at the same distance stay rows at the same distance, of which the older one is nearer.
+    """
+
+    def __init__(self, schema: Schema, number: Callable[[Any], float]) -> None:
+        self.schema = schema
+        self.columns: Array = np.empty((len(schema), 0))
+        """The rows as columns: a ring, of which `head` is the oldest."""
+        self.targets: Array = np.empty(0)
+        """What `number` makes of their targets."""
+        self._number = number
+        self.order: Ints = np.arange(len(schema))
+        self.head = 0
+        self._items: deque[Any] = deque()
+        self._names: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def follow(self, live: deque[Any]) -> None:
+        """Take over what is new.
+
+        Raises
+        ------
+        NotCoveredError
+            A stored row has other features, or a value that is no number.
+        """
+        items = self._items
+        if not live and not items:
+            return
+        if items and live and live[-1] is items[-1] and live[0] is items[0] and len(live) == len(items):
+            return
+        new: list[Any] = []
+        last = items[-1] if items else None
+        for item in reversed(live):
+            if item is last:
+                break
+            new.append(item)
+        if len(new) == len(live) or live.maxlen != items.maxlen:
+            self._start(live)
+            return
+        new.reverse()
+        self._add(new)
+        if len(live) != len(items) or live[0] is not items[0]:
+            self._start(live)
+
+    def _start(self, live: deque[Any]) -> None:
+        if not live.maxlen:
+            raise NotCoveredError("a window without a size")
+        self._items = deque(maxlen=live.maxlen)
+        self.columns = np.empty((len(self.schema), live.maxlen))
+        self.targets = np.empty(live.maxlen)
+        self.head = 0
+        self._add(list(live))
+
+    def _add(self, new: Sequence[Any]) -> None:
+        if not new:
+            return
+        try:
+            rows = self.schema.encode_many([item[0][0] for item in new])
+        except NotEncodableError as error:
+            # Nothing is kept, so that the next call meets the row again, as a new evaluator would.
+            self._items = deque()
+            raise NotCoveredError(f"a stored row: {error}") from None
+        capacity = len(self.targets)
+        for item, row in zip(new, rows, strict=True):
+            at = (self.head + len(self._items)) % capacity
+            if len(self._items) == capacity:
+                self.head = (self.head + 1) % capacity
+            self._items.append(item)
+            self.columns[:, at] = row
+            self.targets[at] = self._number(item[0][1])
+        names = list(new[-1][0][0])
+        if names != self._names:
+            self._names = names
+            self.order = np.array([self.schema.position[name] for name in names])
+
+    def nearest(self, X: Array, k: int) -> tuple[Ints, Array]:
+        """Positions in the ring, and distances, of the nearest of each row; shape (rows, neighbours)."""
+        n = len(self)
+        found = np.empty((len(X), min(k, n)), dtype=np.int64)
+        distances = np.empty(found.shape)
+        if HAS_NUMBA:
+            _nearest(X, self.columns, self.order, self.head, n, found, distances)
+            return found, distances
+        positions = (self.head + np.arange(n)) % len(self.targets)
+        stored = self.columns[:, positions]
+        squares = np.zeros((len(X), n))
+        for j in self.order:
+            difference = X[:, j, None] - stored[j]
+            squares += difference * difference
+        squares = np.sqrt(squares)
+        nearest = np.argsort(squares, axis=1, kind="stable")[:, : min(k, n)]
+        return positions[nearest], np.take_along_axis(squares, nearest, axis=1)
+
+
+_ROOM = 1.0 - 1e-12
+
+
+@compiled
+def _square(X: Array, r: int, columns: Array, order: Ints, i: int) -> float:
+    total = 0.0
+    for j in order:
+        difference = X[r, j] - columns[j, i]
+        total += difference * difference
+    return total
+
+
+@compiled
+def _squares(X: Array, r: int, columns: Array, order: Ints, squares: Array) -> None:
+    n = squares.shape[0]
+    squares[:] = 0.0
+    for j in order:
+        x = X[r, j]
+        for i in range(n):
+            difference = x - columns[j, i]
+            squares[i] += difference * difference
+
+
+@compiled
+def _nearest(X: Array, columns: Array, order: Ints, head: int, n: int, found: Ints, distances: Array) -> None:
+    """The nearest of each row; most rows differ from the first one in few columns.
+
+    The squares of the first row, corrected for those columns, leave out what cannot be near, with room for rounding;
+    what remains is computed as for the first row.
+    """
+    d, capacity = columns.shape
+    k = found.shape[1]
+    first = np.empty(n)  # squares of the first row
+    least = np.empty(n)  # of this row: not more than its squares, or just these
+    changed = np.empty(d, dtype=np.int64)
+    _squares(X, 0, columns, order, first)
+    for r in range(X.shape[0]):
+        n_changed = 0
+        for j in range(d):
+            if X[r, j] != X[0, j]:
+                changed[n_changed] = j
+                n_changed += 1
+        exact = r == 0 or 2 * n_changed > d
+        if exact:
+            _squares(X, r, columns, order, least)
+        else:
+            for i in range(n):
+                least[i] = first[i] * _ROOM
+            for c in range(n_changed):
+                j = changed[c]
+                now, before = X[r, j], X[0, j]
+                for i in range(n):
+                    one, other = now - columns[j, i], before - columns[j, i]
+                    least[i] += one * one * _ROOM - other * other
+        limit = np.inf
+        if not exact and k < n:  # the neighbours of the first row are at most this far
+            limit = 0.0
+            for q in range(k):
+                limit = max(limit, _square(X, r, columns, order, found[0, q]))
+        kept = 0
+        for age in range(n):
+            i = head + age
+            if i >= capacity:
+                i -= capacity
+            if least[i] > limit:
+                continue
+            square = least[i] if exact else _square(X, r, columns, order, i)
+            # River compares the roots: different squares may have the same one.
+            distance = math.sqrt(square)
+            if kept < k:
+                q = kept
+                kept += 1
+            elif distance < distances[r, k - 1]:
+                q = k - 1
+            else:
+                continue
+            while q > 0 and distances[r, q - 1] > distance:
+                distances[r, q] = distances[r, q - 1]
+                found[r, q] = found[r, q - 1]
+                q -= 1
+            distances[r, q] = distance
+            found[r, q] = i
+            if kept == k:
+                limit = min(limit, distances[r, k - 1] * distances[r, k - 1] * (2.0 - _ROOM))
+
+
+class _NeighboursEvaluator(Evaluator):
+    """What classifier and regressor share: the window."""
+
+    hashes: dict[tuple[Any, str], str]
+
+    def __init__(self, model: Any, schema: Schema) -> None:
+        self.model, self.schema = model, schema
+        self.relies_on = proved(self.hashes)
+        if schema.codes:
+            raise NotCoveredError("distances of categories")
+        self._engine()
+        self._window = Window(schema, self._number)
+
+    @abc.abstractmethod
+    def _number(self, target: Any) -> float:
+        """What the window keeps of a target; NaN for one that is not covered."""
+
+    def _engine(self) -> Any:
+        engine = self.model._nn
+        if type(engine) is neighbors.SWINN:
+            raise NotCoveredError("SWINN: its predictions draw from the model's own generator")
+        if type(engine) is not neighbors.LazySearch:
+            raise NotCoveredError(f"the search engine {type(engine).__name__}")
+        if engine.dist_func is not _EUCLIDEAN:
+            raise NotCoveredError("another distance than the Euclidean one")
+        if self.model.n_neighbors < 1:
+            raise NotCoveredError("no neighbour is asked for")
+        return engine
+
+    def _nearest(self, X: Array) -> tuple[Array, Array]:
+        """Targets, as numbers, and distances of the nearest of each row."""
+        found, distances = self._window.nearest(X, self.model.n_neighbors)
+        targets = self._window.targets[found]
+        if np.isnan(targets).any():
+            raise NotCoveredError("a neighbour has a target that is not covered")
+        return targets, distances
+
+
+class KNNClassifierEvaluator(_NeighboursEvaluator):
+    """`neighbors.KNNClassifier` with the engine `LazySearch` and the Euclidean distance."""
+
+    hashes = _CLASSIFIER
+
+    def __init__(self, model: Any, schema: Schema) -> None:
+        self._numbers: dict[Any, float] = {}
+        super().__init__(model, schema)
+        self.labels: tuple[Any, ...] = ()
+
+    def _number(self, target: Any) -> float:
+        return math.nan if target is None else self._numbers.setdefault(target, float(len(self._numbers)))
+
+    def predict(self, X: Array) -> Array:
+        """See `Evaluator`."""
+        model, window = self.model, self._window
+        window.follow(self._engine().window)
+        if len(model.classes) != len(self.labels) or not model.classes.issuperset(self.labels):
+            self.labels = tuple(sorted(model.classes, key=sort_key))
+        if not len(window):
+            return np.full((len(X), len(self.labels)), 1.0 / len(self.labels) if self.labels else 0.0)
+        column = {label: i for i, label in enumerate(self.labels)}
+        numbers, distances = self._nearest(X)
+        codes = np.array([column.get(label, -1) for label in self._numbers])[numbers.astype(np.int64)]
+        if codes.min() < 0:
+            raise NotCoveredError("the model has forgotten the class of a neighbour")
+        P = np.zeros((len(X), len(self.labels)))
+        rows = np.arange(len(X))
+        with np.errstate(all="ignore"):
+            votes = 1.0 / distances if model.weighted else np.ones(distances.shape)
+            for q in range(votes.shape[1]):
+                P[rows, codes[:, q]] += votes[:, q]
+            if model.softmax:
+                P = np.exp(P - P.max(axis=1, keepdims=True))
+            P /= P.sum(axis=1, keepdims=True)
+        (same,) = np.nonzero(distances[:, 0] == 0.0)
+        P[same] = 0.0
+        P[same, codes[same, 0]] = 1.0
+        return P
+
+
+class KNNRegressorEvaluator(_NeighboursEvaluator):
+    """`neighbors.KNNRegressor` with the engine `LazySearch` and the Euclidean distance."""
+
+    hashes = _REGRESSOR
+
+    def _number(self, target: Any) -> float:
+        return float(target) if type(target) in _NUMBERS and math.isfinite(target) else math.nan
+
+    def predict(self, X: Array) -> Array:
+        """See `Evaluator`."""
+        self._window.follow(self._engine().window)
+        if not len(self._window):
+            return np.zeros((len(X), 1))
+        y, distances = self._nearest(X)
+        method = self.model.aggregation_method
+        if method == "median":
+            P = np.median(y, axis=1)
+        else:
+            # `statistics.mean` is exact.
+            P = np.array([math.fsum(values) / len(values) for values in y.tolist()])
+            if method == "weighted_mean":
+                with np.errstate(all="ignore"):
+                    weighted, total = np.zeros(len(X)), np.zeros(len(X))
+                    for q in range(y.shape[1]):
+                        weighted += y[:, q] / distances[:, q]
+                        total += 1.0 / distances[:, q]
+                    P = np.where(total == 0.0, P, weighted / total)
+        P = np.where(distances[:, 0] == 0.0, y[:, 0], P)
+        return P[:, None]
+
+
+_NUMBERS = frozenset((int, float, bool, np.float64))
+
+register(neighbors.KNNClassifier)(KNNClassifierEvaluator)
+register(neighbors.KNNRegressor)(KNNRegressorEvaluator)

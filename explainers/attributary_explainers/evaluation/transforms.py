@@ -1,0 +1,330 @@
+"""What the transformers of a pipeline make of rows: every column they give, and from which one it comes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from river import compose, preprocessing, stats
+
+from ..strata import sort_key
+from .compiled import HAS_NUMBA, compiled
+from .evaluator import NotCoveredError
+from .schema import Array, Schema
+
+Scaled: TypeAlias = tuple[list[float], list[float]]
+"""What is subtracted from each column, and what it is then divided by; 0 stands for a result of 0."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column that comes from one column of the rows through scalers, or as it is."""
+
+    name: Any
+    source: int
+    scalers: tuple[tuple[Any, Any], ...] = ()
+    """Each scaler with the name that the column has there."""
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """The columns that a one-hot encoder makes of one column of categories."""
+
+    source: int
+    encoder: Any
+    feature: Any
+    prefix: str = ""
+    suffix: str = ""
+
+    def name(self, value: Any) -> str:
+        """The column that is 1 for a category."""
+        return f"{self.prefix}{self.feature}_{value}{self.suffix}"
+
+
+Columns: TypeAlias = list[Number | OneHot]
+
+
+class Parameters:
+    """An array of floats that is filled anew at each call: faster than numpy from a list."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.array: Array = np.zeros(size)
+        self._bytes = self.array.data.cast("B") if size else memoryview(bytearray())
+        self._pack = struct.Struct(f"{size}d").pack_into
+
+    def fill(self, values: Sequence[Any]) -> None:
+        """Set all.
+
+        Raises
+        ------
+        NotCoveredError
+            One is no number: a variance below 0, whose root is complex.
+        """
+        try:
+            self._pack(self._bytes, 0, *values)
+        except (struct.error, OverflowError):
+            raise NotCoveredError("a parameter of the model is no number") from None
+
+
+class Plan:
+    """Columns that transformers make of the rows of a schema, and the live parameters of scalers.
+
+    Parameters
+    ----------
+    schema
+        Of the rows that are transformed.
+    transformers
+        Those of a pipeline, in their order; none gives the columns of the schema.
+
+    Raises
+    ------
+    NotCoveredError
+        A transformer is of another type, or gets columns that it does not take exactly.
+    """
+
+    def __init__(self, schema: Schema, transformers: Iterable[Any] = ()) -> None:
+        columns: Columns = [Number(name, i) for i, name in enumerate(schema.features)]
+        for transformer in transformers:
+            columns = transformed(transformer, columns, schema)
+        self.schema = schema
+        self.numbers = sorted((c for c in columns if isinstance(c, Number)), key=lambda c: sort_key(c.name))
+        self.one_hot = [c for c in columns if isinstance(c, OneHot)]
+        if len({column.name for column in self.numbers}) < len(self.numbers):
+            raise NotCoveredError("two columns have the same name")
+        self.source = np.array([column.source for column in self.numbers], dtype=np.int64)
+        self.depth = max((len(column.scalers) for column in self.numbers), default=0)
+        self._runs = [list(_runs(self.numbers, k)) for k in range(self.depth)]
+        self._same = not self.depth and self.source.tolist() == list(range(len(schema)))
+        self._parameters = Parameters(2 * self.depth * len(self.numbers))
+        self._Z = np.empty((0, len(self.numbers)))
+
+    def parameters(self) -> list[float]:
+        """For each scaler that a column goes through, what is subtracted, column by column; then all divisors."""
+        subtracted: list[float] = []
+        divisors: list[float] = []
+        for runs in self._runs:
+            for read, scaler, names, defaults in runs:
+                one, other = read(scaler, names, defaults)
+                subtracted += one
+                divisors += other
+        return subtracted + divisors
+
+    def inner_schema(self) -> Schema:
+        """The schema of the transformed rows; categories keep their codes.
+
+        Raises
+        ------
+        NotCoveredError
+            There are one-hot columns: which there are depends on the categories.
+        """
+        if self.one_hot:
+            raise NotCoveredError("one-hot columns before a model that is not linear")
+        if not self.numbers:
+            raise NotCoveredError("the transformers leave no column")
+        codes = self.schema.codes
+        coded = [column for column in self.numbers if column.source in codes]
+        schema = Schema([column.name for column in self.numbers], [column.name for column in coded])
+        for column in coded:
+            schema.share(schema.position[column.name], self.schema, column.source)
+        return schema
+
+    def apply(self, X: Array) -> Array:
+        """The transformed rows, to the bit as River's scalers give them; overwritten by the next call."""
+        if self._same:
+            return X
+        if self.depth:
+            self._parameters.fill(self.parameters())
+        if not HAS_NUMBA:
+            return self.apply_numpy(X, self._parameters.array)
+        if len(self._Z) < len(X):
+            self._Z = np.empty((len(X), len(self.numbers)))
+        Z = self._Z[: len(X)]
+        _transform(X, self.source, self._parameters.array, self.depth, Z)
+        return Z
+
+    def apply_numpy(self, X: Array, parameters: Array) -> Array:
+        """`apply` with these parameters and without a kernel."""
+        Z: Array = np.take(X, self.source, axis=1)
+        n, depth = len(self.numbers), self.depth
+        if depth:
+            divisors = np.where(
+                parameters[depth * n : 2 * depth * n] == 0.0, np.inf, parameters[depth * n : 2 * depth * n]
+            )
+            with np.errstate(all="ignore"):
+                for k in range(depth):
+                    Z -= parameters[k * n : (k + 1) * n]
+                    Z /= divisors[k * n : (k + 1) * n]
+        return Z
+
+
+@compiled
+def _transform(X: Array, source: npt.NDArray[np.int64], parameters: Array, depth: int, Z: Array) -> None:
+    n = source.shape[0]
+    for r in range(X.shape[0]):
+        for t in range(n):
+            z = X[r, source[t]]
+            for k in range(depth):
+                divisor = parameters[(depth + k) * n + t]
+                z = (z - parameters[k * n + t]) / divisor if divisor != 0.0 else 0.0
+            Z[r, t] = z
+
+
+_Run: TypeAlias = tuple[Callable[[Any, Any, Any], Scaled], Any, tuple[Any, ...], tuple[float, ...]]
+
+
+def _runs(columns: list[Number], k: int) -> Iterable[_Run]:
+    """Neighbouring columns that go through the same scaler as their k-th."""
+
+    def scaler(column: Number) -> Any:
+        return column.scalers[k][0] if k < len(column.scalers) else None
+
+    for _, group in groupby(columns, key=lambda column: id(scaler(column))):
+        found = list(group)
+        zeros = (0.0,) * len(found)
+        it = scaler(found[0])
+        if it is None:
+            yield _read_none, None, (), zeros
+        else:
+            yield _READERS[type(it)](it), it, tuple(column.scalers[k][1] for column in found), zeros
+
+
+def _read_none(_: Any, __: Any, zeros: tuple[float, ...]) -> Scaled:
+    return list(zeros), [1.0] * len(zeros)
+
+
+# `get` and not `[]`: River's scalers are defaultdicts, which would take up the name.
+def _read_standard(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
+    return [*map(scaler.means.get, names, zeros)], [v**0.5 for v in map(scaler.vars.get, names, zeros)]
+
+
+def _read_centre(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
+    return [*map(scaler.means.get, names, zeros)], [1.0] * len(zeros)
+
+
+_MIN, _MAX, _ABS_MAX = stats.Min(), stats.Max(), stats.AbsMax()
+
+
+def _read_min_max(scaler: Any, names: tuple[Any, ...], _: Any) -> Scaled:
+    low = [scaler.min.get(name, _MIN).min for name in names]
+    return low, [scaler.max.get(name, _MAX).max - least for name, least in zip(names, low, strict=True)]
+
+
+def _read_max_abs(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
+    return list(zeros), [scaler.abs_max.get(name, _ABS_MAX).abs_max for name in names]
+
+
+_READERS: dict[type, Callable[[Any], Callable[[Any, Any, Any], Scaled]]] = {
+    preprocessing.StandardScaler: lambda scaler: _read_standard if scaler.with_std else _read_centre,
+    preprocessing.MinMaxScaler: lambda _: _read_min_max,
+    preprocessing.MaxAbsScaler: lambda _: _read_max_abs,
+}
+
+
+def transformed(transformer: Any, columns: Columns, schema: Schema) -> Columns:
+    """What a transformer makes of columns.
+
+    Raises
+    ------
+    NotCoveredError
+        It is of another type, or gets columns that it does not take exactly.
+    """
+    found = _TRANSFORMERS.get(type(transformer))
+    if found is None:
+        raise NotCoveredError(f"there is no fast path for the transformer {type(transformer).__name__}")
+    return found(transformer, columns, schema)
+
+
+def _scaled(scaler: Any, columns: Columns, schema: Schema) -> Columns:
+    if scaler.window_size is not None:
+        raise NotCoveredError("a scaler with a window")
+    scaled: Columns = []
+    for column in columns:
+        if isinstance(column, OneHot) or column.source in schema.codes:
+            raise NotCoveredError("a scaler gets categories or one-hot columns")
+        scaled.append(replace(column, scalers=(*column.scalers, (scaler, column.name))))
+    return scaled
+
+
+def _selected(select: Any, columns: Columns, _: Schema) -> Columns:
+    numbers = _numbers(columns)
+    if not select.keys <= {column.name for column in numbers}:
+        raise NotCoveredError("Select names a feature that is not there")
+    return [column for column in numbers if column.name in select.keys]
+
+
+def _discarded(discard: Any, columns: Columns, _: Schema) -> Columns:
+    return [column for column in _numbers(columns) if column.name not in discard.keys]
+
+
+def _numbers(columns: Columns) -> list[Number]:
+    if any(isinstance(column, OneHot) for column in columns):
+        raise NotCoveredError("one-hot columns are selected")
+    return [column for column in columns if isinstance(column, Number)]
+
+
+def _prefixed(prefixer: Any, columns: Columns, _: Schema) -> Columns:
+    prefix = prefixer.prefix
+    return [
+        replace(column, prefix=f"{prefix}{column.prefix}")
+        if isinstance(column, OneHot)
+        else replace(column, name=f"{prefix}{column.name}")
+        for column in columns
+    ]
+
+
+def _suffixed(suffixer: Any, columns: Columns, _: Schema) -> Columns:
+    suffix = suffixer.suffix
+    return [
+        replace(column, suffix=f"{column.suffix}{suffix}")
+        if isinstance(column, OneHot)
+        else replace(column, name=f"{column.name}{suffix}")
+        for column in columns
+    ]
+
+
+def _one_hot(encoder: Any, columns: Columns, schema: Schema) -> Columns:
+    if encoder.drop_first:
+        raise NotCoveredError("a one-hot encoder with drop_first drops a column that depends on the row")
+    made: Columns = []
+    for column in columns:
+        if isinstance(column, OneHot) or column.source not in schema.codes:
+            raise NotCoveredError("a one-hot encoder gets numbers that have no codes")
+        if encoder.categories is not None and column.name not in encoder.categories:
+            raise NotCoveredError("a one-hot encoder has no categories for a feature")
+        made.append(OneHot(column.source, encoder, column.name))
+    return made
+
+
+def _united(union: Any, columns: Columns, schema: Schema) -> Columns:
+    return [column for part in union.transformers.values() for column in transformed(part, columns, schema)]
+
+
+def _piped(pipeline: Any, columns: Columns, schema: Schema) -> Columns:
+    for step in steps_of(pipeline):
+        columns = transformed(step, columns, schema)
+    return columns
+
+
+def steps_of(pipeline: Any) -> list[Any]:
+    """The steps of a pipeline as it would take them now: from its execution plan where it has one."""
+    return list(pipeline.steps.values()) if pipeline._plan is None else [item[1] for item in pipeline._plan]
+
+
+_TRANSFORMERS: dict[type, Callable[[Any, Columns, Schema], Columns]] = {
+    preprocessing.StandardScaler: _scaled,
+    preprocessing.MinMaxScaler: _scaled,
+    preprocessing.MaxAbsScaler: _scaled,
+    preprocessing.OneHotEncoder: _one_hot,
+    compose.Select: _selected,
+    compose.Discard: _discarded,
+    compose.Prefixer: _prefixed,
+    compose.Suffixer: _suffixed,
+    compose.TransformerUnion: _united,
+    compose.Pipeline: _piped,
+}

@@ -1,0 +1,78 @@
+"""Models that wrap another one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from river import imblearn, linear_model, naive_bayes, optim, preprocessing
+
+from attributary_explainers.evaluation.evaluator import NotCoveredError
+from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
+from attributary_explainers.evaluation.schema import Schema
+
+from .harness import follow
+from .streams import blobs, line
+
+N = 200
+
+
+def linear():
+    return preprocessing.StandardScaler() | linear_model.LinearRegression(optim.SGD(0.05))
+
+
+def fully_covered(report):
+    assert report.covered == report.steps == N, report.reasons
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        imblearn.RandomUnderSampler(naive_bayes.GaussianNB(), {"a": 0.5, "b": 0.3, "c": 0.2}, seed=1),
+        imblearn.RandomOverSampler(naive_bayes.GaussianNB(), {"a": 0.5, "b": 0.3, "c": 0.2}, seed=1),
+        imblearn.RandomSampler(naive_bayes.GaussianNB(), {"a": 0.5, "b": 0.3, "c": 0.2}, seed=1),
+        imblearn.HardSamplingClassifier(naive_bayes.GaussianNB(), size=20, p=0.2, seed=1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_classifiers(model):
+    fully_covered(follow(model, blobs(N)))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        imblearn.HardSamplingRegressor(linear(), size=20, p=0.2, seed=1),
+        imblearn.ChebyshevUnderSampler(linear(), seed=1),
+        imblearn.ChebyshevOverSampler(linear()),
+        preprocessing.PredClipper(linear(), -1.0, 3.0),
+        preprocessing.TargetStandardScaler(linear()),
+        preprocessing.TargetMinMaxScaler(linear()),
+        preprocessing.StandardScaler() | preprocessing.TargetStandardScaler(linear_model.LinearRegression()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_regressors(model):
+    fully_covered(follow(model, line(N), number=True, copy_every=50))
+
+
+def test_a_wrapped_model_that_is_exchanged_is_seen():
+    def meddle(step, model):
+        if step == 50:
+            model.classifier = naive_bayes.GaussianNB()
+
+    model = imblearn.RandomSampler(naive_bayes.GaussianNB(), {"a": 0.5, "b": 0.3, "c": 0.2}, seed=1)
+    fully_covered(follow(model, blobs(N), after=meddle))
+
+
+def test_categories_of_the_wrapped_model():
+    encoded = preprocessing.OneHotEncoder(categories={"door": {1}}) | linear_model.LogisticRegression()
+    assert read_as_categories(imblearn.RandomSampler(encoded, {True: 1.0})) == {"door"}
+
+
+def test_another_scale_of_the_targets_is_refused():
+    model = preprocessing.TargetStandardScaler(linear_model.LinearRegression())
+    evaluator = make_evaluator(model, Schema(["a"]))
+    evaluator.predict(np.ones((1, 1)))
+    model.inverse_func = abs
+    with pytest.raises(NotCoveredError, match="another function"):
+        evaluator.predict(np.ones((1, 1)))
