@@ -16,8 +16,7 @@ import numpy.typing as npt
 from .errors import InvalidParameterError
 from .evaluation.compiled import HAS_NUMBA
 from .evaluation.requests import ReplaceRequest, Request, RowsRequest, WalkRequest, walked_coalitions
-from .evaluation.row_kernels import spread_slots
-from .evaluation.schema import Array, Schema
+from .evaluation.schema import Encoded, Schema
 from .evaluation.stored import StoredRows
 from .removal import keep, replace
 from .reservoirs import GeometricReservoir, Reservoir
@@ -31,13 +30,6 @@ Players: TypeAlias = Mapping[Any, Sequence[Any]]
 
 SAMPLING_NAMES = ("stratified", "independent")
 """How draws are spread over the reservoir."""
-
-
-class Encoded(NamedTuple):
-    """An observation as an array."""
-
-    row: Array
-    schema: Schema
 
 
 class Draws(NamedTuple):
@@ -194,13 +186,12 @@ class MarginalImputer(Imputer):
         stored = self._as_array(x, players, encoded)
         if stored is None:
             return super().request_each(x, players, n, rng)
-        columns = self._columns_of(players, stored.schema)
+        columns, rows = self._columns_of(players, stored.schema), self.reservoir.rows
         if self.sampling == "independent":
             slots = rng.integers(stored.n, size=(len(players), n))
-        else:
-            slots = np.empty((len(players), n), dtype=np.intp)
-            spread_slots(rng.random(slots.shape), stored.n, columns, stored.order, slots)
-        return ReplaceRequest(x, self._columns[1], columns, slots, stored, self.reservoir.rows)
+            return ReplaceRequest(x, self._columns[1], columns, slots, None, stored, rows)
+        u = rng.random((len(players), n))
+        return ReplaceRequest(x, self._columns[1], columns, np.empty(u.shape, dtype=np.intp), u, stored, rows)
 
     def request_walk(
         self,

@@ -106,23 +106,25 @@ class RowInfluence:
     def update_compiled(
         self,
         rate: float,
-        first: bool,
         columns: npt.NDArray[np.intp],
         increments: Array,
         parts: Array | None,
         slots: npt.NDArray[np.intp] | None,
         mean: Array,
         variance: Array,
+        n: int,
+        last_seen: npt.NDArray[np.int64],
     ) -> None:
         """`update`, and that of the mean and the variance in place; `parts` are not less the mean here.
 
-        `first`: this is the first increment, which is the mean itself.
+        `n` is the number of the observation; the first increment is the mean itself.
         """
         if parts is None or slots is None:
             parts, slots = np.zeros((len(columns), 0)), np.zeros((1, 0), dtype=np.intp)
         smooth(
-            rate, first, columns, increments, parts, slots if slots.ndim == 2 else slots[None], len(self._retired),
+            rate, columns, increments, parts, slots if slots.ndim == 2 else slots[None], len(self._retired),
             mean, variance, self._columns, self._retired, self._twice, self._own, self._drawn,
+            n, last_seen,
         )  # fmt: skip
 
     def stored(self, slot: int | None) -> None:

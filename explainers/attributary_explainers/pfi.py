@@ -11,11 +11,14 @@ import numpy.typing as npt
 from .evaluation.asking import Answer
 from .evaluation.loss_kernels import pfi_growth
 from .evaluation.requests import Request
-from .imputers import Encoded, Players
+from .evaluation.schema import Encoded
+from .imputers import Players
 from .removal_explainer import RemovalExplainer, is_representable
 from .typing import Features
 
-_Found: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Sequence[float]]
+_Array: TypeAlias = npt.NDArray[np.float64]
+_Found: TypeAlias = tuple[_Array, _Array, Sequence[float]]
+_REASONS = ("", "no_prediction", "not_finite")  # by the status of pfi_growth
 
 
 class IncrementalPFI(RemovalExplainer):
@@ -54,6 +57,9 @@ class IncrementalPFI(RemovalExplainer):
     """
 
     name = "pfi"
+    _by_prediction = False
+    _names: tuple[Any, ...] = ()
+    _room: tuple[_Array, _Array] = (np.empty((0, 0)), np.empty(0))
 
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
         self._names = tuple(players)
@@ -66,21 +72,20 @@ class IncrementalPFI(RemovalExplainer):
         if isinstance(found, str):
             return found
         growth, means, losses = found
-        if not is_representable(growth):
-            return "not_finite"
         self._watch.update(losses)
         self._smoothed.update_arrays(self._names, means, growth, request.slots)
         return None
 
     def _compiled(self, request: Request, y: Any, answer: Answer) -> _Found | str | None:
-        reading = self._reading(request, y, answer)
+        reading = self._reading(y, answer)
         if reading is None:
             return None
-        if not reading.finite:
-            return "no_prediction"
-        k = len(self._names)
-        growth, means = np.empty((k, request.n_rows // k)), np.empty(k)
-        return growth, means, pfi_growth(answer.array, answer.start, *reading.loss, growth, means)
+        growth, means = self._room
+        if growth.size != request.n_rows or len(means) != len(self._names):
+            k = len(self._names)
+            growth, means = self._room = np.empty((k, request.n_rows // k)), np.empty(k)
+        status, *losses = pfi_growth(answer.array, answer.start, *reading, growth, means)
+        return _REASONS[status] or (growth, means, losses)
 
     def _plain(self, request: Request, y: Any, answer: Answer) -> _Found | str:
         predictions = self._predictions(request, answer)
@@ -91,4 +96,5 @@ class IncrementalPFI(RemovalExplainer):
         losses = [self.loss(y, prediction) for prediction in predictions]
         with np.errstate(all="ignore"):
             growth = np.array(losses).reshape(len(self._names), -1) - loss
-            return growth, growth.mean(axis=1), (loss, *losses)
+            found = growth, growth.mean(axis=1), (loss, *losses)
+        return found if is_representable(growth) else "not_finite"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,9 @@ from .errors import InvalidParameterError, SnapshotError
 from .evaluation.asking import Answer, Asking, ModelRaisedError
 from .evaluation.compiled import HAS_NUMBA
 from .evaluation.function import FastFunction
-from .evaluation.loss_kernels import finite_rows
 from .evaluation.requests import Request
-from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Encoded, Imputer, MarginalImputer, Players
+from .evaluation.schema import Encoded
+from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer, Players
 from .loss_watch import LossWatch
 from .losses import Loss
 from .missing import check_missing, read_missing
@@ -37,15 +37,6 @@ model predicts nothing (yet); the loss is NaN or infinite; the model raised."""
 
 # An imputer that `imputer_of` can make, whatever the explainer has.
 _PLAIN_IMPUTER = {"removal": "constant", "values": {}}
-
-
-class Reading(NamedTuple):
-    """An answer as the compiled kernels read it."""
-
-    loss: tuple[int, float, int, float]
-    """Code and epsilon of the loss, column of the label, target."""
-    finite: bool
-    """Whether every row is a prediction."""
 
 
 class RemovalExplainer(IncrementalExplainer):
@@ -93,6 +84,9 @@ class RemovalExplainer(IncrementalExplainer):
         The loss needs an output that the model does not have.
     """
 
+    _by_prediction: ClassVar[bool] = True
+    """Whether draws are spread by what was predicted for the stored observations."""
+
     def __init__(
         self,
         model: Any,
@@ -119,6 +113,10 @@ class RemovalExplainer(IncrementalExplainer):
         self._watch = LossWatch(self.loss.name)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
         self._function = model_function(model, self.loss.output)
+        self._names_of_players: tuple[Any, ...] = ()
+        self._own_players: dict[Any, Sequence[Any]] = {}
+        if isinstance(self.imputer, MarginalImputer):
+            self.imputer.by_prediction = self._by_prediction
 
     @property
     def alpha(self) -> float:
@@ -220,10 +218,7 @@ class RemovalExplainer(IncrementalExplainer):
         if not self.imputer.ready:
             return "nothing_stored"
         players = self._players(x)
-        encoded = None
-        if asking.schema is not None and asking.encoded is not None:
-            encoded = Encoded(asking.encoded, asking.schema)
-        return self._request(x, players, self.n_samples if self.imputer.n_independent else 1, encoded)
+        return self._request(x, players, self.n_samples if self.imputer.n_independent else 1, asking.encoded)
 
     def _hear(self, x: Features, y: Any, request: Request | str, answer: Answer) -> Importance:
         """Take one observation into the importance, and into what is stored."""
@@ -232,7 +227,7 @@ class RemovalExplainer(IncrementalExplainer):
         reason: str | None
         if isinstance(request, str):
             reason = request
-        elif not is_usable(answer.y_pred):
+        elif answer.array is None and not is_usable(answer.y_pred):
             reason = "no_prediction"
         else:
             reason = self._update(request, y, answer)
@@ -255,18 +250,20 @@ class RemovalExplainer(IncrementalExplainer):
     def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
         """Smooth this observation's own importances, or change nothing and return the reason."""
 
-    def _reading(self, request: Request, y: Any, answer: Answer) -> Reading | None:
-        """How the compiled kernels read the answer; None where it or the loss is not theirs."""
+    def _reading(self, y: Any, answer: Answer) -> tuple[int, float, int, float] | None:
+        """How the compiled kernels read the answer: code and epsilon of the loss, column of the label, target.
+
+        None where the answer or the loss is not theirs.
+        """
         function, loss = self._function, self.loss
         if not (HAS_NUMBA and loss.code) or answer.array is None or not isinstance(function, FastFunction):
             return None
         try:
-            of_label = loss.output == "probabilities"
-            column, target = (function.column(y), 0.0) if of_label else (0, float(y) if loss.name != "score" else 0.0)
+            if loss.output == "probabilities":
+                return loss.code, loss.epsilon, function.column(y), 0.0
+            return loss.code, loss.epsilon, 0, 0.0 if loss.name == "score" else float(y)
         except (TypeError, ValueError):
             return None  # the loss itself says what is wrong with y
-        finite = finite_rows(answer.array, answer.start, answer.start + request.n_rows)
-        return Reading((loss.code, loss.epsilon, column, target), finite)
 
     def _predictions(self, request: Request, answer: Answer) -> list[Prediction] | None:
         """The predictions for a request's rows; None where one of them is missing."""
@@ -281,7 +278,10 @@ class RemovalExplainer(IncrementalExplainer):
         A declared group always plays, even where `x` has none of its features: sparse one-hot columns.
         """
         if not self.groups:
-            return {feature: (feature,) for feature in x}
+            names = tuple(x)
+            if names != self._names_of_players:
+                self._names_of_players, self._own_players = names, {feature: (feature,) for feature in x}
+            return self._own_players
         players: dict[Any, Sequence[Any]] = {}
         for feature in x:
             player = self._group_of.get(feature)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from .coalitions import CoalitionLosses, coalition_losses
 from .evaluation.asking import Answer
-from .evaluation.loss_kernels import coalitions, walked
+from .evaluation.loss_kernels import coalitions, finite_rows, walked
 from .evaluation.requests import Request
-from .imputers import Encoded, Players
+from .evaluation.schema import Encoded
+from .imputers import Players
 from .model_cost import is_cheap
 from .removal_explainer import RemovalExplainer, is_representable
 from .smoothing import SmoothedMean, SmoothedPrediction
@@ -160,14 +161,14 @@ class IncrementalSAGE(RemovalExplainer):
         self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float
     ) -> _Walk | None:
         n, k = self._n, len(self._names)
-        reading = self._reading(request, y, answer) if n > 1 else None
-        if reading is None or not reading.finite:
+        reading = self._reading(y, answer) if n > 1 else None
+        if reading is None or not finite_rows(answer.array, answer.start, answer.start + request.n_rows):
             return None
         plain, losses = np.empty((2, len(self._orders) * (k - 1)))
         sway = np.empty((len(plain), n))
         variance = self._variance_of_rows()
         bias = (variance is not None, variance or 0.0, self.loss.most_bias)
-        coalitions(answer.array, answer.start, n, *reading.loss, *bias, plain, losses, sway)
+        coalitions(answer.array, answer.start, n, *reading, *bias, plain, losses, sway)
         increments, parts = np.empty(k), np.empty((k, n))
         walked(self._orders, marginal_loss, model_loss, losses, sway, increments, parts)
         return _Walk(increments, parts if len(plain) else None, plain.tolist())

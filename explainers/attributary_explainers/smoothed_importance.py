@@ -87,11 +87,11 @@ class SmoothedImportance:
         rate = self.weights.step()
         if HAS_NUMBA and self._influence is not None:
             self._influence.update_compiled(
-                rate, self.weights.n == 1, columns, increments, parts, slots, self._mean, self._variance
+                rate, columns, increments, parts, slots, self._mean, self._variance, self.weights.n, self._last_seen
             )
         else:
             self._update_plain(rate, columns, increments, parts, slots)
-        self._last_seen[columns] = self.weights.n
+            self._last_seen[columns] = self.weights.n
         if self.weights.n % self._memory == 0:
             self._forget()
 

@@ -153,7 +153,7 @@ def test_the_consumer_that_looks_into_a_gap_connects_too(broker: SecureKafka) ->
     create_topics(broker.at("PLAINTEXT"), {topic: 1})
     produce(broker.at("PLAINTEXT"), topic, [(b"credit", observation(i), []) for i in range(5)])
     broker.allow([acl for acl in documented(config.kafka.group) if acl.user == "worker"])
-    assert asyncio.run(create_app(config).worker._first_offset(TP(topic, 0), 3)) == 3
+    assert asyncio.run(create_app(config).worker.gaps._first_offset(TP(topic, 0), 3)) == 3
 
 
 FAULTS = [

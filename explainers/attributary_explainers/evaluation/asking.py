@@ -14,7 +14,7 @@ from ..typing import Features, ModelFunction, Prediction
 from .evaluator import NotCoveredError
 from .function import FastFunction
 from .requests import Request
-from .schema import Array, NotEncodableError, Schema
+from .schema import Array, Encoded, NotEncodableError
 
 
 class ModelRaisedError(Exception):
@@ -24,7 +24,7 @@ class ModelRaisedError(Exception):
         self.error = error
 
 
-@dataclass
+@dataclass(slots=True)
 class Answer:
     """To one request.
 
@@ -54,21 +54,19 @@ class Asking:
         which it costs nothing, has its own: importance is exactly 0 only where both come from the same path.
     """
 
-    schema: Schema | None = None
-    """Of the rows, where there is a fast path for them."""
-    encoded: Array | None = None
+    encoded: Encoded | None = None
+    """The observation as an array, where there is a fast path for it."""
 
     def __init__(self, function: ModelFunction, x: Features, y_pred: Prediction = None) -> None:
         self._function, self._x, self._y_pred = function, x, y_pred
         self._reason: Exception | None = None
-        show_row(function, x)
         if isinstance(function, FastFunction):
             try:
-                schema = function.open(x)
-                self.encoded = schema.encode(x)
-                self.schema = schema
+                self.encoded = Encoded(*function.encode(x))
             except (NotCoveredError, NotEncodableError) as reason:
                 self._reason = reason
+        else:
+            show_row(function, x)
 
     def answer(self, requests: Sequence[Request | None]) -> list[Answer]:
         """Predictions for `x` and for the requests; None asks for that of `x` alone.
@@ -80,27 +78,28 @@ class Asking:
         """
         function = self._function
         if isinstance(function, FastFunction):
-            if self.schema is not None:
+            if self.encoded is not None:
                 try:
-                    return self._by_array(function, requests, self.schema)
+                    return self._by_array(function, requests, self.encoded)
                 except (NotCoveredError, NotEncodableError) as reason:
                     self._reason = reason
             function.asked_itself(self._reason)
         return self._by_model(requests)
 
-    def _by_array(self, function: FastFunction, requests: Sequence[Request | None], schema: Schema) -> list[Answer]:
-        total = 1 + sum(request.n_rows for request in requests if request is not None)
-        X = function.room(total, len(schema))
-        X[0] = self.encoded
-        starts, start = [], 1
+    def _by_array(self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded) -> list[Answer]:
+        starts, total = [], 1
         for request in requests:
-            starts.append(start)
+            starts.append(total)
             if request is not None:
-                request.fill(X, start, schema)
-                start += request.n_rows
+                total += request.n_rows
+        X = function.room(total, len(encoded.row))
+        X[0] = encoded.row
+        for request, start in zip(requests, starts, strict=True):
+            if request is not None:
+                request.fill(X, start, encoded.schema)
         P = function.predict(X)
-        y_pred = function.predictions(P[:1])[0]
-        return [Answer(y_pred, P, at) for at in starts]
+        y_pred = function.first(P)
+        return [Answer(y_pred, P, start) for start in starts]
 
     def _by_model(self, requests: Sequence[Request | None]) -> list[Answer]:
         rows = [[] if request is None else request.rows() for request in requests]

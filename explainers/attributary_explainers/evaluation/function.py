@@ -75,6 +75,19 @@ class FastFunction:
             self._room = np.empty((n_rows, n_features))
         return self._room[:n_rows]
 
+    def encode(self, x: Features) -> tuple[Schema, Array]:
+        """The schema for rows with the features of `x`, and `x` under it.
+
+        Raises
+        ------
+        NotCoveredError, NotEncodableError
+            There is no fast path for the model, or for this row.
+        """
+        schema = self._schema
+        if schema is None or schema.codes or self._faulty or schema.keys != x.keys():
+            schema = self.open(x)
+        return schema, schema.encode(x)
+
     def open(self, x: Features) -> Schema:
         """The schema for rows with the features of `x`.
 
@@ -136,9 +149,11 @@ class FastFunction:
         if self._refused is not None:
             raise NotCoveredError(self._refused)
         assert schema is not None
-        if evaluator is None or not unchanged(evaluator.relies_on) or not _PREDICTS.isdisjoint(vars(model)):
+        own = vars(model)
+        patched = "predict_one" in own or "predict_proba_one" in own
+        if evaluator is None or patched or not unchanged(evaluator.relies_on):
             try:
-                if not _PREDICTS.isdisjoint(vars(model)):
+                if patched:
                     raise NotCoveredError(f"this {type(model).__name__} has a prediction of its own")
                 evaluator = self._evaluator = make_evaluator(model, schema)
             except NotCoveredError as reason:
@@ -184,6 +199,14 @@ class FastFunction:
             self._columns = labels, {label: i for i, label in enumerate(labels)}
         return self._columns[1].get(label, -1)
 
+    def first(self, P: Array) -> Prediction:
+        """The prediction of the first row."""
+        labels = self.labels
+        if labels is None or self._output == "label":
+            return self.predictions(P[:1])[0]
+        row = P[0].tolist()
+        return dict(zip(labels, row, strict=True)) if row and row[0] == row[0] else None
+
     def predictions(self, P: Array) -> list[Prediction]:
         """Rows of an evaluator's array in the form that the loss reads."""
         labels = self.labels
@@ -204,9 +227,6 @@ def say(model: Any, reason: str) -> None:
             NaivePathWarning,
             stacklevel=3,
         )
-
-
-_PREDICTS = frozenset(("predict_one", "predict_proba_one"))
 
 
 def _labels(P: Array, labels: tuple[Any, ...]) -> list[Prediction]:

@@ -43,6 +43,8 @@ class LinearEvaluator(Evaluator):
         self._plan = plan = Plan(schema) if plan is None else plan
         if any(column.source in schema.codes for column in plan.numbers):
             raise NotCoveredError("a linear model gets categories")
+        if any(column.encoder.drop_first for column in plan.one_hot):
+            raise NotCoveredError("drop_first before a linear model")
         if self._kind.link == SIGMOID:
             self.labels = (False, True)
         self._values = Parameters(0)

@@ -11,7 +11,7 @@ from river import linear_model
 from river.optim import losses
 from river.utils import VectorDict
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .evaluator import NotCoveredError
 
 Weights: TypeAlias = tuple[Any, Callable[..., Any], Any]

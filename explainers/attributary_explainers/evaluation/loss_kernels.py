@@ -37,14 +37,20 @@ def loss_of(P: Any, r: int, code: int, epsilon: float, column: int, target: floa
 @compiled
 def pfi_growth(
     P: Any, start: int, code: int, epsilon: float, column: int, target: float, growth: Any, means: Any
-) -> tuple[float, float, float]:
+) -> tuple[int, float, float, float]:
     """`IncrementalPFI`: losses of the rows from `start` on less that of row 0, by feature and draw, and their means.
 
-    Returns the loss of row 0, and the least and the largest loss.
+    Returns
+    -------
+    0, or 1 where a row is no finite prediction, or 2 where a growth cannot be represented; then the loss of row 0, and
+    the least and the largest loss.
     """
     k, n = growth.shape
+    if not finite_rows(P, start, start + k * n):
+        return 1, 0.0, 0.0, 0.0
     own = loss_of(P, 0, code, epsilon, column, target)
     low = high = own
+    fine = True
     r = start
     for i in range(k):
         total = 0.0
@@ -52,10 +58,11 @@ def pfi_growth(
             loss = loss_of(P, r, code, epsilon, column, target)
             low, high = min(low, loss), max(high, loss)
             growth[i, j] = loss - own
+            fine = fine and abs(growth[i, j]) < 1e150
             total += growth[i, j]
             r += 1
         means[i] = total / n
-    return own, low, high
+    return (0 if fine else 2), own, low, high
 
 
 @compiled
@@ -183,7 +190,6 @@ def walked(
 @compiled
 def smooth(
     rate: float,
-    first: bool,
     columns: Any,
     increments: Any,
     parts: Any,
@@ -196,8 +202,10 @@ def smooth(
     twice: Any,
     own: Any,
     drawn: Any,
+    n: int,
+    last_seen: Any,
 ) -> None:
-    """`SmoothedImportance.update` with `RowInfluence.update`, in place.
+    """`SmoothedImportance.update` with `RowInfluence.update`, in place; `n` is the number of the observation.
 
     `slots` has one row for each player, or one for all; `parts` no column where they are not known. `drawn` is room for
     as many numbers as there are slots.
@@ -212,17 +220,18 @@ def smooth(
         retired[f] *= decay * decay
         twice[f] *= decay * decay
         own[f] = -mean[f]
-    k, n = parts.shape
+    k, n_draws = parts.shape
     for i in range(k):
         own[columns[i]] = increments[i] - mean[columns[i]]
-    if n > 0 and not first:
+        last_seen[columns[i]] = n
+    if n_draws > 0 and n > 1:
         for i in range(k):
             f = columns[i]
             row = i if slots.shape[0] > 1 else 0
-            for j in range(n):
-                drawn[slots[row, j]] += (parts[i, j] - mean[f]) * (rate / n)
+            for j in range(n_draws):
+                drawn[slots[row, j]] += (parts[i, j] - mean[f]) * (rate / n_draws)
             total = 0.0
-            for j in range(n):
+            for j in range(n_draws):
                 z = slots[row, j]
                 if drawn[z] != 0.0:
                     live[z, f] += drawn[z]
@@ -234,7 +243,7 @@ def smooth(
         step = rate * difference
         mean[f] += step
         variance[f] = decay * (variance[f] + difference * step)
-        own[f] = 0.0 if first else rate * difference
+        own[f] = 0.0 if n == 1 else rate * difference
 
 
 @compiled

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .evaluator import Evaluator, NotCoveredError
 from .registry import make_evaluator
 from .schema import Array, Schema

@@ -9,7 +9,7 @@ import numpy as np
 import river.utils.math
 from river import naive_bayes, proba
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .compiled import HAS_NUMBA, compiled
 from .evaluator import Evaluator, NotCoveredError, proved
 from .registry import register

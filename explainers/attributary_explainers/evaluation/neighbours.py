@@ -14,7 +14,7 @@ import river.utils.math
 import river.utils.vectordict
 from river import neighbors
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .compiled import HAS_NUMBA, compiled
 from .evaluator import Evaluator, NotCoveredError, proved
 from .registry import register
@@ -100,10 +100,9 @@ class Window:
         if not new:
             return
         try:
-            rows = self.schema.encode_many([item[0][0] for item in new])
+            rows = self.schema.encode_many([self._filled(item[0][0]) for item in new])
         except NotEncodableError as error:
-            # Nothing is kept, so that the next call meets the row again, as a new evaluator would.
-            self._items = deque()
+            # It is met again at the next call, until it is gone: as it would be by a new evaluator.
             raise NotCoveredError(f"a stored row: {error}") from None
         capacity = len(self.targets)
         for item, row in zip(new, rows, strict=True):
@@ -116,7 +115,13 @@ class Window:
         names = list(new[-1][0][0])
         if names != self._names:
             self._names = names
-            self.order = np.array([self.schema.position[name] for name in names])
+            order = dict.fromkeys([*names, *self.schema.features])
+            self.order = np.array([self.schema.position[name] for name in order])
+
+    def _filled(self, x: Any) -> Any:
+        """A stored row without some features counts as 0 there."""
+        keys = self.schema.keys
+        return x if x.keys() == keys or not x.keys() <= keys else {**dict.fromkeys(keys, 0.0), **x}
 
     def nearest(self, X: Array, k: int) -> tuple[Ints, Array]:
         """Positions in the ring, and distances, of the nearest of each row; shape (rows, neighbours)."""

@@ -54,7 +54,7 @@ class PipelineEvaluator(Evaluator):
         """See `Evaluator`."""
         if compose.Pipeline._LEARN_UNSUPERVISED_DURING_PREDICT:
             raise NotCoveredError("learn_during_predict: the rows would be learnt")
-        if self._is_stale():
+        if self._is_stale() or (self._plan is not None and self._plan.is_stale()):
             self._build()
         inner = self._inner
         P = inner.predict(X if self._plan is None else self._plan.apply(X))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..removal import keep, replace
 from ..typing import Features
-from .row_kernels import kept, replaced
+from .row_kernels import kept, replaced, spread_and_replaced, spread_slots
 from .schema import Array, Schema
 from .stored import StoredRows
 
@@ -70,7 +70,9 @@ class ReplaceRequest(Request):
     columns
         Shape (features,): their columns.
     slots
-        Shape (features, draws).
+        Shape (features, draws): the slots drawn; with `u` room for them, which is filled with the rows.
+    u
+        Shape (features, draws): uniform numbers, one for each equal part of a feature's order (`strata.strata`).
     stored, rows
         The reservoir, as an array and as it is.
     """
@@ -81,16 +83,19 @@ class ReplaceRequest(Request):
         features: Sequence[Any],
         columns: Slots,
         slots: Slots,
+        u: Array | None,
         stored: StoredRows,
         rows: Sequence[Features],
     ) -> None:
-        self._x, self._features, self._columns = x, features, columns
+        self._x, self._features, self._columns, self._u = x, features, columns, u
         self._stored, self._reservoir = stored, rows
         self.slots: Slots = slots
         self.n_rows = slots.size
 
     def rows(self) -> list[Row]:
         """The rows, made of what is stored."""
+        if self._u is not None:
+            spread_slots(self._u, self._stored.n, self._columns, self._stored.order, self.slots)
         return [
             replace(self._x, (feature,), self._reservoir[slot])
             for feature, of_feature in zip(self._features, self.slots.tolist(), strict=True)
@@ -99,7 +104,11 @@ class ReplaceRequest(Request):
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy them together."""
-        replaced(start, self._columns, self.slots, self._stored.matrix, X)
+        stored = self._stored
+        if self._u is None:
+            replaced(start, self._columns, self.slots, stored.matrix, X)
+        else:
+            spread_and_replaced(self._u, stored.n, self._columns, stored.order, self.slots, start, stored.matrix, X)
 
 
 class WalkRequest(Request):

@@ -72,6 +72,15 @@ def replaced(start: int, columns: Any, slots: Any, matrix: Any, X: Any) -> None:
 
 
 @compiled
+def spread_and_replaced(
+    u: Any, n_stored: int, columns: Any, order: Any, slots: Any, start: int, matrix: Any, X: Any
+) -> None:
+    """Both of the above, in one call: it is the calls that take time."""
+    spread_slots(u, n_stored, columns, order, slots)
+    replaced(start, columns, slots, matrix, X)
+
+
+@compiled
 def kept(start: int, orders: Any, columns: Any, slots: Any, matrix: Any, X: Any) -> None:
     """`removal.keep`: per coalition of a walk and draw, the slot drawn with the coalition's features from row 0."""
     r = start

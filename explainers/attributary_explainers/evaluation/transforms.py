@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from river import compose, preprocessing, stats
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .compiled import HAS_NUMBA, compiled
 from .evaluator import NotCoveredError
+from .one_hot import OneHotColumns
 from .schema import Array, Schema
 
 Scaled: TypeAlias = tuple[list[float], list[float]]
@@ -43,7 +44,11 @@ class OneHot:
 
     def name(self, value: Any) -> str:
         """The column that is 1 for a category."""
-        return f"{self.prefix}{self.feature}_{value}{self.suffix}"
+        return self.renamed(f"{self.feature}_{value}")
+
+    def renamed(self, name: str) -> str:
+        """What the encoder calls a column, with the prefixes and suffixes that come after it."""
+        return f"{self.prefix}{name}{self.suffix}"
 
 
 Columns: TypeAlias = list[Number | OneHot]
@@ -103,6 +108,7 @@ class Plan:
         self._same = not self.depth and self.source.tolist() == list(range(len(schema)))
         self._parameters = Parameters(2 * self.depth * len(self.numbers))
         self._Z = np.empty((0, len(self.numbers)))
+        self._expanded: OneHotColumns | None = None
 
     def parameters(self) -> list[float]:
         """For each scaler that a column goes through, what is subtracted, column by column; then all divisors."""
@@ -116,26 +122,51 @@ class Plan:
         return subtracted + divisors
 
     def inner_schema(self) -> Schema:
-        """The schema of the transformed rows; categories keep their codes.
+        """The schema of the transformed rows, as long as the plan is not stale; categories keep their codes.
 
         Raises
         ------
         NotCoveredError
-            There are one-hot columns: which there are depends on the categories.
+            There is no column, or which ones there are depends on the row.
         """
-        if self.one_hot:
-            raise NotCoveredError("one-hot columns before a model that is not linear")
-        if not self.numbers:
-            raise NotCoveredError("the transformers leave no column")
         codes = self.schema.codes
+        names = [column.name for column in self.numbers]
+        if self.one_hot:
+            self._expanded = OneHotColumns(self.one_hot, self.schema)
+            names += self._expanded.names
+            if len(set(names)) < len(names):
+                raise NotCoveredError("two columns have the same name")
+        if not names:
+            raise NotCoveredError("the transformers leave no column")
         coded = [column for column in self.numbers if column.source in codes]
-        schema = Schema([column.name for column in self.numbers], [column.name for column in coded])
+        schema = Schema(names, [column.name for column in coded])
         for column in coded:
             schema.share(schema.position[column.name], self.schema, column.source)
+        self._places = np.array([schema.position[name] for name in names], dtype=np.int64)
         return schema
 
+    def is_stale(self) -> bool:
+        """Whether there are other columns since `inner_schema` was called."""
+        return self._expanded is not None and self._expanded.is_stale()
+
     def apply(self, X: Array) -> Array:
-        """The transformed rows, to the bit as River's scalers give them; overwritten by the next call."""
+        """The transformed rows, to the bit as River's transformers give them; overwritten by the next call.
+
+        Raises
+        ------
+        NotCoveredError
+            A row has a category that a one-hot encoder has not learnt.
+        """
+        Z = self._scale(X)
+        if self._expanded is None:
+            return Z
+        n = len(self.numbers)
+        whole = np.empty((len(X), len(self._places)))
+        whole[:, self._places[:n]] = Z
+        self._expanded.fill(X, self._places[n:], whole)
+        return whole
+
+    def _scale(self, X: Array) -> Array:
         if self._same:
             return X
         if self.depth:
@@ -289,8 +320,6 @@ def _suffixed(suffixer: Any, columns: Columns, _: Schema) -> Columns:
 
 
 def _one_hot(encoder: Any, columns: Columns, schema: Schema) -> Columns:
-    if encoder.drop_first:
-        raise NotCoveredError("a one-hot encoder with drop_first drops a column that depends on the row")
     made: Columns = []
     for column in columns:
         if isinstance(column, OneHot) or column.source not in schema.codes:

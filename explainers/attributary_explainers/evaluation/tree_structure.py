@@ -114,7 +114,9 @@ class Structure:
         self._steady: list[bool] = []
         self._learnt: list[float] = []
         self._sizes: list[float] = []
-        """By tree: the weight that it has learnt, and an estimate that River makes whenever it manages memory."""
+        self._inactive: list[int] = []
+        """By tree: the weight that it has learnt, an estimate that River makes whenever it manages memory, and how many
+        leaves were inactive."""
         self._nodes: list[Any] = []
         self._owners: list[Any] = []
         self._live: list[list[Any]] = []
@@ -343,7 +345,7 @@ class Structure:
                 self._drop(k)
             self._roots, self._epochs = np.full(T, -1, np.int64), np.zeros(T, np.int64)
             self._root_nodes, self.trees = [None] * T, [None] * T
-            self._steady, self._learnt, self._sizes = [False] * T, [_NAN] * T, [_NAN] * T
+            self._steady, self._learnt, self._sizes, self._inactive = [False] * T, [_NAN] * T, [_NAN] * T, [0] * T
             self._firsts = [-1] * T
         for t, (tree, root) in enumerate(zip(trees, roots, strict=True)):
             if tree is not self.trees[t] or root is not self._root_nodes[t]:
@@ -366,9 +368,9 @@ class Structure:
             # Each time that a tree learns, or estimates its size, it makes another number.
             if weight is before:
                 continue
-            size = tree._size_estimate_overhead_fraction
+            size, inactive = tree._size_estimate_overhead_fraction, tree._n_inactive_leaves
             k = firsts[t]
-            if self._steady[t] and weight > before and size is self._sizes[t]:
+            if self._steady[t] and weight > before and size is self._sizes[t] and inactive == self._inactive[t]:
                 children, i = places[k]
                 if (children is _NO_CHILDREN or children[i] is self._nodes[k]) and gained(
                     self._slots[k], weight - before
@@ -378,4 +380,4 @@ class Structure:
                     continue
             self._epoch += 1
             self._epochs[t] = self._epoch
-            learnt[t], self._sizes[t] = weight, size
+            learnt[t], self._sizes[t], self._inactive[t] = weight, size, inactive

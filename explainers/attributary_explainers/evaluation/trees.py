@@ -15,7 +15,7 @@ from river.tree import (
     HoeffdingTreeRegressor,
 )
 
-from ..strata import sort_key
+from ..ordering import sort_key
 from .compiled import HAS_NUMBA
 from .evaluator import Evaluator, NotCoveredError
 from .registry import register
@@ -71,14 +71,15 @@ class TreeClassifiers(Evaluator):
         self.schema = schema
         self._trees = trees
         self._weights = weights
-        self._labels_seen: tuple[int, list[Any]] = (-1, [])
+        self._members: list[Any] = []
+        self._n_labels = -1
         self._settings: list[Any] = []
         self._structure: Structure | None = None
         self._leaves = ClassLeaves(schema, ())
         self._adaptive = np.zeros(0, np.bool_)
         self._ones = np.ones(1)
         self._P: Array = np.zeros((0, 0))
-        self.labels = ()
+        self.labels: tuple[Any, ...] = ()
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
@@ -116,23 +117,30 @@ class TreeClassifiers(Evaluator):
 
     def _prepared(self, trees: list[Any]) -> Structure:
         """The structure for these trees and for the classes that they know now."""
-        n = 0
-        for tree in trees:
-            n += len(tree.classes)
         structure = self._structure
-        # Trees never forget a class.
-        if structure is None or structure.worn or self._labels_seen != (n, trees):
-            self._labels_seen = n, list(trees)
-            labels = tuple(sorted(set().union(*(tree.classes for tree in trees)), key=sort_key))
+        if structure is not None and structure.worn:
+            structure = None
+        if structure is None or trees != self._members:
             kinds = [type(tree) for tree in trees]
             if not CLASSIFIER_TREES.issuperset(kinds):
                 raise NotCoveredError("the ensemble has a member that is no Hoeffding tree")
+            self._members, self._n_labels = list(trees), -1
             adaptive = np.array([kind in _ADAPTIVE for kind in kinds], np.bool_)
-            if structure is None or structure.worn or labels != self.labels or adaptive.any() != self._adaptive.any():
-                self.labels = labels
-                self._leaves = ClassLeaves(self.schema, labels)
-                self._structure = structure = Structure(self.schema, self._leaves, bool(adaptive.any()))
+            if adaptive.any() != self._adaptive.any():
+                structure = None
             self._adaptive = adaptive
+        # Trees never forget a class.
+        n = 0
+        for tree in trees:
+            n += len(tree.classes)
+        if n != self._n_labels:
+            self._n_labels = n
+            labels = tuple(sorted(set().union(*(tree.classes for tree in trees)), key=sort_key))
+            if labels != self.labels:
+                self.labels, structure = labels, None
+        if structure is None:
+            self._leaves = ClassLeaves(self.schema, self.labels)
+            self._structure = structure = Structure(self.schema, self._leaves, bool(self._adaptive.any()))
         return structure
 
 

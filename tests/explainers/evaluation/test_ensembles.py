@@ -115,6 +115,14 @@ def test_patches_whose_features_change_at_a_drift():
     assert len(seen) > 3
 
 
+def test_patches_whose_features_are_exchanged_are_seen():
+    def meddle(step, model):
+        model.data[step % 2].features = ["x0"] if step % 3 else ["x1", "x2"]
+
+    model = ensemble.SRPClassifier(naive_bayes.GaussianNB(), n_models=2, seed=1)
+    fully_covered(follow(model, blobs(40), after=meddle), 40)
+
+
 def test_members_with_categories():
     encoder = compose.Select(*CATEGORIES) | preprocessing.OneHotEncoder()
     scaler = compose.Select(*NUMBERS) | preprocessing.StandardScaler()

@@ -146,7 +146,7 @@ def test_the_kernels_as_plain_python(monkeypatch, kernel):
     function = getattr(module, kernel)
     monkeypatch.setattr(module, kernel, getattr(function, "py_func", function))
     monkeypatch.setattr(module, "HAS_NUMBA", True)
-    scaler = preprocessing.StandardScaler() | preprocessing.MinMaxScaler()
+    scaler = preprocessing.StandardScaler() | preprocessing.MaxAbsScaler()
     last = linear_model.SoftmaxRegression() if kernel == "_predict" else naive_bayes.GaussianNB()
     assert follow(scaler | last, blobs(40)).covered == 40
 

@@ -47,6 +47,18 @@ def test_a_feature_that_a_class_has_not_seen():
     fully_covered(follow(model, (({**x, "new": 1.0}, y) for x, y in stream)), 60)
 
 
+def test_a_class_that_has_seen_nothing_and_variances_of_a_sample():
+    def meddle(_, model):
+        for gaussians in model.gaussians.values():
+            for gaussian in gaussians.values():
+                gaussian._var.ddof = 1
+
+    model = naive_bayes.GaussianNB()
+    model.learn_one({}, "nothing")
+    fully_covered(follow(model, blobs(60), after=meddle), 60)
+    assert "nothing" not in model.gaussians
+
+
 def test_without_numba_and_as_plain_python(monkeypatch):
     for name in ("_densities", "_term"):
         kernel = getattr(path, name)

@@ -37,12 +37,19 @@ def grid(n, seed=1):
         yield x, rng.choice(["u", "v", "w"][: 2 + (i > n // 2)])
 
 
+def fine_grid(n, seed=2):
+    """Equal distances but for rounding, which depends on the order of the features."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        yield {name: rng.choice([0.1, 0.2, 0.3, 0.7]) for name in "dcbae"}, rng.choice("uv")
+
+
 @pytest.mark.parametrize(
     "parameters",
     [{}, {"weighted": False}, {"softmax": True}, {"n_neighbors": 1}, {"n_neighbors": 200}],
     ids=str,
 )
-@pytest.mark.parametrize("stream", [blobs, grid])
+@pytest.mark.parametrize("stream", [blobs, grid, fine_grid])
 def test_the_classifier(parameters, stream):
     fully_covered(follow(neighbors.KNNClassifier(engine=lazy(), **parameters), stream(N)))
 
@@ -126,6 +133,13 @@ def test_stored_rows_with_other_features_are_not_covered_until_they_are_gone():
     report = follow(model, blobs(60))
     assert report.covered == 60 - 20
     assert any("other features" in reason for reason in report.reasons)
+
+
+def test_stored_rows_without_some_features():
+    model = neighbors.KNNClassifier(engine=lazy(20))
+    for i, (x, y) in enumerate(blobs(20, seed=2)):
+        model.learn_one({name: x[name] for name in list(x)[: 1 + i % 4]}, y)
+    fully_covered(follow(model, blobs(60)), 60)
 
 
 def test_refusals():
