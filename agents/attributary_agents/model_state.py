@@ -10,6 +10,7 @@ from typing import Any
 from attributary_explainers import (
     ChangeExplainer,
     ExplainerError,
+    Explainers,
     IncrementalPFI,
     IncrementalSAGE,
     RemovalExplainer,
@@ -17,7 +18,6 @@ from attributary_explainers import (
     SmoothedPrediction,
     dump_model,
     make_reservoir,
-    model_function,
     resolve_loss,
 )
 
@@ -103,20 +103,27 @@ class ModelState:
     """Offset of the last observation that is in this state; -1 before the first."""
     failed_offsets: list[int] = field(default_factory=list)
     """Offsets since the last checkpoint on which the model raised."""
-    _function: Any = field(init=False, repr=False)
+    _together: Explainers | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         self.loss = resolve_loss(self.model, self.config.loss)
-        self._function = model_function(self.model, self.loss.output)
 
     @property
     def n_changes(self) -> int:
         """Changes of the model that have been explained, by any route."""
         return self.counts.changes.total()
 
+    @property
+    def together(self) -> Explainers:
+        """The explainers, whose rows are evaluated as one batch with the prediction."""
+        together = self._together
+        if together is None or list(together.explainers.values()) != list(self.explainers.values()):
+            together = self._together = Explainers(self.model, self.explainers, self.loss.output)
+        return together
+
     def predict(self, x: dict[str, Any]) -> Any:
         """The model's prediction in the form that the loss reads."""
-        return self._function(x)
+        return self.together.predict(x, explain=False)
 
 
 def new_state(

@@ -60,7 +60,7 @@ def prequential(
     try:
         check_known(state, x)
         stage = "predict"
-        y_pred = state.predict(x)
+        y_pred: Any = state.together.predict(x)
         stage = "explain"
         if is_usable(y_pred):
             loss = state.loss(y, y_pred)
@@ -71,8 +71,7 @@ def prequential(
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
-        for explainer in state.explainers.values():
-            explainer.explain_one(x, y, y_pred=y_pred)
+        state.together.explain(y)
         stage = "learn"
         if state.config.learn:
             state.model.learn_one(x, y)

@@ -15,9 +15,11 @@ from .discrepancy import Distance, as_distance, expected_discrepancy
 from .errors import (
     ConstantLossWarning,
     ExplainerError,
+    FastPathFaultWarning,
     InvalidParameterError,
     ModelError,
     ModelFailureWarning,
+    NaivePathWarning,
     NoPredictionError,
     SnapshotError,
 )
@@ -49,6 +51,7 @@ from .sage import IncrementalSAGE
 from .smoothed_importance import SmoothedImportance
 from .smoothing import SmoothedMean, SmoothedPrediction
 from .tables import BatchImportance
+from .together import Explainers
 from .typing import ModelFunction
 from .window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 
@@ -74,6 +77,8 @@ __all__ = [
     "Distance",
     "Draws",
     "ExplainerError",
+    "Explainers",
+    "FastPathFaultWarning",
     "GeometricReservoir",
     "ImportanceChange",
     "ImportanceHistory",
@@ -90,6 +95,7 @@ __all__ = [
     "ModelError",
     "ModelFailureWarning",
     "ModelFunction",
+    "NaivePathWarning",
     "NoPredictionError",
     "RejectedAlarm",
     "RemovalExplainer",

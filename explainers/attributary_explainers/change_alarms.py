@@ -10,6 +10,7 @@ from .copying import dump_model, load_model
 from .detectors import DETECTORS_OF_ERRORS, make_detector
 from .discrepancy import Distance, IncrementalDiscrepancy
 from .errors import InvalidParameterError
+from .evaluation.function import FastFunction
 from .losses import Loss
 from .models import model_function
 from .typing import Features, Prediction, Snapshot
@@ -115,7 +116,9 @@ class Alarms:
         function = model_function(reference, self.distance.output)
         size = self.batch_size
         if size is None:
-            size = min(_BATCH_SIZE, self.window) if hasattr(function, "many") else 1
+            # A fast path is fast for one row, too: it does not wait for more.
+            waits = hasattr(function, "many") and not isinstance(function, FastFunction)
+            size = min(_BATCH_SIZE, self.window) if waits else 1
         return IncrementalDiscrepancy(function, self.distance, 2.0 / (self.window + 1), size)
 
     def _new_detector(self) -> Any:

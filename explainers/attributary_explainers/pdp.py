@@ -157,10 +157,13 @@ class IncrementalPDP(IncrementalExplainer):
 
         `x` is neither kept nor changed; `y` and `y_pred` are not read.
         """
-        used = False
         show_row(self._function, x)
-        for name in dict.fromkeys((*self.n_missing, *(x if self.features is None else ()))):
-            used |= self._update(name, x)
+        names = dict.fromkeys((*self.n_missing, *(x if self.features is None else ())))
+        asked = {name: curve for name in names if (curve := self._see(name, x)) is not None}
+        predictions = self._answers({name: [{**x, name: g} for g in curve.grid] for name, curve in asked.items()})
+        used = False
+        for name, curve in asked.items():
+            used |= self._add(name, curve, predictions[name])
         self._n += used
         self._n_skipped += not used
         if self.features is None:
@@ -175,7 +178,8 @@ class IncrementalPDP(IncrementalExplainer):
             del self._last_seen[name], self.n_missing[name]
             self._curves.pop(name, None)
 
-    def _update(self, name: Any, x: Features) -> bool:
+    def _see(self, name: Any, x: Features) -> _Curve | None:
+        """The feature's curve with its value taken in; None, and counted, where it has none that fits."""
         self.n_missing.setdefault(name, 0)
         value = _plain(x.get(name))
         if name not in self._curves and value is not None:
@@ -183,9 +187,11 @@ class IncrementalPDP(IncrementalExplainer):
         curve = self._curves.get(name)
         if curve is None or value is None or (curve.numeric and not _is_number(value)):
             self.n_missing[name] += 1
-            return False
+            return None
         curve.see(value, self.grid_size, self.window)
-        predictions = self._predictions([{**x, name: g} for g in curve.grid])
+        return curve
+
+    def _add(self, name: Any, curve: _Curve, predictions: list[float | None]) -> bool:
         usable = [p for p in predictions if p is not None]
         if len(usable) < len(predictions):
             self.n_missing[name] += 1
@@ -193,13 +199,21 @@ class IncrementalPDP(IncrementalExplainer):
             curve.add(usable, self.alpha, self.n_ice)
         return bool(usable) and len(usable) == len(predictions)
 
-    def _predictions(self, rows: list[Features]) -> list[float | None]:
+    def _answers(self, rows: dict[Any, list[dict[Any, Any]]]) -> dict[Any, list[float | None]]:
+        """By feature its predictions: all in one batch, or by feature where the model raises on some."""
+        try:
+            found = iter(predict_rows(self._function, [row for of_feature in rows.values() for row in of_feature]))
+        except Exception:  # noqa: BLE001 - said and counted where each is asked by itself
+            return {name: self._predictions(of_feature) for name, of_feature in rows.items()}
+        return {name: [self._number(next(found)) for _ in of_feature] for name, of_feature in rows.items()}
+
+    def _predictions(self, rows: list[dict[Any, Any]]) -> list[float | None]:
         try:
             return [self._number(prediction) for prediction in predict_rows(self._function, rows)]
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about these rows
-            self._model_failed(error, depth=3)
+            self._model_failed(error, depth=4)
             return [None] * len(rows)
 
     def _number(self, prediction: Prediction) -> float | None:

@@ -27,7 +27,7 @@ from .model_outputs import is_usable
 from .models import model_function, resolve_loss
 from .reservoirs import RESERVOIR_NAMES, Reservoir, make_reservoir
 from .smoothed_importance import SmoothedImportance
-from .typing import Features, Groups, Importance, Prediction, Snapshot
+from .typing import Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from .validation import check_choice, check_groups, check_integer
 
 SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error")
@@ -197,12 +197,12 @@ class RemovalExplainer(IncrementalExplainer):
             return self.importance
         # The prediction was for something else where missing values are read in another way.
         asking = Asking(self._function, read, y_pred if read is x else None)
-        request = self._ask(read, asking)
+        request = self.ask(read, asking)
         try:
             (answer,) = asking.answer([request if isinstance(request, Request) else None])
         except ModelRaisedError as raised:
             return self._raised(raised.error)
-        return self._hear(read, y, request, answer)
+        return self.hear(read, y, request, answer)
 
     def _read(self, x: Features) -> Features | None:
         """The observation by the policy for missing values; None, and counted, where it is left out."""
@@ -211,7 +211,15 @@ class RemovalExplainer(IncrementalExplainer):
             self.skipped["missing"] += 1
         return read
 
-    def _ask(self, x: Features, asking: Asking) -> Request | str:
+    def share(self, function: ModelFunction) -> None:
+        """Ask this function from now on, which other explainers of the model ask too; it reads the same output."""
+        self._function = function
+
+    def takes(self, x: Features) -> bool:
+        """Whether the observation is explained as it is, by the policy for missing values."""
+        return read_missing(x, self.missing) is x
+
+    def ask(self, x: Features, asking: Asking) -> Request | str:
         """The rows that this observation needs, or the reason why it is not explained."""
         if not x:
             return "no_features"
@@ -220,8 +228,8 @@ class RemovalExplainer(IncrementalExplainer):
         players = self._players(x)
         return self._request(x, players, self.n_samples if self.imputer.n_independent else 1, asking.encoded)
 
-    def _hear(self, x: Features, y: Any, request: Request | str, answer: Answer) -> Importance:
-        """Take one observation into the importance, and into what is stored."""
+    def hear(self, x: Features, y: Any, request: Request | str, answer: Answer) -> Importance:
+        """Take one observation that was asked for into the importance, and into what is stored."""
         if answer.error is not None:
             return self._raised(answer.error)
         reason: str | None

@@ -98,7 +98,7 @@ class Asking:
             if request is not None:
                 request.fill(X, start, encoded.schema)
         P = function.predict(X)
-        y_pred = function.first(P)
+        y_pred = function.first(P, self._x)
         return [Answer(y_pred, P, start) for start in starts]
 
     def _by_model(self, requests: Sequence[Request | None]) -> list[Answer]:

@@ -199,13 +199,22 @@ class FastFunction:
             self._columns = labels, {label: i for i, label in enumerate(labels)}
         return self._columns[1].get(label, -1)
 
-    def first(self, P: Array) -> Prediction:
-        """The prediction of the first row."""
+    def first(self, P: Array, x: Features) -> Prediction:
+        """The prediction of the first row, which is that of `x`.
+
+        Where classes are equally probable it is the model's own: which of them it names is said by their order.
+        """
         labels = self.labels
         if labels is None or self._output == "label":
             return self.predictions(P[:1])[0]
         row = P[0].tolist()
-        return dict(zip(labels, row, strict=True)) if row and row[0] == row[0] else None
+        if not row or row[0] != row[0]:
+            return None
+        if len(row) > 1:
+            second, most = sorted(row)[-2:]
+            if most - second <= _FAULT:
+                return self._naive(x)
+        return dict(zip(labels, row, strict=True))
 
     def predictions(self, P: Array) -> list[Prediction]:
         """Rows of an evaluator's array in the form that the loss reads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ class Members:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.relies_on: tuple[tuple[type, str, Any], ...] = ()
+        self.relies_on: tuple[tuple[type | ModuleType, str, Any], ...] = ()
         self.labels: tuple[Any, ...] = ()
         """Of the last call, for classifiers: the classes of all members, in the order of `sort_key`."""
         self._models: list[Any] = []

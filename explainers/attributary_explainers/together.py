@@ -1,0 +1,127 @@
+"""Several explainers of one model, and the prediction itself, from one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .base import IncrementalExplainer
+from .errors import ExplainerError, InvalidParameterError
+from .evaluation.asking import Answer, Asking, ModelRaisedError
+from .evaluation.requests import Request
+from .models import model_function
+from .removal_explainer import RemovalExplainer
+from .typing import Features, Output, Prediction
+
+
+class _Pending(NamedTuple):
+    x: Features
+    requests: dict[str, Request | str]
+    answers: dict[str, Answer]
+    y_pred: Prediction
+
+
+class Explainers:
+    """Explainers of one model, whose rows of an observation are evaluated as one batch, h(x) among them once.
+
+    They are themselves, and can be read and saved by themselves: what they say is what they say alone. Call
+    `predict(x)` and, when the label is known, `explain(y)`; or `explain_one(x, y)`, which does both; and let the model
+    learn after that.
+
+    Parameters
+    ----------
+    model
+        The model of all of them.
+    explainers
+        Any name to explainer. Those that share the batch are by removal, read the same output of the model, and take
+        the observation as it is (their policy for missing values); others are asked one after the other.
+    output
+        What of the model `predict` returns; None is what the first explainer by removal reads, or else the model's own.
+
+    Raises
+    ------
+    InvalidParameterError
+        An explainer is of another model.
+
+    Examples
+    --------
+    >>> from river import forest
+    >>> from river.datasets import synth
+    >>> from attributary_explainers import IncrementalPFI, IncrementalSAGE
+    >>> model = forest.ARFClassifier(n_models=3, seed=1)
+    >>> both = Explainers(model, {"pfi": IncrementalPFI(model, seed=1), "sage": IncrementalSAGE(model, seed=1)})
+    >>> for x, y in synth.STAGGER(seed=7).take(500):
+    ...     importance = both.explain_one(x, y)
+    ...     model.learn_one(x, y)
+    >>> [max(values, key=values.get) for values in importance.values()]
+    ['size', 'size']
+    """
+
+    def __init__(
+        self, model: Any, explainers: Mapping[str, IncrementalExplainer], output: Output | None = None
+    ) -> None:
+        self.model, self.explainers = model, dict(explainers)
+        for name, explainer in self.explainers.items():
+            if explainer.model is not model:
+                raise InvalidParameterError("explainers", "explainers of the model that is given", name)
+        by_removal = {name: e for name, e in self.explainers.items() if isinstance(e, RemovalExplainer)}
+        read: Output = next((e.loss.output for e in by_removal.values()), "any") if output is None else output
+        self.function = model_function(model, read)
+        """The model's prediction of one row."""
+        self._joined = {name: e for name, e in by_removal.items() if e.loss.output == read}
+        for explainer in self._joined.values():
+            explainer.share(self.function)
+        self._pending: _Pending | None = None
+
+    def predict(self, x: Features, *, explain: bool = True) -> Prediction:
+        """The model's prediction for `x`, with all rows that `explain` will need.
+
+        Parameters
+        ----------
+        explain
+            False: this observation is only predicted.
+
+        Raises
+        ------
+        Exception
+            What the model raises on `x`.
+        """
+        self._pending = None
+        asking = Asking(self.function, x)
+        requests: dict[str, Request | str] = {}
+        if explain:
+            requests = {name: e.ask(x, asking) for name, e in self._joined.items() if e.takes(x)}
+        asked = [request if isinstance(request, Request) else None for request in requests.values()]
+        try:
+            answers = asking.answer(asked or [None])
+        except ModelRaisedError as raised:
+            raise raised.error from None
+        y_pred = answers[0].y_pred
+        if explain:
+            self._pending = _Pending(x, requests, dict(zip(requests, answers, strict=False)), y_pred)
+        return y_pred
+
+    def explain(self, y: Any = None) -> dict[str, Any]:
+        """Take the observation of the last `predict` into every explanation; return them by name.
+
+        Raises
+        ------
+        ExplainerError
+            There is no such observation.
+        """
+        pending, self._pending = self._pending, None
+        if pending is None:
+            raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
+        found: dict[str, Any] = {}
+        for name, explainer in self.explainers.items():
+            if name in pending.requests:
+                found[name] = self._joined[name].hear(pending.x, y, pending.requests[name], pending.answers[name])
+            else:
+                shared = name in self._joined
+                found[name] = explainer.explain_one(pending.x, y, y_pred=pending.y_pred if shared else None)
+        return found
+
+    def explain_one(self, x: Features, y: Any = None) -> dict[str, Any]:
+        """`predict` and `explain`."""
+        self.predict(x)
+        return self.explain(y)
