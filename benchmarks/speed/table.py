@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers import freeze
-from benchmarks.speed.blocks import Loop, Spread, ratio, take_turns
+from benchmarks.speed.blocks import Loop, ratio, take_turns
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.naive import Naive
 from benchmarks.speed.ours import Ours
