@@ -1,11 +1,10 @@
-"""Our explainers, as a user has them: `Explainers` where there is such a thing, else each by itself."""
+"""Our explainers, as a user has them: together, with the prediction from the same batch."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import attributary_explainers
-from attributary_explainers import GeometricReservoir, IncrementalPFI, IncrementalSAGE
+from attributary_explainers import Explainers, GeometricReservoir, IncrementalPFI, IncrementalSAGE
 from benchmarks.speed.kinds import Kind
 
 ALPHA = 0.001
@@ -27,17 +26,13 @@ class Ours:
                         reservoir=GeometricReservoir(kind.reservoir),
                         seed=1 + copy,
                     )
-        together = getattr(attributary_explainers, "Explainers", None)
-        self._together = None if together is None else together(model, self.explainers)
+        self._together = Explainers(model, self.explainers)
 
     def step(self, x: dict[str, Any], y: Any) -> Any:
-        """Explain one observation; the prediction for it, or None where the explainers do not hand it out."""
-        if self._together is not None:
-            self._together.explain_one(x, y)
-            return self._together.y_pred
-        for explainer in self.explainers.values():
-            explainer.explain_one(x, y)
-        return None
+        """Explain one observation; the prediction for it."""
+        y_pred = self._together.predict(x)
+        self._together.explain(y)
+        return y_pred
 
     @property
     def importance(self) -> list[dict[str, float]]:

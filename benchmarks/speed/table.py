@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers import freeze
-from benchmarks.speed.blocks import Loop, Spread, ratio, take_turns
+from benchmarks.speed.blocks import Loop, ratio, take_turns
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.naive import Naive
 from benchmarks.speed.ours import Ours
@@ -32,7 +32,7 @@ class Plan:
     observations
         Measured; of quick subjects five times as many.
     block
-        Observations in a turn.
+        Observations in a turn; of quick subjects five times as many.
     checked
         Observations over which our importances are compared with those from the model's own predictions, row by row.
     columns
@@ -64,13 +64,14 @@ def measure(
 
     Returns
     -------
-    `alone_us`: processor time of predict and learn, a median over blocks. `kinds`: by the name of a kind, per column
+    `alone_us`: processor time of predict and learn. `kinds`: by the name of a kind, per column
     the ratio to it with quartiles; `speed_up`, iXAI's time over ours; `difference`, the largest of an importance from
     the one that the model's own predictions give; `evaluations`, rows per observation; per column `y_pred`, the
     largest difference of a prediction that it handed out from that of the model alone, and `model`, that of the
     predictions of the models at the end: explaining changes nothing.
     """
-    n = plan.observations * (QUICK if subject.quick else 1)
+    more = QUICK if subject.quick else 1
+    n, block = more * plan.observations, more * plan.block
     stream = subject.stream()
     model = subject.make()
     for x, y in islice(stream, max(plan.learned - WARM, 0)):
@@ -82,10 +83,10 @@ def measure(
         for column in present(plan.columns):
             loops[column, kind.name] = _loop(column, subject, kind, freeze(model), stored)
             tick()
-    times = take_turns(loops, data, plan.block, tick)
+    times = take_turns(loops, data, block, tick)
     alone, at_end = loops[ALONE].predictions, _last(subject, loops[ALONE], data)
     found: dict[str, Any] = {
-        "alone_us": 1e6 * Spread.of([spent / plan.block for spent in times[ALONE]]).median,
+        "alone_us": 1e6 * sum(times[ALONE]) / n,
         "observations": n,
         "kinds": {},
     }
@@ -113,8 +114,7 @@ def measure(
 def steps(subject: Subject, kinds: Sequence[Kind], plan: Plan) -> int:
     """How often `measure` ticks."""
     columns = present(plan.columns)
-    n = plan.observations * (QUICK if subject.quick else 1)
-    return len(kinds) * (len(columns) + (OURS in columns)) + math.ceil(n / plan.block)
+    return len(kinds) * (len(columns) + (OURS in columns)) + math.ceil(plan.observations / plan.block)
 
 
 def _last(subject: Subject, loop: Loop, data: Sequence[Observation]) -> list[Any]:
