@@ -308,6 +308,23 @@ def test_settings_that_are_changed_on_the_way() -> None:
         all_covered(kind(**QUICK, leaf_prediction="nb"), drifting(400), after=after)
 
 
+def test_a_threshold_that_is_changed_while_nothing_is_learnt() -> None:
+    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
+    stream = drifting(500)
+    for x, y in stream:
+        model.learn_one(x, y)
+    schema = Schema(stream[0][0])
+    evaluator = make_evaluator(model, schema)
+    X = schema.encode_many([x for x, _ in stream])
+    evaluator.predict(X)
+    before = evaluator.predict(X).copy()
+    model.nb_threshold = 10**6
+    found = evaluator.predict(X)
+    expected = [[model.predict_proba_one(x)[label] for label in (False, True)] for x, _ in stream]
+    assert np.abs(found - expected).max() <= 1e-12
+    assert np.abs(found - before).max() > 1e-3
+
+
 def test_thousands_of_nodes_and_thirty_features() -> None:
     rng = random.Random(2)
     options: dict[str, Any] = {"grace_period": 4, "delta": 0.99, "tau": 2.0, "leaf_prediction": "nba"}
