@@ -279,7 +279,7 @@ def test_broken_probabilities_now_and_then_neither_stop_nor_poison(explainer, re
     )
     for a, b in rng.normal(size=(300, 2)).tolist():
         assert all_finite(explaining.explain_one({"a": a, "b": b}, 1))
-        if removal == "interventional":
+        if removal == "interventional" and explaining.imputer.by_prediction:
             # Every stored row can be drawn, and none twice as often.
             assert sorted(explaining.imputer._by_prediction.slots()) == list(range(len(explaining.reservoir)))
     assert explaining.n_observations > 30
