@@ -36,8 +36,9 @@ def test_the_examples_in_docstrings(module: types.ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-def test_the_examples_in_the_readme() -> None:
-    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md"])
+def test_the_examples_in_the_text(page: str) -> None:
+    result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -11,7 +11,6 @@ from attributary_explainers import (
     ChangeExplainer,
     ExplainerError,
     Explainers,
-    FastFunction,
     IncrementalPFI,
     IncrementalSAGE,
     RemovalExplainer,
@@ -21,6 +20,8 @@ from attributary_explainers import (
     make_reservoir,
     resolve_loss,
 )
+
+from attributary_explainers.evaluation.function import FastFunction
 
 from .config import Config, ModelConfig
 from .errors import ConfigError
@@ -124,9 +125,10 @@ class ModelState:
 
     @property
     def evaluations(self) -> dict[str, int]:
-        """Observations evaluated by this process, by path: fast, or naive; empty for a model without a fast path."""
-        function = None if self._together is None else self._together.function
-        return {"fast": function.n_fast, "naive": function.n_naive} if isinstance(function, FastFunction) else {}
+        """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
+        together = self.together
+        fast = together.function.n_fast if isinstance(together.function, FastFunction) else 0
+        return {"fast": fast, "naive": together.n_predicted - fast}
 
     def predict(self, x: dict[str, Any]) -> Any:
         """The model's prediction in the form that the loss reads."""

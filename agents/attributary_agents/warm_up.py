@@ -8,7 +8,8 @@ import time
 import warnings
 from typing import Any
 
-from attributary_explainers import FastFunction, model_kind
+from attributary_explainers import model_kind
+from attributary_explainers.evaluation.function import FastFunction
 
 from .config import Config
 from .model_state import new_state

@@ -23,7 +23,6 @@ from .errors import (
     NoPredictionError,
     SnapshotError,
 )
-from .evaluation.function import FastFunction
 from .exact import exact_sage, expected_pfi
 from .history import ChangeMark, ImportanceHistory
 from .importance_change import ImportanceChange
@@ -79,7 +78,6 @@ __all__ = [
     "Draws",
     "ExplainerError",
     "Explainers",
-    "FastFunction",
     "FastPathFaultWarning",
     "GeometricReservoir",
     "ImportanceChange",

@@ -50,7 +50,7 @@ class Explainers:
     >>> from attributary_explainers import IncrementalPFI, IncrementalSAGE
     >>> model = forest.ARFClassifier(n_models=3, seed=1)
     >>> both = Explainers(model, {"pfi": IncrementalPFI(model, seed=1), "sage": IncrementalSAGE(model, seed=1)})
-    >>> for x, y in synth.STAGGER(seed=7).take(500):
+    >>> for x, y in synth.STAGGER(classification_function=2, seed=7).take(500):
     ...     importance = both.explain_one(x, y)
     ...     model.learn_one(x, y)
     >>> [max(values, key=values.get) for values in importance.values()]
@@ -71,6 +71,8 @@ class Explainers:
         self._joined = {name: e for name, e in by_removal.items() if e.loss.output == read}
         for explainer in self._joined.values():
             explainer.share(self.function)
+        self.n_predicted = 0
+        """Observations so far."""
         self._pending: _Pending | None = None
 
     def predict(self, x: Features, *, explain: bool = True) -> Prediction:
@@ -87,6 +89,7 @@ class Explainers:
             What the model raises on `x`.
         """
         self._pending = None
+        self.n_predicted += 1
         asking = Asking(self.function, x)
         requests: dict[str, Request | str] = {}
         if explain:

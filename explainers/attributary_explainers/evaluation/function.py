@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import FastPathFaultWarning, NaivePathWarning
+from ..model_outputs import is_usable
 from ..typing import Features, ModelFunction, Output, Prediction
 from .evaluator import Evaluator, NotCoveredError, unchanged
 from .registry import make_evaluator, read_as_categories
@@ -258,7 +259,10 @@ def _labels(P: Array, labels: tuple[Any, ...]) -> list[Prediction]:
 
 
 def _check_ties(P: Array) -> None:
-    # Which of equally probable classes the model names depends on the order in which it has met them.
+    # Which of equally probable classes the model names depends on the order in which it has met them. And it names one
+    # also where its probabilities are NaN, which is not to be told from no prediction here.
+    if P.shape[1] and not (P == P).all():
+        raise NotCoveredError("a probability is NaN")
     if P.shape[1] > 1:
         two = np.partition(P, -2, axis=1)
         if (two[:, -1] - two[:, -2] <= _FAULT).any():
@@ -266,12 +270,14 @@ def _check_ties(P: Array) -> None:
 
 
 def _differ(expected: Prediction, found: Prediction) -> bool:
+    if not is_usable(expected) or not is_usable(found):
+        return is_usable(expected) != is_usable(found)
     if isinstance(expected, dict) and isinstance(found, dict):
         return any(_apart(expected.get(label, 0.0), found.get(label, 0.0)) for label in {*expected, *found})
-    if isinstance(expected, float | int) and isinstance(found, float):
-        return _apart(expected, found)
-    return (expected or None) is not (found or None)
+    if isinstance(expected, dict) or isinstance(found, dict) or expected is None or found is None:
+        return True
+    return _apart(expected, found)
 
 
 def _apart(a: float, b: float) -> bool:
-    return a == a and not abs(a - b) <= _FAULT * max(1.0, abs(a))
+    return not abs(a - b) <= _FAULT * max(1.0, abs(a))
