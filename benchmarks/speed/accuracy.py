@@ -166,14 +166,18 @@ def compared(columns: dict[str, Any]) -> dict[str, Any]:
 
     Returns
     -------
-    `slope`: by column, of log(error) over log(time); -1/2 where the variance goes with 1 / time. `factor`: variance
-    times time of iXAI over ours, at the last checkpoint, where both had the same observations.
+    `slope`: by column, of log(error) over log(observations); -1/2 where the variance goes with 1 / observations.
+    `each`: by column, seconds per observation from the first checkpoint to the last: without what setting up takes.
+    `factor`: variance times `each` of iXAI over ours, at the last checkpoint.
     """
     found: dict[str, Any] = {"slope": {}}
+    found["each"] = {}
     for column, of_column in columns.items():
-        points = np.log([of_column["seconds"], of_column["error"]])
-        found["slope"][column] = float(np.polyfit(points[0], points[1], 1)[0]) if points.shape[1] > 1 else math.nan
+        n, seconds = of_column["n"], of_column["seconds"]
+        several = len(n) > 1
+        found["slope"][column] = float(np.polyfit(np.log(n), np.log(of_column["error"]), 1)[0]) if several else math.nan
+        found["each"][column] = (seconds[-1] - seconds[0]) / (n[-1] - n[0]) if several else seconds[0] / n[0]
     if REFERENCE in columns:
-        ours, theirs = (columns[name]["error"][-1] ** 2 * columns[name]["seconds"][-1] for name in (OURS, REFERENCE))
+        ours, theirs = (columns[name]["error"][-1] ** 2 * found["each"][name] for name in (OURS, REFERENCE))
         found["factor"] = theirs / ours
     return found

@@ -53,29 +53,29 @@ def _apart(function: Callable[[str, str, int], Any], name: str, column: str, n: 
 
 
 def allocated(name: str, column: str, n: int) -> dict[str, float]:
-    """Bytes that predict and explain allocate at once, over what was there before the observation, and what is kept.
+    """Bytes that predict and explain allocate at once, over what was there before the observation.
 
     Returns
     -------
-    `median` and `high` (the upper quartile) of the peaks, and `kept`: growth per observation over all of them.
+    `median` and `high` (the upper quartile) of the peaks, and `kept`: growth per observation, learning included.
     """
     subject = SUBJECTS_BY_NAME[name]
     stream, model = _learnt(subject)
-    peaks, kept = [], 0
+    peaks: list[float] = []
     tracemalloc.start()  # before anything is stored, so that what is replaced later is known to have been there
     try:
         step = _step(subject, column, model, stream)
         for x, y in islice(stream, _STEADY):
             step(x, y)
             model.learn_one(x, y)
+        start = tracemalloc.get_traced_memory()[0]
         for x, y in islice(stream, n):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             step(x, y)
-            after, peak = tracemalloc.get_traced_memory()
-            peaks.append(float(peak - before))
-            kept += after - before
+            peaks.append(float(tracemalloc.get_traced_memory()[1] - before))
             model.learn_one(x, y)
+        kept = tracemalloc.get_traced_memory()[0] - start
     finally:
         tracemalloc.stop()
     found = Spread.of(peaks)

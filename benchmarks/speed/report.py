@@ -162,12 +162,13 @@ def accuracy(found: Results) -> list[Table]:
             if of_column := one["columns"].get(column):
                 pairs = zip(of_column["error"], of_column["seconds"], strict=True)
                 cells = (f"{error:.4f} in {1e3 * seconds:,.0f}" for error, seconds in pairs)
-                rows.append((*what, title, *cells, f"{one['slope'][column]:.2f}"))
+                each = f"{1e3 * one['each'][column]:.2f}"
+                rows.append((*what, title, *cells, each, f"{one['slope'][column]:.2f}"))
         factor = one.get("factor")
         said = (f"{factor:,.0f}", "met" if factor >= TARGET else "missed") if factor else (NOT_INSTALLED, "")
         factors.append((*what, said[0], f"≥ {TARGET:.0f}", said[1]))
     n = next(iter(found["cases"].values()))["columns"][OURS]["n"]
-    header = ("model, stream", "explained", "", *(f"{one} observations" for one in n), "slope")
+    header = ("model, stream", "explained", "", *(f"{one} observations" for one in n), "each, ms", "slope")
     title = "Error of importance (root mean square over features and repeats), and processor milliseconds"
     last = "Processor time that iXAI needs for the error, over that of ours"
     return [
@@ -187,6 +188,9 @@ def fill(page: str, results: Results) -> str:
     for mode in results.values():
         numba = f"numba {mode['numba']}" if mode["numba"] else "no numba"
         said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {numba}."
+        if "subjects" in mode:
+            n = sorted({of_subject["observations"] for of_subject in mode["subjects"].values()})
+            page = re.sub(r"(<!-- measured -->).*", rf"\1 {' to '.join(map(str, n))} observations of each model.", page)
         page = re.sub(r"(<!-- versions -->).*", rf"\1 {said}", page)
     for table in tables(results):
         mark = f"<!-- table: {table.name} -->\n"
