@@ -20,7 +20,6 @@ from attributary_explainers import (
     make_reservoir,
     resolve_loss,
 )
-
 from attributary_explainers.evaluation.function import FastFunction
 
 from .config import Config, ModelConfig
