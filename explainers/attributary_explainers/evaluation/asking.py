@@ -84,6 +84,7 @@ class Asking:
                 except (NotCoveredError, NotEncodableError) as reason:
                     self._reason = reason
             function.asked_itself(self._reason)
+            self._function = function.naive  # what has been refused would be refused again
         return self._by_model(requests)
 
     def _by_array(self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded) -> list[Answer]:

@@ -180,6 +180,12 @@ def categorical_features(x: Features) -> frozenset[Any]:
     return frozenset(feature for feature, value in x.items() if type(value) not in _NUMBERS)
 
 
+def has_plain_values(x: Features) -> bool:
+    """Whether every value of an observation is a number or text, as any schema wants it."""
+    return _NUMBERS_AND_TEXT.issuperset(map(type, x.values()))
+
+
+_NUMBERS_AND_TEXT = _NUMBERS | {str}
 _PLAIN = frozenset((str, int, float, bool))
 
 
