@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import FastPathFaultWarning, NaivePathWarning
+from ..model_outputs import is_usable
 from ..typing import Features, ModelFunction, Output, Prediction
 from .evaluator import Evaluator, NotCoveredError, unchanged
 from .registry import make_evaluator, read_as_categories
@@ -269,8 +270,8 @@ def _differ(expected: Prediction, found: Prediction) -> bool:
         return any(_apart(expected.get(label, 0.0), found.get(label, 0.0)) for label in {*expected, *found})
     if isinstance(expected, float | int) and isinstance(found, float):
         return _apart(expected, found)
-    return (expected or None) is not (found or None)
+    return is_usable(expected) or is_usable(found)
 
 
 def _apart(a: float, b: float) -> bool:
-    return a == a and not abs(a - b) <= _FAULT * max(1.0, abs(a))
+    return a == a and a != b and not abs(a - b) <= _FAULT * max(1.0, abs(a))
