@@ -285,8 +285,8 @@ class MarginalImputer(Imputer):
         if slot is None:
             return None
         if self._stored is not None:
-            known = self._latest is not None and self._latest[0] is x
-            self._stored.put(slot, x, self._latest[1].row if known and self._latest is not None else None)
+            latest, self._latest = self._latest, None  # the caller's dict may be another observation next time
+            self._stored.put(slot, x, latest[1].row if latest is not None and latest[0] is x else None)
         if self.sampling == "stratified":
             if self.by_prediction:
                 self._predicted[slot] = prediction_key(y_pred)

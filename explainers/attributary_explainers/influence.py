@@ -62,7 +62,7 @@ class RowInfluence:
 
     def select(self, columns: npt.NDArray[np.intp]) -> None:
         """Keep these features only."""
-        self._columns = self._live[:, columns]
+        self._columns = np.ascontiguousarray(self._live[:, columns])  # one order of memory: one compiled kernel
         self._retired, self._twice, self._own = (a[columns] for a in (self._retired, self._twice, self._own))
 
     def update(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from river import base
@@ -158,12 +159,12 @@ def is_classifier(model: Any) -> bool:
 
 
 def _row_by_row(predict: Callable[[Any], Any], output: Output) -> ModelFunction:
-    convert = as_output(output)
+    return partial(_predicted, predict, as_output(output))
 
-    def function(x: Features, /) -> Prediction:
-        return convert(predict(x))
 
-    return function
+def _predicted(predict: Callable[[Any], Any], convert: Callable[[Any], Prediction], x: Features, /) -> Prediction:
+    # No closure: a deep copy of an explainer asks its own copy of the model, by every path.
+    return convert(predict(x))
 
 
 def _own_output(model: Any, kind: Kind) -> Output:

@@ -13,6 +13,7 @@ from .evaluation.loss_kernels import pfi_growth
 from .evaluation.requests import Request
 from .evaluation.schema import Encoded
 from .imputers import Players
+from .model_outputs import is_usable
 from .removal_explainer import RemovalExplainer, is_representable
 from .typing import Features
 
@@ -89,7 +90,7 @@ class IncrementalPFI(RemovalExplainer):
 
     def _plain(self, request: Request, y: Any, answer: Answer) -> _Found | str:
         predictions = self._predictions(request, answer)
-        if predictions is None:
+        if predictions is None or not is_usable(answer.y_pred):
             return "no_prediction"
         # The mean of differences, not the difference of means: exactly 0 where no draw changes the prediction.
         loss = self.loss(y, answer.y_pred)

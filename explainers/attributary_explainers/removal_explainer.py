@@ -16,7 +16,6 @@ from .conditional_imputer import ConditionalImputer
 from .errors import InvalidParameterError, SnapshotError
 from .evaluation.asking import Answer, Asking, ModelRaisedError
 from .evaluation.compiled import HAS_NUMBA
-from .evaluation.function import FastFunction
 from .evaluation.requests import Request
 from .evaluation.schema import Encoded
 from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer, Players
@@ -266,8 +265,8 @@ class RemovalExplainer(IncrementalExplainer):
 
         None where the answer or the loss is not theirs.
         """
-        function, loss = self._function, self.loss
-        if not (HAS_NUMBA and loss.code) or answer.array is None or not isinstance(function, FastFunction):
+        function, loss = answer.function, self.loss
+        if function is None or not (HAS_NUMBA and loss.code):
             return None
         try:
             if loss.output == "probabilities":
@@ -279,8 +278,8 @@ class RemovalExplainer(IncrementalExplainer):
     def _predictions(self, request: Request, answer: Answer) -> list[Prediction] | None:
         """The predictions for a request's rows; None where one of them is missing."""
         predictions = answer.predictions
-        if answer.array is not None and isinstance(self._function, FastFunction):
-            predictions = self._function.predictions(answer.array[answer.start : answer.start + request.n_rows])
+        if answer.array is not None and answer.function is not None:
+            predictions = answer.function.predictions(answer.array[answer.start : answer.start + request.n_rows])
         return predictions if predictions is not None and all(map(is_usable, predictions)) else None
 
     def _players(self, x: Features) -> dict[Any, Sequence[Any]]:

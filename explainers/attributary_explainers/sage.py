@@ -16,6 +16,7 @@ from .evaluation.requests import Request
 from .evaluation.schema import Encoded
 from .imputers import Players
 from .model_cost import is_cheap
+from .model_outputs import is_usable
 from .removal_explainer import LARGEST, RemovalExplainer
 from .smoothing import SmoothedMean, SmoothedPrediction
 from .typing import Features, Importance, Snapshot
@@ -135,7 +136,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
         y_pred = answer.y_pred
-        if y_pred is None:
+        if y_pred is None or not is_usable(y_pred):
             return "no_prediction"
         # An infinite loss, and the prediction behind it, would stay in the means for ever.
         model_loss = self.loss(y, y_pred)

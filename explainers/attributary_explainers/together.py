@@ -41,7 +41,7 @@ class Explainers:
     Raises
     ------
     InvalidParameterError
-        An explainer is of another model.
+        An explainer is of another model, or there under two names.
 
     Examples
     --------
@@ -64,6 +64,8 @@ class Explainers:
         for name, explainer in self.explainers.items():
             if explainer.model is not model:
                 raise InvalidParameterError("explainers", "explainers of the model that is given", name)
+        if len(set(map(id, self.explainers.values()))) < len(self.explainers):
+            raise InvalidParameterError("explainers", "each explainer under one name", list(self.explainers))
         by_removal = {name: e for name, e in self.explainers.items() if isinstance(e, RemovalExplainer)}
         read: Output = next((e.loss.output for e in by_removal.values()), "any") if output is None else output
         self.function = model_function(model, read)
@@ -90,6 +92,8 @@ class Explainers:
         """
         self._pending = None
         self.n_predicted += 1
+        if explain:
+            x = dict(x)  # kept until `explain`
         asking = Asking(self.function, x)
         requests: dict[str, Request | str] = {}
         if explain:

@@ -28,13 +28,14 @@ class ModelRaisedError(Exception):
 class Answer:
     """To one request.
 
-    Where `array` is there it holds all rows of the observation: h(x) in row 0, those of the request from `start` on.
-    Else `predictions` has those of the request; None where there are none, because h(x) is no prediction or the model
+    Where `array` is there it holds all rows of the observation: h(x) in row 0, those of the request from `start` on;
+    `function` gave it, and says what its columns are. Else `predictions` has those of the request; None where there are none, because h(x) is no prediction or the model
     raised `error`.
     """
 
     y_pred: Prediction
     array: Array | None = None
+    function: FastFunction | None = None
     start: int = 0
     predictions: list[Prediction] | None = None
     error: Exception | None = None
@@ -84,6 +85,7 @@ class Asking:
                 except (NotCoveredError, NotEncodableError) as reason:
                     self._reason = reason
             function.asked_itself(self._reason)
+            self._function = function.naive  # what has been refused would be refused again
         return self._by_model(requests)
 
     def _by_array(self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded) -> list[Answer]:
@@ -99,7 +101,7 @@ class Asking:
                 request.fill(X, start, encoded.schema)
         P = function.predict(X)
         y_pred = function.first(P, self._x)
-        return [Answer(y_pred, P, start) for start in starts]
+        return [Answer(y_pred, P, function, start) for start in starts]
 
     def _by_model(self, requests: Sequence[Request | None]) -> list[Answer]:
         rows = [[] if request is None else request.rows() for request in requests]

@@ -14,7 +14,7 @@ from ..model_outputs import is_usable
 from ..typing import Features, ModelFunction, Output, Prediction
 from .evaluator import Evaluator, NotCoveredError, unchanged
 from .registry import make_evaluator, read_as_categories
-from .schema import Array, NotEncodableError, Schema, categorical_features
+from .schema import Array, NotEncodableError, Schema, categorical_features, has_plain_values
 
 _CHECKED = 1024
 _FAULT = 1e-9
@@ -67,6 +67,11 @@ class FastFunction:
             self.asked_itself(reason)
             return [self._naive(row) for row in rows]
 
+    @property
+    def naive(self) -> ModelFunction:
+        """The model itself, row by row."""
+        return self._naive
+
     def asked_itself(self, reason: Exception | None) -> None:
         """Count that the model itself is asked, and why."""
         said = str(reason)
@@ -99,7 +104,13 @@ class FastFunction:
         schema = self._schema
         if schema is None or schema.codes or self._faulty or schema.keys != x.keys():
             schema = self.open(x)
-        return schema, schema.encode(x)
+            return schema, schema.encode(x)
+        try:
+            return schema, schema.encode(x)
+        except NotEncodableError:
+            # A number has become a category: as for a process that begins here.
+            schema = self.open(x)
+            return schema, schema.encode(x)
 
     def open(self, x: Features) -> Schema:
         """The schema for rows with the features of `x`.
@@ -108,8 +119,8 @@ class FastFunction:
 
         Raises
         ------
-        NotCoveredError
-            There is no fast path for the model.
+        NotCoveredError, NotEncodableError
+            There is no fast path for the model, or for any row with such values.
         """
         if self._faulty:
             raise NotCoveredError(_FAULTY)
@@ -117,6 +128,8 @@ class FastFunction:
         if schema is None or not self._fits(schema, x):
             if not x:
                 raise NotCoveredError("there is no feature")
+            if not has_plain_values(x):
+                raise NotEncodableError("a value is neither a number nor text")  # and the schema is kept
             if self._categorical is None:
                 self._categorical = read_as_categories(self._model)
             schema = self._schema = Schema(x, (self._categorical & x.keys()) | categorical_features(x))
@@ -124,12 +137,8 @@ class FastFunction:
         return schema
 
     def _fits(self, schema: Schema, x: Features) -> bool:
-        # Which values are categories is asked of each observation only where it can have changed: a number that is
-        # none cannot be encoded, and a category that has become a number is in the schema still.
         if schema.keys != x.keys():
             return False
-        if not schema.codes:
-            return True
         if any(len(codes) > _MOST_CODES for codes in schema.codes.values()):
             return False
         return schema.categorical == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
@@ -149,11 +158,11 @@ class FastFunction:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours, which must not cost an explanation
             self._give_up(f"raised {error!r}")
+        if self._output == "label":
+            _check_ties(P)
         self._calls += 1
         if self._calls % _CHECKED == 0 or self._calls & (self._calls - 1) == 0:
             self._compare(P[-1], X[-1])
-        if self._output == "label":
-            _check_ties(P)
         self.counts["fast"] += 1
         return P
 
@@ -173,6 +182,8 @@ class FastFunction:
                 self._refused = str(reason)
                 say(model, self._refused)
                 raise
+            except Exception as error:  # noqa: BLE001 - as in `predict`
+                self._give_up(f"raised {error!r}")
         return evaluator
 
     def _compare(self, row: Array, encoded: Array) -> None:

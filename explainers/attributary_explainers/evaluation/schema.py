@@ -16,7 +16,7 @@ from ..typing import Features
 Array: TypeAlias = npt.NDArray[np.float64]
 
 LARGEST = 2.0**53
-"""Integers beyond it are not told apart as floats."""
+"""Integers beyond it are not told apart as floats: 2**53 + 1 becomes 2**53."""
 
 _NUMBERS = frozenset((int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
 _MOST_CATEGORIES = 50_000
@@ -75,11 +75,12 @@ class Schema:
         if not _NUMBERS.issuperset(map(type, values)):
             raise NotEncodableError(_NO_NUMBER)
         try:
-            if not sum(map(abs, values)) <= LARGEST:
-                self._check_large((values,))
-            return np.array(values, dtype=np.float64)
+            numbers = list(map(float, values))  # a sum of numpy's integers could wrap round
         except OverflowError:
             raise NotEncodableError(_TOO_LARGE) from None
+        if not sum(map(abs, numbers)) < LARGEST:
+            self._check_large((values,))
+        return np.array(numbers)
 
     def encode_many(self, rows: Sequence[Features]) -> Array:
         """Rows as an array, shape (rows, features).
@@ -103,7 +104,7 @@ class Schema:
         except (OverflowError, ValueError, TypeError):
             raise NotEncodableError(_TOO_LARGE) from None
         # One comparison for all: NaN, infinities and what is not exact come out False.
-        if not (np.abs(encoded) <= LARGEST).all():
+        if not (np.abs(encoded) < LARGEST).all():
             self._check_large(values)
         return encoded
 
@@ -125,9 +126,11 @@ class Schema:
         Raises
         ------
         NotEncodableError
-            The value is no string, integer, boolean or finite float, equals a known one of another type (1 and True),
-            or there are too many.
+            The value is no string, integer, boolean or float, is NaN or -0.0, equals a known one of another type (1 and
+            True), or there are too many.
         """
+        if type(value) is float and value == 0.0 and str(value) != "0.0":
+            raise NotEncodableError("a category is -0.0, which equals 0.0 and is written in another way")
         codes = self.codes[column]
         found = codes.get(value) if type(value) in _PLAIN else None
         if found is None:
@@ -177,6 +180,12 @@ def categorical_features(x: Features) -> frozenset[Any]:
     return frozenset(feature for feature, value in x.items() if type(value) not in _NUMBERS)
 
 
+def has_plain_values(x: Features) -> bool:
+    """Whether every value of an observation is a number or text, as any schema wants it."""
+    return _NUMBERS_AND_TEXT.issuperset(map(type, x.values()))
+
+
+_NUMBERS_AND_TEXT = _NUMBERS | {str}
 _PLAIN = frozenset((str, int, float, bool))
 
 

@@ -1,0 +1,398 @@
+"""The naive path is the truth: when the fast one is not taken, that this is said, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from river import ensemble, forest, linear_model, naive_bayes, preprocessing, tree
+
+from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from attributary_explainers.errors import FastPathFaultWarning, NaivePathWarning
+from attributary_explainers.evaluation import evaluator as evaluators
+from attributary_explainers.evaluation import function as functions
+from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
+from attributary_explainers.evaluation.function import FastFunction
+from attributary_explainers.evaluation.schema import NotEncodableError
+from attributary_explainers.models import model_function
+
+from .streams import agrawal, blobs, line
+from .twins import assert_close, follow_twins, naive_twin, published
+
+
+@pytest.fixture(autouse=True)
+def unsaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has been said in this process is said again."""
+    monkeypatch.setattr(functions, "_said", set())
+
+
+@pytest.fixture(autouse=True)
+def no_other_warnings() -> Iterator[None]:
+    """Every warning that a test does not expect is a failure."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NaivePathWarning)
+        warnings.simplefilter("error", FastPathFaultWarning)
+        yield
+
+
+def logistic() -> Any:
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression()
+
+
+def twins(model: Any, **parameters: Any) -> tuple[IncrementalPFI, IncrementalPFI]:
+    parameters = {"n_samples": 3, "alpha": 0.05, "seed": 1, **parameters}
+    return IncrementalPFI(model, **parameters), naive_twin(IncrementalPFI(model, **parameters))
+
+
+def explained(explainer: Any, model: Any, stream: Any) -> None:
+    for x, y in stream:
+        explainer.explain_one(x, y)
+        model.learn_one(x, y)
+
+
+def learnt(model: Any, stream: Any) -> Any:
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+def test_a_subclass_is_asked_itself_and_that_is_said_once() -> None:
+    class Mine(linear_model.LogisticRegression):
+        def predict_proba_one(self, x: Any) -> Any:
+            p = 0.5 + 0.4 * np.tanh(x["x0"])
+            return {False: 1.0 - p, True: p}
+
+    with pytest.warns(NaivePathWarning, match="there is no fast path for .*Mine") as said:
+        explainers = [IncrementalPFI(Mine(), seed=1), IncrementalPFI(Mine(), seed=1)]
+    assert len(said) == 1
+    assert not isinstance(explainers[0]._function, FastFunction)
+    for x, y in blobs(30, labels=(True, False)):
+        found = [explainer.explain_one(x, y) for explainer in explainers]
+    assert found[0] == found[1]
+    assert found[0]["x0"] != 0.0 == found[0]["x1"]
+
+
+def test_a_subclass_within_a_pipeline() -> None:
+    class Mine(linear_model.LogisticRegression):
+        pass
+
+    model = preprocessing.StandardScaler() | Mine()
+    fast, naive = twins(model)
+    with pytest.warns(NaivePathWarning) as said:
+        assert follow_twins(model, fast, naive, blobs(40, labels=(True, False))) == 0.0
+    assert len(said) == 1
+
+
+def patched_probability(self: Any, x: Any) -> dict[bool, float]:
+    p = 1.0 / (1.0 + np.exp(-x["x0"] - 2.0 * x["x1"]))
+    return {False: 1.0 - p, True: p}
+
+
+MODELS: list[tuple[Callable[[], Any], type]] = [
+    (linear_model.LogisticRegression, linear_model.LogisticRegression),
+    (logistic, linear_model.LogisticRegression),
+    (naive_bayes.GaussianNB, naive_bayes.GaussianNB),
+    (lambda: forest.ARFClassifier(n_models=2, seed=1), forest.ARFClassifier),
+    (lambda: forest.ARFClassifier(n_models=2, seed=1), tree.HoeffdingTreeClassifier),
+    (lambda: tree.HoeffdingTreeClassifier(grace_period=20), tree.HoeffdingTreeClassifier),
+    (
+        lambda: ensemble.BaggingClassifier(linear_model.LogisticRegression(), n_models=2, seed=1),
+        linear_model.LogisticRegression,
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "kind"), MODELS)
+def test_a_method_that_is_patched_in_the_middle_of_a_stream(
+    make: Callable[[], Any], kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make()
+    fast, naive = twins(model)
+    stream = blobs(90, labels=(True, False))
+    assert follow_twins(model, fast, naive, (next(stream) for _ in range(40))) > 0.9
+    name = "predict_proba_one"
+    if kind is tree.HoeffdingTreeClassifier and isinstance(model, forest.ARFClassifier):
+        original = tree.nodes.htc_nodes.LeafNaiveBayesAdaptive.prediction
+        monkeypatch.setattr(
+            tree.nodes.htc_nodes.LeafNaiveBayesAdaptive,
+            "prediction",
+            lambda self, x, *, tree: {k: (x["x0"] > 0) + v for k, v in original(self, x, tree=tree).items()},
+        )
+    else:
+        monkeypatch.setattr(kind, name, patched_probability)
+    with pytest.warns(NaivePathWarning, match="is not the one that the fast path was proved for") as said:
+        assert follow_twins(model, fast, naive, stream) == 0.0
+    assert len([one for one in said if one.category is NaivePathWarning]) == 1
+    assert fast.n_observations == 89
+
+
+@pytest.mark.parametrize("name", ["predict_one", "predict_proba_one"])
+def test_a_model_with_a_prediction_of_its_own(name: str) -> None:
+    model = linear_model.LogisticRegression()
+    fast, naive = twins(model)
+    stream = blobs(60, labels=(True, False))
+    assert follow_twins(model, fast, naive, (next(stream) for _ in range(30))) == 1.0
+    setattr(model, name, patched_probability.__get__(model))
+    # The function holds the method that it was made of; a new explainer has the new one.
+    fast, naive = twins(model)
+    with pytest.warns(NaivePathWarning, match="has a prediction of its own"):
+        assert follow_twins(model, fast, naive, stream) == 0.0
+
+
+def test_another_release_of_river(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluators, "PROVED_RIVER", ("0.0.1",))
+    model = logistic()
+    fast, naive = twins(model)
+    with pytest.warns(NaivePathWarning, match=r"River .* is not one of 0\.0\.1") as said:
+        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+    assert len(said) == 1
+
+
+class Wrong(Evaluator):
+    """The right evaluator until `when`, and from then on `fault` of its predictions."""
+
+    def __init__(self, inner: Evaluator, when: list[bool], fault: Callable[[Any], Any]) -> None:
+        self.inner, self.when, self.fault = inner, when, fault
+        self.relies_on = inner.relies_on
+
+    @property
+    def labels(self) -> Any:  # type: ignore[override]
+        return self.inner.labels
+
+    def predict(self, X: Any) -> Any:
+        P = self.inner.predict(X)
+        return self.fault(P.copy()) if self.when[0] else P
+
+
+def wrong(monkeypatch: pytest.MonkeyPatch, fault: Callable[[Any], Any]) -> list[bool]:
+    when = [False]
+    make = functions.make_evaluator
+    monkeypatch.setattr(functions, "make_evaluator", lambda model, schema: Wrong(make(model, schema), when, fault))
+    return when
+
+
+def off(P: Any) -> Any:
+    P[:, 0] += 1e-6
+    return P
+
+
+def test_a_path_that_is_off_is_left_at_the_next_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    when = wrong(monkeypatch, off)
+    model = logistic()
+    fast, naive = twins(model)
+    stream = blobs(70, labels=(True, False))
+    assert follow_twins(model, fast, naive, (next(stream) for _ in range(21))) == 1.0
+    when[0] = True
+    taken = fast._function.counts["fast"]
+    with pytest.warns(FastPathFaultWarning, match=r"gives .* and the model") as said:
+        explained(fast, model, stream)
+    assert len(said) == 1
+    # 21 batches were right, and 10 have not been compared; the 32nd is, and is then evaluated by the model.
+    assert fast._function.counts["fast"] - taken == 10
+    assert fast._function.counts["its fast path has been seen to differ from the model"] == 49 - 10
+    assert fast.n_observations == 69
+
+
+def test_the_observation_of_a_comparison_is_explained_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    when = wrong(monkeypatch, off)
+    when[0] = True
+    model = logistic()
+    fast, naive = twins(model)
+    with pytest.warns(FastPathFaultWarning):  # the first batch is compared
+        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+
+
+def test_every_1024th_batch_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    when = wrong(monkeypatch, off)
+    model = learnt(logistic(), blobs(50, labels=(True, False)))
+    function = model_function(model, "probabilities")
+    assert isinstance(function, FastFunction)
+    row = {f"x{i}": 1.0 for i in range(4)}
+    for _ in range(2049):
+        function.many([row])
+    when[0] = True
+    for _ in range(1022):
+        function.many([row])
+    with pytest.warns(FastPathFaultWarning):
+        assert function.many([row]) == [model.predict_proba_one(row)]
+    assert function.counts["fast"] == 3071
+
+
+def raising(_P: Any) -> Any:
+    raise IndexError("index 3 is out of bounds")
+
+
+def test_a_path_that_raises_costs_no_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    when = wrong(monkeypatch, raising)
+    model = logistic()
+    fast, naive = twins(model)
+    stream = blobs(60, labels=(True, False))
+    assert follow_twins(model, fast, naive, (next(stream) for _ in range(30))) > 0.9
+    when[0] = True
+    with pytest.warns(FastPathFaultWarning, match=r"raised IndexError\('index 3 is out of bounds'\)") as said:
+        assert follow_twins(model, fast, naive, stream) == 0.0
+    assert len(said) == 1
+
+
+def test_a_path_that_raises_when_it_is_made_costs_no_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make_evaluator(model: Any, schema: Any) -> Any:
+        raise AttributeError("no such attribute")
+
+    monkeypatch.setattr(functions, "make_evaluator", make_evaluator)
+    model = logistic()
+    fast, naive = twins(model)
+    with pytest.warns(FastPathFaultWarning, match="no such attribute") as said:
+        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+    assert len(said) == 1
+
+
+def test_a_state_that_is_not_covered_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_now(_P: Any) -> Any:
+        raise NotCoveredError("not now")
+
+    when = wrong(monkeypatch, not_now)
+    model = logistic()
+    fast, naive = twins(model)
+    stream = blobs(60, labels=(True, False))
+    for covered in (True, False, True):
+        when[0] = not covered
+        assert (follow_twins(model, fast, naive, (next(stream) for _ in range(20))) > 0.9) == covered
+    assert fast._function.counts["not now"] == 20
+
+
+def test_an_error_of_the_model_itself_is_no_fault_of_the_path() -> None:
+    model = learnt(linear_model.LinearRegression(), line(20))
+    function = model_function(model, "number")
+    with pytest.raises(TypeError):
+        function.many([{f"x{i}": 1.0 for i in range(5)}, {f"x{i}": "text" if i else 1.0 for i in range(5)}])  # type: ignore[attr-defined]
+    assert function.counts["fast"] == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "cross_entropy"])
+def test_classes_that_are_equally_probable_are_no_fault(loss: str) -> None:
+    # Not a class is told from another: every prediction is a tie, and which one is named only the model knows.
+    rows = [({"a": float(i % 2), "b": float(i % 3)}, "ba"[i // 2 % 2]) for i in range(40)]
+    for make in (
+        lambda: linear_model.LogisticRegression(),
+        lambda: tree.HoeffdingTreeClassifier(leaf_prediction="mc"),
+    ):
+        model = learnt(make(), [(x, y == "b") for x, y in rows] if "Logistic" in str(make()) else rows)
+        if isinstance(model, linear_model.LogisticRegression):
+            model._weights.clear()
+            model.intercept = 0.0
+        fast, naive = twins(model, loss=loss)
+        for x, y in rows:
+            fast.explain_one(x, y)
+            naive.explain_one(x, y)
+            assert_close(published(fast), published(naive), str(x))
+        counts = fast._function.counts
+        assert (counts["two classes are equally probable"] == 40) == (loss == "zero_one")
+
+
+def test_a_number_that_becomes_text_takes_the_path_that_it_takes_after_a_restart() -> None:
+    def stream(n: int) -> Iterator[Any]:
+        for i, (x, y) in enumerate(blobs(n, labels=("a", "b"))):
+            yield ({**x, "x2": "unknown"} if 40 <= i < 50 or i % 7 == 6 else x), y
+
+    model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")
+    taken: list[tuple[int, int]] = []
+    function = model_function(model, "probabilities")
+    assert isinstance(function, FastFunction)
+    for x, y in stream(80):
+        for asked in (function, model_function(model, "probabilities")):
+            before = asked.counts["fast"]  # type: ignore[attr-defined]
+            asked.many([x, x])  # type: ignore[attr-defined]
+            by_many = asked.counts["fast"] - before  # type: ignore[attr-defined]
+            try:
+                asked.encode(x)  # type: ignore[attr-defined]
+                by_one = 1
+            except (NotCoveredError, NotEncodableError):
+                by_one = 0
+            taken.append((by_many, by_one))
+        assert taken[-1] == taken[-2]
+        if not isinstance(x["x2"], str):
+            model.learn_one(x, y)
+    assert (1, 1) in taken
+
+
+def test_a_missing_value_keeps_what_has_been_made_for_the_others() -> None:
+    model = learnt(tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc"), blobs(60))
+    function = model_function(model, "probabilities")
+    assert isinstance(function, FastFunction)
+    rows = [x for x, _ in blobs(4)]
+    function.many(rows)
+    schema, made = function._schema, function._evaluator
+    for missing in (None, float("nan"), b"bytes", 2**60 + 1):
+        assert function.many([{**rows[0], "x1": missing}]) == [model.predict_proba_one({**rows[0], "x1": missing})]
+        assert function.many(rows) == function.many(rows)
+        assert function._schema is schema
+        assert function._evaluator is made
+    assert function.counts["fast"] == 9
+
+
+def test_other_features_and_their_return() -> None:
+    model = naive_bayes.GaussianNB()
+    fast, naive = twins(model)
+
+    def stream() -> Iterator[Any]:
+        for i, (x, y) in enumerate(blobs(120)):
+            yield {name: value for j, (name, value) in enumerate(x.items()) if i // 20 % 2 == 0 or j != 1}, y
+
+    follow_twins(model, fast, naive, stream())
+    assert fast._function.counts["fast"] > 30
+
+
+def test_a_deep_copy_of_an_explainer_asks_its_own_model() -> None:
+    model = learnt(logistic(), blobs(60, labels=(True, False)))
+    explainer = IncrementalPFI(model, n_samples=2, seed=1)
+    rows = list(blobs(40, labels=(True, False), seed=3))
+    for x, y in rows[:10]:
+        explainer.explain_one(x, y)
+    copied = copy.deepcopy(explainer)
+    same = copy.deepcopy(explainer)
+    naive_twin(same)
+    learnt(model, [(x, not y) for x, y in rows])
+    for x, y in rows[10:]:
+        copied.explain_one(x, y)
+        same.explain_one(x, y)
+        assert_close(published(copied), published(same), "a copy")
+        assert copied._function(x) == copied.model.predict_proba_one(x) != model.predict_proba_one(x)
+    assert copied._function.counts["fast"] > 30  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("loss", [None, "absolute", lambda y, p: 2.0 * abs(y - p)])
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_a_diverging_model_is_skipped_for_the_same_reason(explainer: Any, loss: Any) -> None:
+    model = linear_model.LinearRegression(intercept_lr=0.0)
+    parameters = {"n_samples": 3, "alpha": 0.05, "seed": 1, "loss": loss}
+    fast, naive = explainer(model, **parameters), naive_twin(explainer(model, **parameters))
+    rows = list(line(60))
+    for i, (x, y) in enumerate(rows):
+        for one in (fast, naive):
+            with np.errstate(all="ignore"):
+                one.explain_one(x, y)
+        assert_close(published(fast), published(naive), f"step {i}")
+        model.learn_one(x, y)
+        if i == 20:
+            model._weights["x0"] = 1e308
+        if i == 40:
+            model._weights["x0"] = 1.0
+    assert fast.n_skipped > 10
+    assert fast._function.counts["fast"] > 10
+
+
+def test_pdp_in_batches() -> None:
+    model = tree.HoeffdingTreeClassifier(grace_period=50)
+    fast, naive = IncrementalPDP(model, n_ice=3), naive_twin(IncrementalPDP(model, n_ice=3))
+    for i, (x, y) in enumerate(agrawal(120)):
+        fast.explain_one(x, y)
+        naive.explain_one(x, y)
+        if i % 10 == 9:
+            assert_close([published(fast), fast.ice], [published(naive), naive.ice], f"step {i}")
+        model.learn_one(x, y)
+    assert fast._function.counts["fast"] > 200
+    assert set(fast._function.counts) == {"fast"}
