@@ -14,6 +14,7 @@ from .evaluation.registry import has_factory
 from .losses import Loss, as_loss
 from .model_batch import BatchFunction, BatchModel
 from .model_compat import CompatFunction, is_compat
+from .model_cost import is_cheap
 from .model_outputs import Kind, as_output
 from .model_river import final_step, river_has_probabilities, river_kind, river_predict, river_refusal
 from .model_sklearn import (
@@ -91,7 +92,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
     if kind == "anomaly_detector":
         return function
     if not has_factory(model):
-        say(model, f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
+        if not is_cheap(model):
+            say(model, f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
         return function
     return FastFunction(model, output, function)
 
