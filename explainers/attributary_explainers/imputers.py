@@ -282,11 +282,11 @@ class MarginalImputer(Imputer):
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
         slot = self.reservoir.update(x, rng)
+        latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:
             return None
         if self._stored is not None:
-            known = self._latest is not None and self._latest[0] is x
-            self._stored.put(slot, x, self._latest[1].row if known and self._latest is not None else None)
+            self._stored.put(slot, x, latest[1].row if latest is not None and latest[0] is x else None)
         if self.sampling == "stratified":
             if self.by_prediction:
                 self._predicted[slot] = prediction_key(y_pred)

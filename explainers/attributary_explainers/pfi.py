@@ -73,7 +73,7 @@ class IncrementalPFI(RemovalExplainer):
             return found
         growth, means, losses = found
         self._watch.update(losses)
-        self._smoothed.update_arrays(self._names, means, growth, request.slots)
+        self._smoothed.update_arrays(self._names, means, growth, request.slots, self._times)
         return None
 
     def _compiled(self, request: Request, y: Any, answer: Answer) -> _Found | str | None:

@@ -80,11 +80,16 @@ class SmoothedImportance:
         )
 
     def update_arrays(
-        self, names: tuple[Any, ...], increments: Array, parts: Array | None, slots: npt.NDArray[np.intp] | None
+        self,
+        names: tuple[Any, ...],
+        increments: Array,
+        parts: Array | None,
+        slots: npt.NDArray[np.intp] | None,
+        times: int = 1,
     ) -> None:
-        """`update` with the increments as an array, shape (names,)."""
+        """`update` with the increments as an array, shape (names,), that stand for so many observations."""
         columns = self._columns_of(names)
-        rate = self.weights.step()
+        rate = self.weights.step(times)
         if HAS_NUMBA and self._influence is not None:
             self._influence.update_compiled(
                 rate, columns, increments, parts, slots, self._mean, self._variance, self.weights.n, self._last_seen
