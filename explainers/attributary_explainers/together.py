@@ -71,6 +71,8 @@ class Explainers:
         self._joined = {name: e for name, e in by_removal.items() if e.loss.output == read}
         for explainer in self._joined.values():
             explainer.share(self.function)
+        self.n_rows = 0
+        """Rows that the last `predict` asked for, x among them."""
         self._pending: _Pending | None = None
         self._predicted: tuple[Features, Prediction] | None = None
 
@@ -93,6 +95,7 @@ class Explainers:
         if explain:
             requests = {name: e.ask(x, asking) for name, e in self._joined.items() if e.takes(x)}
         asked = [request if isinstance(request, Request) else None for request in requests.values()]
+        self.n_rows = 1 + sum(request.n_rows for request in asked if request is not None)
         try:
             answers = asking.answer(asked or [None])
         except ModelRaisedError as raised:
