@@ -204,6 +204,7 @@ def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> 
         missing=config.missing,
         seed=_seed(config.seed, model_id, name),
         **chosen.of_sage(),
+        **({"feature_share": config.explain.feature_share} if name == "pfi" else {}),
     )
 
 
