@@ -37,7 +37,9 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "importance_ndcg_ratio": ("NDCG of the ranking against the reference; 1 is unchanged", _EXPLAINER),
     "importance_shift_ratio": ("Share of importance that has moved since the reference", _EXPLAINER),
     "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
-    "explainer_skipped_total": ("Observations that could not be explained", (*_EXPLAINER, "reason")),
+    "explainer_skipped_total": ("Observations that were not explained", (*_EXPLAINER, "reason")),
+    "explain_every_observations": ("One in so many observations is explained now; 1 is all", _MODEL),
+    "explain_share_ratio": ("Share of the time that explaining took, when last measured", _MODEL),
     "model_loss": ("Smoothed loss of the model before it learns each observation", _MODEL),
     "model_baseline_loss": ("Smoothed loss of the smoothed mean prediction, which knows no feature", _MODEL),
     "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
@@ -180,6 +182,8 @@ class AttributaryCollector(Collector):
         add("model_observations_total", model, float(state.n_observations))
         for path, n in state.evaluations.items():
             add("model_evaluations_total", (*model, path), float(n))
+        add("explain_every_observations", model, float(state.explain_every))
+        add("explain_share_ratio", model, self._view.explain_shares.get(state.model_id))
         add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
         change, counts = state.change, state.counts

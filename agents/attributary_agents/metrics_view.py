@@ -58,6 +58,8 @@ class WorkerView:
         self.controls: dict[int, PartitionControl] = {}
         self.lag: dict[tuple[str, int], int] = {}
         self.state_bytes: dict[str, int] = {}
+        self.explain_shares: dict[str, float] = {}
+        """Model id to the share of the time that explaining took, up to the last checkpoint at which it was known."""
         self.steps = Durations(STEP_BUCKETS_S)
         self.checkpoints = Durations(CHECKPOINT_BUCKETS_S)
         self.last_checkpoint_s: float | None = None
@@ -108,3 +110,4 @@ class WorkerView:
         self.lag = {place: n for place, n in self.lag.items() if place[1] != partition}
         for model_id in lost.models if lost else ():
             self.state_bytes.pop(model_id, None)
+            self.explain_shares.pop(model_id, None)

@@ -148,6 +148,31 @@ class ChangeConfig(Section):
             raise ValueError(str(error)) from None
 
 
+class ExplainConfig(Section):
+    """How much is spent on explaining. What is not explained is still predicted, learnt and stored to draw from."""
+
+    budget: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None,
+        description="Share of the time of the model's observations that explaining them may take, between 0 and 1: "
+        "every k-th is explained, k from 1 to 64 by what was measured up to the last checkpoint. null: no budget.",
+    )
+    every: PositiveInt | None = Field(
+        None, description="Every so many observations one is explained, whatever it takes; instead of a budget."
+    )
+    max_lag: PositiveInt = Field(
+        10_000, description="With a budget: fewer observations are explained while more than so many wait."
+    )
+    feature_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="Of pfi: share of the features that is evaluated per observation, above 0 up to 1."
+    )
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> ExplainConfig:
+        if self.budget is not None and self.every is not None:
+            raise ValueError("give either `budget` (a share of the time) or `every` (a number of observations)")
+        return self
+
+
 class PublishConfig(Section):
     """When importance events are sent. Counted in observations, so that a replay sends the same ones."""
 
@@ -189,6 +214,7 @@ class ModelSettings(Section):
         default_factory=ChangeConfig,
         description="null: changes are not explained.",
     )
+    explain: ExplainConfig = Field(default_factory=ExplainConfig)
     publish: PublishConfig = Field(default_factory=PublishConfig)
     any_river: bool = Field(
         False, description="Read a state that another minor release of River has stored: after a trial."
@@ -261,6 +287,9 @@ def with_defaults(own: Any, defaults: Any) -> Any:
     merged = dict(defaults)
     if "detector" in own:
         merged.pop("detector_params", None)  # they belong to the default's detector
+    for name, instead in (("budget", "every"), ("every", "budget")):
+        if name in own:
+            merged.pop(instead, None)  # in the section `explain`, the only one that has them both
     for name, value in own.items():
         merged[name] = with_defaults(value, merged[name]) if name in merged and name not in _WHOLE else value
     return merged

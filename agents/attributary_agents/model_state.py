@@ -94,6 +94,8 @@ class ModelState:
     stored_deployed: int = -1
     """`deployed` of the stored state, from which a replay would begin."""
     counts: ModelCounts = field(default_factory=ModelCounts)
+    stride: int = 1
+    """Within a budget, one in so many observations is explained; changed only where the state is stored."""
     n_observations: int = 0
     n_failed: int = 0
     last_observation_ms: int | None = None
@@ -113,6 +115,12 @@ class ModelState:
     def n_changes(self) -> int:
         """Changes of the model that have been explained, by any route."""
         return self.counts.changes.total()
+
+    @property
+    def explain_every(self) -> int:
+        """One in so many observations is explained: those whose number is a multiple of it."""
+        explain = self.config.explain
+        return explain.every or (1 if explain.budget is None else self.stride)
 
     @property
     def together(self) -> Explainers:
@@ -204,6 +212,7 @@ def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> 
         missing=config.missing,
         seed=_seed(config.seed, model_id, name),
         **chosen.of_sage(),
+        **({"feature_share": config.explain.feature_share} if name == "pfi" else {}),
     )
 
 

@@ -19,6 +19,7 @@ from attributary_topics import (
     event_headers,
 )
 
+from .budget import Budget
 from .checkpoints import checkpoint_key, load_checkpoint
 from .config import Config
 from .control_log import ControlLog, control_key, decode_log
@@ -41,10 +42,20 @@ class Partition:
     ----------
     load
         Key of the state table to the stored bytes, or None: model ids and the checkpoint's own key.
+    clock
+        Seconds, by which explaining is kept within its budget; None: everything is explained, as in a replay.
     """
 
-    def __init__(self, topic: str, partition: int, config: Config, load: Callable[[bytes], bytes | None]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        config: Config,
+        load: Callable[[bytes], bytes | None],
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self.topic = topic
+        self._budget = Budget(clock)
         self.number = partition
         self.config = config
         self._load = load
@@ -122,7 +133,8 @@ class Partition:
         state = self._take_over(state, record, events)
         state.offset = record.offset
         self.dirty.add(model_id)
-        events += prequential(state, observation, record.source, record.timestamp_ms)
+        spent = self._budget.spent(model_id)
+        events += prequential(state, observation, record.source, record.timestamp_ms, spent)
 
     def _take_over(self, state: ModelState, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> ModelState:
         """Let the version take over that is due before this observation, by the models topic or the configuration."""
@@ -158,6 +170,10 @@ class Partition:
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
         return [self._outgoing(event, n, record) for n, event in enumerate(events)]
+
+    def think_over(self, lag: int) -> dict[str, float]:
+        """`Budget.think_over` for the models that are about to be stored."""
+        return self._budget.think_over([self.models[model_id] for model_id in sorted(self.dirty)], lag)
 
     def checkpoint_done(self, offset: int) -> None:
         """Everything up to `offset` is durable."""

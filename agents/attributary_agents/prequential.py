@@ -12,6 +12,7 @@ from typing import Any
 from attributary_explainers import ChangeExplanation, is_usable, read_missing
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 
+from .budget import Spent
 from .change_events import explained
 from .limits import check_known
 from .model_state import ModelState, check_models, new_state
@@ -34,8 +35,11 @@ class StepError(Exception):
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
 
+_UNMEASURED = Spent()
+
+
 def prequential(
-    state: ModelState, observation: Observation, source: Source, timestamp_ms: int
+    state: ModelState, observation: Observation, source: Source, timestamp_ms: int, spent: Spent = _UNMEASURED
 ) -> list[ImportanceEvent | ChangeEvent]:
     """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
 
@@ -45,6 +49,8 @@ def prequential(
         Of the observation's model; updated in place.
     source, timestamp_ms
         The observation's record.
+    spent
+        What the model's observations take, which is added to. It decides nothing here.
 
     Raises
     ------
@@ -56,11 +62,14 @@ def prequential(
     if state.config.missing not in ("value", "skip"):
         # The model too reads the observation by the policy; `skip` is the explainers' business.
         x = dict(read_missing(x, state.config.missing) or {})
-    stage = "decode"
+    stage, explains = "decode", (state.n_observations + 1) % state.explain_every == 0
+    spent.begin()
     try:
         check_known(state, x)
-        stage = "predict"
-        y_pred: Any = state.together.predict(x)
+        stage, together = "predict", state.together
+        y_pred: Any = together.predict(x, explain=explains)
+        n_rows = together.n_rows if explains else None
+        spent.lap("predict")
         stage = "explain"
         if is_usable(y_pred):
             loss = state.loss(y, y_pred)
@@ -71,7 +80,12 @@ def prequential(
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
-        state.together.explain(y)
+        spent.lap("score")
+        if explains:
+            together.explain(y)
+        else:
+            together.pass_over()
+        spent.lap("explain")
         stage = "learn"
         if state.config.learn:
             state.model.learn_one(x, y)
@@ -80,6 +94,7 @@ def prequential(
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         raise StepError(stage, error) from error
+    spent.end(n_rows)
     state.n_observations += 1
     state.last_observation_ms = timestamp_ms
     events: list[ImportanceEvent | ChangeEvent] = []

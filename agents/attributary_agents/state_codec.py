@@ -48,6 +48,7 @@ def encode_state(state: ModelState) -> bytes:
         "marginal": state.marginal.snapshot(),
         "counts": [state.n_observations, state.n_failed],
         "changes": state.counts.snapshot(),
+        "stride": state.stride,
         "times_ms": [state.last_observation_ms, state.last_change_ms],
         "position": [state.partition, state.offset, state.failed_offsets],
     }
@@ -92,6 +93,7 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     state.partition, state.offset, state.failed_offsets = data["position"]
     state.n_observations, state.n_failed = data["counts"]
     state.counts = ModelCounts.from_snapshot(data["changes"])
+    state.stride = data.get("stride", 1)  # not in states of earlier releases
     state.last_observation_ms, state.last_change_ms = data["times_ms"]
     if (data["loss"], data["model_loss"]["weights"]["alpha"]) == (state.loss.name, config.alpha):
         state.model_loss = SmoothedMean.from_snapshot(data["model_loss"])

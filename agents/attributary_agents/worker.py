@@ -178,7 +178,7 @@ class Worker:
 
     def _assign(self, tp: TP, generation: int) -> Assigned:
         store = PartitionStore(self.records, tp.partition, generation, self._write, self.seal, self.objects)
-        partition = Partition(tp.topic, tp.partition, self.config, store.load)
+        partition = Partition(tp.topic, tp.partition, self.config, store.load, time.perf_counter)
         control = PartitionControl(self.config.kafka.topics.models, partition, store.load)
         assigned = Assigned(tp, generation, partition, control, store, Cadence(self.config.checkpoint))
         with self.lock:
@@ -258,6 +258,8 @@ class Worker:
         began, busy_s = time.perf_counter(), 0.0
         offset, number = partition.offset, partition.number
         await self._settle_sent(assigned)  # 1
+        with self.lock:
+            self.view.explain_shares.update(partition.think_over(self._lag(assigned) or 0))
         dirty, partition.dirty = partition.dirty, set()
         writes: list[Awaitable[None]] = []
         for model_id in sorted(dirty):  # 2
@@ -286,14 +288,18 @@ class Worker:
         self.view.beat()
         for assigned in list(self.assigned.values()):
             self._note_control_lag(assigned)
-            end = self.app.consumer.highwater(assigned.tp)
-            if end is not None:
-                self.view.lag[assigned.tp] = max(end - assigned.partition.offset - 1, 0)
+            lag = self._lag(assigned)
+            if lag is not None:
+                self.view.lag[assigned.tp] = lag
             if not assigned.cadence.is_due(assigned.partition.n_pending):
                 continue
             async with assigned.lock:
                 if self.assigned.get(assigned.tp.partition) is assigned:
                     await self.checkpoint(assigned)
+
+    def _lag(self, assigned: Assigned) -> int | None:
+        end = self.app.consumer.highwater(assigned.tp)
+        return None if end is None else max(end - assigned.partition.offset - 1, 0)
 
     def _note_control_lag(self, assigned: Assigned) -> None:
         tp = TP(self.config.kafka.topics.models, assigned.tp.partition)

@@ -203,7 +203,8 @@ class MarginalImputer(Imputer):
         encoded: Encoded | None = None,
     ) -> Request:
         """The same draws as `restrict` makes; by array where each player is a feature, and the rows allow it."""
-        stored = self._as_array(x, players, encoded) if self.strategy == "joint" else None
+        joint = self.strategy == "joint" and encoded is not None and players.keys() == encoded.schema.keys
+        stored = self._as_array(x, players, encoded if joint else None)
         if stored is None:
             return super().request_walk(x, players, orders, n, rng)
         columns, slots = self._columns_of(players, stored.schema), self._shared_slots(n, rng)
@@ -212,7 +213,8 @@ class MarginalImputer(Imputer):
     def _as_array(self, x: Features, players: Players, encoded: Encoded | None) -> StoredRows | None:
         """The stored observations as an array, where the draws of these players can be made of it."""
         self._latest = None
-        if encoded is None or not HAS_NUMBA or players.keys() != encoded.schema.keys:
+        # Players may be fewer than the features of x, which are the schema's.
+        if encoded is None or not HAS_NUMBA or not players.keys() <= encoded.schema.keys:
             return None
         stored = self._stored
         if stored is None or stored.schema is not encoded.schema or stored.is_stale:
@@ -282,10 +284,10 @@ class MarginalImputer(Imputer):
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
         slot = self.reservoir.update(x, rng)
+        latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:
             return None
         if self._stored is not None:
-            latest, self._latest = self._latest, None  # the caller's dict may be another observation next time
             self._stored.put(slot, x, latest[1].row if latest is not None and latest[0] is x else None)
         if self.sampling == "stratified":
             if self.by_prediction:

@@ -11,27 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from .base import IncrementalExplainer, snapshot_loss
-from .conditional import ConditionalSampler
-from .conditional_imputer import ConditionalImputer
-from .errors import InvalidParameterError, SnapshotError
+from .errors import InvalidParameterError
 from .evaluation.asking import Answer, Asking, ModelRaisedError
 from .evaluation.compiled import HAS_NUMBA
 from .evaluation.requests import Request
 from .evaluation.schema import Encoded
-from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer, Players
+from .imputer_choice import choose_imputer, imputer_of
+from .imputers import Imputer, MarginalImputer, Players
 from .loss_watch import LossWatch
 from .losses import Loss
 from .missing import check_missing, read_missing
 from .model_outputs import is_usable
 from .models import model_function, resolve_loss
-from .reservoirs import RESERVOIR_NAMES, Reservoir, make_reservoir
+from .reservoirs import Reservoir
 from .smoothed_importance import SmoothedImportance
 from .typing import Features, Groups, Importance, ModelFunction, Prediction, Snapshot
-from .validation import check_choice, check_groups, check_integer
+from .validation import check_groups, check_integer
 
-SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error")
+SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
-model predicts nothing (yet); the loss is NaN or infinite; the model raised."""
+model predicts nothing (yet); the loss is NaN or infinite; the model raised; it was passed over."""
 
 
 LARGEST = 1e150
@@ -110,13 +109,14 @@ class RemovalExplainer(IncrementalExplainer):
         self.missing = check_missing(missing)
         self.skipped: Counter[str] = Counter()
         self._rng = np.random.default_rng(seed)
-        self.imputer = _imputer(removal, reservoir, sampling, self._rng)
+        self.imputer = choose_imputer(removal, reservoir, sampling, self._rng)
         self._smoothed = SmoothedImportance(alpha, self.imputer.reservoir.size)
         self._watch = LossWatch(self.loss.name)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
         self._function = model_function(model, self.loss.output)
         self._names_of_players: tuple[Any, ...] = ()
         self._own_players: dict[Any, Sequence[Any]] = {}
+        self._times = 1  # observations that the next one explained stands for: itself, and those passed over
         if isinstance(self.imputer, MarginalImputer):
             self.imputer.by_prediction = self._by_prediction
 
@@ -132,12 +132,12 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def n_observations(self) -> int:
-        """Observations that importance is made of; `n_skipped` more could not be explained."""
+        """Observations that importance is made of; `n_skipped` more were not explained."""
         return self._smoothed.weights.n
 
     @property
     def n_skipped(self) -> int:
-        """Observations that could not be explained; `skipped` counts them by the reasons in `SKIP_REASONS`."""
+        """Observations that were not explained; `skipped` counts them by the reasons in `SKIP_REASONS`."""
         return self.skipped.total()
 
     @property
@@ -147,7 +147,10 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def raw_importance(self) -> Importance:
-        """The papers' recursion from 0; smaller than `importance` by 1 - (1 - alpha)^n (iPFI Theorem 2)."""
+        """The papers' recursion from 0; smaller than `importance` by 1 - (1 - alpha)^n (iPFI Theorem 2).
+
+        n counts the observations passed over too, from the first explained one on those after it.
+        """
         return self._smoothed.raw_mean()
 
     @property
@@ -206,6 +209,33 @@ class RemovalExplainer(IncrementalExplainer):
             return self._raised(raised.error)
         return self.hear(read, y, request, answer)
 
+    def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
+        """Only store one observation, to draw from: to explain it would cost more than is to be spent.
+
+        The next one explained stands for it too: after k passed over it has the weight 1 - (1 - alpha)^(1 + k) in
+        every smoothed mean. So the window is that of alpha in observations, whatever share of them is explained, and
+        SAGE values sum to what they should. Which are passed over must not depend on what is in them. Counted in
+        `skipped["budget"]`.
+
+        Parameters
+        ----------
+        x, y_pred
+            As for `explain_one`.
+        """
+        read = self._read(x)
+        if read is None:
+            return
+        if read is not x or y_pred is None:
+            try:
+                (answer,) = Asking(self._function, read).answer([None])
+            except ModelRaisedError as raised:
+                self._raised(raised.error)
+                return
+            y_pred = answer.y_pred
+        self.skipped["budget"] += 1
+        self._times += 1
+        self._smoothed.stored(self.imputer.update(read, y_pred, self._rng))
+
     def _read(self, x: Features) -> Features | None:
         """The observation by the policy for missing values; None, and counted, where it is left out."""
         read = read_missing(x, self.missing)
@@ -241,7 +271,9 @@ class RemovalExplainer(IncrementalExplainer):
             reason = "no_prediction"
         else:
             reason = self._update(request, y, answer)
-        if reason is not None:
+        if reason is None:
+            self._times = 1
+        else:
             self.skipped[reason] += 1
         self._smoothed.stored(self.imputer.update(x, answer.y_pred, self._rng))
         return self.importance
@@ -323,6 +355,7 @@ class RemovalExplainer(IncrementalExplainer):
             "generator": self._rng.bit_generator.state,
             "skipped": dict(self.skipped),
             "watch": self._watch.snapshot(),
+            "passed": self._times - 1,
         }
 
     def _restore(self, state: Snapshot) -> None:
@@ -331,6 +364,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._rng.bit_generator.state = state["generator"]
         self.skipped = Counter(state["skipped"])
         self._watch.restore(state["watch"])
+        self._times = 1 + state.get("passed", 0)
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
@@ -352,47 +386,3 @@ class RemovalExplainer(IncrementalExplainer):
 def is_representable(values: npt.ArrayLike) -> bool:
     """Whether values are finite, and sums of their squares too."""
     return bool((np.abs(values) < LARGEST).all())
-
-
-def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
-    """A new imputer of these parameters.
-
-    Raises
-    ------
-    SnapshotError
-        The imputer was of the user's own class.
-    """
-    removal = parameters["removal"]
-    if removal not in (*REMOVAL_NAMES, ConstantImputer.name):
-        raise SnapshotError(
-            f"the snapshot is of an explainer with an imputer of its own, {removal!r}: make the explainer with that "
-            "imputer, and take the state with explainer.restore(snapshot)"
-        )
-    if removal == "constant":
-        return ConstantImputer(parameters["values"])
-    if parameters["reservoir"] not in RESERVOIR_NAMES:
-        raise SnapshotError(
-            f"the snapshot is of an explainer with the reservoir {parameters['reservoir']!r}, which is not known here: "
-            "make the explainer with that reservoir, and take the state with explainer.restore(snapshot)"
-        )
-    reservoir = make_reservoir(parameters["reservoir"], parameters["reservoir_size"])
-    sampling = parameters["sampling"]
-    if removal == "observational":
-        return ConditionalImputer(reservoir, ConditionalSampler(**parameters["sampler"]), sampling=sampling)
-    return MarginalImputer(reservoir, strategy="joint" if removal == "interventional" else "product", sampling=sampling)
-
-
-def _imputer(
-    removal: str | Imputer, reservoir: Reservoir | None, sampling: str | None, rng: np.random.Generator
-) -> Imputer:
-    if isinstance(removal, Imputer):
-        if reservoir is not None or sampling is not None:
-            raise InvalidParameterError(
-                "removal", "a name where reservoir or sampling is given, as an imputer has its own", removal
-            )
-        return removal
-    check_choice("removal", removal, REMOVAL_NAMES)
-    sampling = check_choice("sampling", "stratified" if sampling is None else sampling, SAMPLING_NAMES)
-    if removal == "observational":
-        return ConditionalImputer(reservoir, ConditionalSampler(seed=int(rng.integers(2**31))), sampling=sampling)
-    return MarginalImputer(reservoir, strategy="joint" if removal == "interventional" else "product", sampling=sampling)

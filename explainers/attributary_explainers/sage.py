@@ -143,7 +143,7 @@ class IncrementalSAGE(RemovalExplainer):
         if not math.isfinite(model_loss):
             return "not_finite"
         marginal = self._marginal.copy()  # taken over once nothing can be in the way any more
-        marginal_loss = self.loss(y, marginal.update(y_pred))
+        marginal_loss = self.loss(y, marginal.update(y_pred, self._times))
         walk = self._compiled(request, y, answer, marginal_loss, model_loss)
         if walk is None:
             walk = self._plain(request, y, answer, marginal_loss, model_loss)
@@ -153,9 +153,9 @@ class IncrementalSAGE(RemovalExplainer):
             return "not_finite"  # before the two means below: one infinite loss would stay in them for ever
         self._watch.update((model_loss, marginal_loss, *walk.losses))
         self._marginal = marginal
-        self._marginal_loss.update(marginal_loss)
-        self._model_loss.update(model_loss)
-        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots)
+        self._marginal_loss.update(marginal_loss, self._times)
+        self._model_loss.update(model_loss, self._times)
+        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots, self._times)
         return None
 
     def _compiled(

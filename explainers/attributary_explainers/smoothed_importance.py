@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -80,11 +80,19 @@ class SmoothedImportance:
         )
 
     def update_arrays(
-        self, names: tuple[Any, ...], increments: Array, parts: Array | None, slots: npt.NDArray[np.intp] | None
-    ) -> None:
-        """`update` with the increments as an array, shape (names,)."""
+        self,
+        names: tuple[Any, ...],
+        increments: Array,
+        parts: Array | None,
+        slots: npt.NDArray[np.intp] | None,
+        times: int = 1,
+    ) -> float:
+        """`update` with the increments as an array, shape (names,), that stand for so many observations.
+
+        Returns their share in the mean.
+        """
         columns = self._columns_of(names)
-        rate = self.weights.step()
+        rate = self.weights.step(times)
         if HAS_NUMBA and self._influence is not None:
             self._influence.update_compiled(
                 rate, columns, increments, parts, slots, self._mean, self._variance, self.weights.n, self._last_seen
@@ -94,6 +102,13 @@ class SmoothedImportance:
             self._last_seen[columns] = self.weights.n
         if self.weights.n % self._memory == 0:
             self._forget()
+        return rate
+
+    def means_of(self, names: tuple[Any, ...]) -> Array:
+        """The mean so far of each of these, shape (names,); 0 where there is none."""
+        if names == self._names:
+            return self._mean[self._columns]
+        return np.array([self._mean[i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
 
     def _columns_of(self, names: tuple[Any, ...]) -> npt.NDArray[np.intp]:
         if names != self._names:
@@ -152,6 +167,11 @@ class SmoothedImportance:
         self._mean, self._variance, self._last_seen = self._mean[kept], self._variance[kept], self._last_seen[kept]
         if self._influence is not None:
             self._influence.select(kept)
+
+    @property
+    def names(self) -> Collection[Any]:
+        """What there is a mean of."""
+        return self._index.keys()
 
     def mean(self) -> Importance:
         """The weighted mean, with weights that sum to 1 (bias-corrected)."""

@@ -42,11 +42,21 @@ class Weights:
         self.squares = 1.0
         """Sum of the squared normalised weights: one over the effective sample size. 1 until the second value."""
 
-    def step(self) -> float:
-        """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean."""
+    def step(self, times: int = 1) -> float:
+        """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean.
+
+        Parameters
+        ----------
+        times
+            Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
+            all before lose as much: it stands for others that were passed over.
+        """
+        weight = self.alpha
+        if times > 1 and weight < 1.0:
+            weight = -math.expm1(times * math.log1p(-weight))
         self.n += 1
-        self.total += self.alpha * (1.0 - self.total)
-        rate = min(self.alpha / self.total, 1.0)
+        self.total += weight * (1.0 - self.total)
+        rate = min(weight / self.total, 1.0)
         self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
         return rate
 
@@ -87,9 +97,9 @@ class SmoothedMean:
         """The mean so far."""
         return self._value if self.weights.n else None
 
-    def update(self, value: float) -> float:
-        """Add one value and return the mean that includes it."""
-        self._value += self.weights.step() * (value - self._value)
+    def update(self, value: float, times: int = 1) -> float:
+        """Add one value, with the weight of `times`, and return the mean that includes it."""
+        self._value += self.weights.step(times) * (value - self._value)
         return self._value
 
     def snapshot(self) -> Snapshot:
@@ -123,9 +133,9 @@ class SmoothedPrediction:
         other.weights, other._value = self.weights.copy(), self._value  # which `update` replaces, never changes
         return other
 
-    def update(self, prediction: Probabilities | float) -> Probabilities | float:
-        """Add one prediction and return the mean that includes it (the caller must not change it)."""
-        rate = self.weights.step()
+    def update(self, prediction: Probabilities | float, times: int = 1) -> Probabilities | float:
+        """Add one prediction, with the weight of `times`; return the mean that includes it (not to be changed)."""
+        rate = self.weights.step(times)
         if isinstance(prediction, dict):
             mean: Probabilities = self._value if isinstance(self._value, dict) else {}
             self._value = {

@@ -75,7 +75,10 @@ class Explainers:
             explainer.share(self.function)
         self.n_predicted = 0
         """Observations so far."""
+        self.n_rows = 0
+        """Rows that the last `predict` asked for, x among them."""
         self._pending: _Pending | None = None
+        self._predicted: tuple[Features, Prediction] | None = None
 
     def predict(self, x: Features, *, explain: bool = True) -> Prediction:
         """The model's prediction for `x`, with all rows that `explain` will need.
@@ -83,22 +86,22 @@ class Explainers:
         Parameters
         ----------
         explain
-            False: this observation is only predicted.
+            False: this observation is only predicted, or passed over: see `pass_over`.
 
         Raises
         ------
         Exception
             What the model raises on `x`.
         """
-        self._pending = None
+        self._pending = self._predicted = None
         self.n_predicted += 1
-        if explain:
-            x = dict(x)  # kept until `explain`
+        x = dict(x)  # kept until `explain` or `pass_over`
         asking = Asking(self.function, x)
         requests: dict[str, Request | str] = {}
         if explain:
             requests = {name: e.ask(x, asking) for name, e in self._joined.items() if e.takes(x)}
         asked = [request if isinstance(request, Request) else None for request in requests.values()]
+        self.n_rows = 1 + sum(request.n_rows for request in asked if request is not None)
         try:
             answers = asking.answer(asked or [None])
         except ModelRaisedError as raised:
@@ -106,7 +109,26 @@ class Explainers:
         y_pred = answers[0].y_pred
         if explain:
             self._pending = _Pending(x, requests, dict(zip(requests, answers, strict=False)), y_pred)
+        self._predicted = x, y_pred
         return y_pred
+
+    def pass_over(self) -> None:
+        """Only store the observation of the last `predict`; the next one explained stands for it too.
+
+        See `RemovalExplainer.pass_over`. Explainers that are not by removal do not see it.
+
+        Raises
+        ------
+        ExplainerError
+            There is no such observation.
+        """
+        predicted, self._pending, self._predicted = self._predicted, None, None
+        if predicted is None:
+            raise ExplainerError("there is nothing to pass over: call predict(x, explain=False) first, once for each")
+        x, y_pred = predicted
+        for name, explainer in self.explainers.items():
+            if isinstance(explainer, RemovalExplainer):
+                explainer.pass_over(x, y_pred if name in self._joined else None)
 
     def explain(self, y: Any = None) -> dict[str, Any]:
         """Take the observation of the last `predict` into every explanation; return them by name.
@@ -116,7 +138,7 @@ class Explainers:
         ExplainerError
             There is no such observation.
         """
-        pending, self._pending = self._pending, None
+        pending, self._pending, self._predicted = self._pending, None, None
         if pending is None:
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
         found: dict[str, Any] = {}

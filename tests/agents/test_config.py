@@ -435,3 +435,25 @@ class TestStateKey:
         config = parse_config({**with_model(), "state": {"key_file": file}})
         with pytest.raises(ConfigError, match=said):
             config.state.read_key()
+
+
+def test_explaining_has_a_budget_or_a_number_of_observations() -> None:
+    for explain, why in (
+        ({"budget": 0.3, "every": 4}, "give either `budget`"),
+        ({"budget": 1.0}, "models.m.explain.budget"),
+        ({"budget": 0.0}, "models.m.explain.budget"),
+        ({"every": 0}, "models.m.explain.every"),
+        ({"feature_share": 0.0}, "models.m.explain.feature_share"),
+        ({"feature_share": 1.1}, "models.m.explain.feature_share"),
+        ({"max_lag": 0}, "models.m.explain.max_lag"),
+    ):
+        assert why in refusal(with_model(explain=explain))
+    assert parse_config(with_model()).models["m"].explain.budget is None
+
+
+@pytest.mark.parametrize(("own", "default"), [({"budget": 0.3}, {"every": 4}), ({"every": 4}, {"budget": 0.3})])
+def test_the_one_that_a_model_says_replaces_the_other_of_the_defaults(own: Any, default: Any) -> None:
+    data = {**with_model(explain=own, publish={"every": 7}), "defaults": {"explain": {**default, "max_lag": 5}}}
+    model = parse_config(data).models["m"]
+    assert model.explain.model_dump(exclude_none=True) == {**own, "max_lag": 5, "feature_share": 1.0}
+    assert model.publish.every == 7

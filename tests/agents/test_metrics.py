@@ -74,6 +74,8 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
         assert value(found, "model_versions_total", **m, outcome=outcome) == 0
     assert value(found, "model_info", **m, version="v3", loss="cross_entropy", detector="page_hinkley") == 1
     assert value(found, "model_state_bytes", **m) == 1000
+    assert value(found, "explain_every_observations", **m) == 1
+    assert value(found, "explain_share_ratio", **m) == 0.25
     assert value(found, "model_discrepancy_threshold", **m) == 0.05
     assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
     assert value(found, "model_last_change_timestamp_seconds", **m) == 1_700_000_000.5

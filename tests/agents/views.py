@@ -50,6 +50,7 @@ def filled(config: Config, partitions: dict[int, list[str]], n: int = 60, flip_a
                 view.step(0.002)
                 offset += 1
             view.state_bytes[model_id] = 1000 + number
+            view.explain_shares[model_id] = 0.25
         partition.handle(Record(TOPIC, number, offset, 0, b"m", b"{poison"))
         view.partitions[number] = partition
         view.lag[TOPIC, number] = 5 * (number + 1)
