@@ -29,8 +29,8 @@ class Answer:
     """To one request.
 
     Where `array` is there it holds all rows of the observation: h(x) in row 0, those of the request from `start` on;
-    `function` gave it, and says what its columns are. Else `predictions` has those of the request; None where there are none, because h(x) is no prediction or the model
-    raised `error`.
+    `function` gave it, and says what its columns are. Else `predictions` has those of the request; None where there
+    are none, because h(x) is no prediction or the model raised `error`.
     """
 
     y_pred: Prediction
