@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,8 +54,8 @@ class Loss:
         gives, and says how far stored rows sway importance. None: it does neither.
     most_bias
         No larger bias is subtracted: where the second derivative is steep, few draws can say more than there is.
-    code, epsilon
-        Which of the compiled kernels' losses this is, and its clipping; 0 for none of them.
+    epsilon
+        Clipping of probabilities, where the loss does that.
 
     Examples
     --------
@@ -69,8 +69,9 @@ class Loss:
     function: Callable[[Any, Any], float]
     derivatives: Derivatives | None = None
     most_bias: float = math.inf
-    code: int = 0
     epsilon: float = DEFAULT_EPSILON
+    code: int = field(default=0, init=False)
+    """Which of the compiled kernels' losses this is; 0 for none, as for one that `replace` has made of another."""
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
         """Loss of `prediction` for the label or target `y`."""
@@ -111,6 +112,11 @@ def as_loss(
     return _LOSSES[name]
 
 
+def _compiled(code: int, loss: Loss) -> Loss:
+    object.__setattr__(loss, "code", code)
+    return loss
+
+
 def most_probable(probabilities: Probabilities) -> Any:
     """The label with the largest probability; of equals the first, as River's `predict_one` chooses."""
     return max(probabilities, key=probabilities.__getitem__)
@@ -134,7 +140,7 @@ def _cross_entropy(epsilon: float) -> Loss:
 
     # Another epsilon is another loss: it is named, so that importances in different units are told apart.
     name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
-    return Loss(name, "probabilities", cross_entropy, derivatives, 0.5, CROSS_ENTROPY, epsilon)
+    return _compiled(CROSS_ENTROPY, Loss(name, "probabilities", cross_entropy, derivatives, 0.5, epsilon))
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
@@ -183,10 +189,10 @@ def _score_derivatives(_y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
 _LOSSES: dict[str, Loss] = {
     "zero_one": Loss("zero_one", "label", _zero_one),
     "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
-    "brier": Loss("brier", "probabilities", _brier, _brier_derivatives, code=BRIER),
-    "absolute": Loss("absolute", "number", _absolute, _absolute_derivatives, code=ABSOLUTE),
-    "squared": Loss("squared", "number", _squared, _squared_derivatives, code=SQUARED),
-    "score": Loss("score", "number", _score, _score_derivatives, code=SCORE),
+    "brier": _compiled(BRIER, Loss("brier", "probabilities", _brier, _brier_derivatives)),
+    "absolute": _compiled(ABSOLUTE, Loss("absolute", "number", _absolute, _absolute_derivatives)),
+    "squared": _compiled(SQUARED, Loss("squared", "number", _squared, _squared_derivatives)),
+    "score": _compiled(SCORE, Loss("score", "number", _score, _score_derivatives)),
 }
 
 LOSS_NAMES = tuple(_LOSSES)

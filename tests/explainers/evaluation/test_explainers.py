@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Iterator
@@ -150,6 +151,23 @@ def test_losses_of_numbers(explainer: Any, loss: Any) -> None:
         model = make()
         fast, naive = both(explainer, model, loss=loss, n_samples=3)
         assert follow_twins(model, fast, naive, stream(n // 2)) >= 0.99
+
+
+@pytest.mark.parametrize("explainer", [PFI, SAGE])
+def test_a_loss_that_is_made_of_a_known_one(explainer: Any) -> None:
+    loss = dataclasses.replace(as_loss("squared"), function=lambda y, p: 10.0 * abs(y - p))
+    model = linear_model.LinearRegression()
+    fast, naive = both(explainer, model, loss=loss, n_samples=3)
+    assert follow_twins(model, fast, naive, line(40)) >= 0.99
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if name != "bayes, others"])
+def test_labels(name: str) -> None:
+    make, stream, _ = MODELS[name]
+    model = make()
+    fast, naive = both(PFI, model, loss="zero_one", n_samples=3)
+    # A label is not read off where two classes are equally probable.
+    assert follow_twins(model, fast, naive, stream(60)) >= (0.1 if name == "neighbours" else 0.7), fast._function.counts
 
 
 @pytest.mark.parametrize("sampling", ["stratified", "independent"])
