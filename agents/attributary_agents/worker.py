@@ -3,7 +3,8 @@
 The order of a checkpoint is the whole promise (docs/delivery.md):
 
 1. await every event and dead letter that the handled observations have sent;
-2. write and await the state of every model that has changed (in the order of `state_store`: chunks or object, head);
+2. set how many of its observations are explained from now on (`budget`), then write and await the state, of every
+   model that has changed (in the order of `state_store`: chunks or object, head);
 3. write and await the partition's checkpoint: offset and counters;
 4. commit the offset.
 
@@ -258,11 +259,11 @@ class Worker:
         began, busy_s = time.perf_counter(), 0.0
         offset, number = partition.offset, partition.number
         await self._settle_sent(assigned)  # 1
-        with self.lock:
+        with self.lock:  # 2
             self.view.explain_shares.update(partition.think_over(self._lag(assigned) or 0))
         dirty, partition.dirty = partition.dirty, set()
         writes: list[Awaitable[None]] = []
-        for model_id in sorted(dirty):  # 2
+        for model_id in sorted(dirty):
             encoding = time.perf_counter()
             blob = encode_state(partition.models[model_id])
             busy_s += time.perf_counter() - encoding

@@ -10,7 +10,7 @@ import pytest
 from river import linear_model, preprocessing
 
 from attributary_explainers import IncrementalPFI, InvalidParameterError
-from attributary_explainers.feature_sampling import FeatureSampling, probabilities
+from attributary_explainers.feature_sampling import Chosen, FeatureSampling, probabilities
 
 D = 6
 WEIGHTS = {f"f{j}": w for j, w in enumerate([2.0, 1.0, 0.5, 0.25, 0.0, 0.0])}
@@ -234,3 +234,18 @@ def test_names_that_keep_coming_are_forgotten() -> None:
 def test_a_share_out_of_range_is_refused(share: Any) -> None:
     with pytest.raises(InvalidParameterError, match="feature_share"):
         IncrementalPFI(linear, loss="squared", feature_share=share)
+
+
+def test_the_spread_follows_what_is_evaluated() -> None:
+    """Evaluated with the probability 1 or a quarter: both forget at alpha's pace, and come to the same spread."""
+    sampling, rng, names = sampling_of({"a": 0.1, "b": 0.1}, 0.5), np.random.default_rng(2), ("a", "b")
+    before = 0.01
+    for i in range(1200):
+        numbers = np.array([0, 1] if i % 4 == 0 else [0])
+        chosen = Chosen(numbers, np.array([1.0, 0.25])[numbers])
+        sampling.learn(names, chosen, 0.01, 2.0 * rng.normal(size=len(numbers)), names)
+        if i == 99:
+            after = sampling.snapshot()["variances"]
+            # 1 - 0.99^100 of the way from 0.01 to 4, give or take what 25 squares say.
+            assert all(before + 0.3 * 4.0 < v < 5.0 for v in after)
+    assert sampling.snapshot()["variances"] == pytest.approx([4.0, 4.0], rel=0.35)
