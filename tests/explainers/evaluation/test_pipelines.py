@@ -69,7 +69,9 @@ def test_many_classes():
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"drop_zeros": True}, {"categories": {name: {"red", 2, True} for name in CATEGORIES}}], ids=str
+    "parameters",
+    [{}, {"drop_zeros": True}, {"categories": {name: {"red", 2, True} for name in CATEGORIES}}],
+    ids=["plain", "drop_zeros", "categories"],  # the text of a set is another one in each process
 )
 @pytest.mark.parametrize("several", [False, True])
 def test_scaler_and_one_hot_encoder(parameters, several):
