@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .evaluation.compiled import compiled
+from .evaluation.requests import Slots
 from .typing import Snapshot
 
 Array = npt.NDArray[np.float64]
@@ -21,10 +23,12 @@ _COMPLETE = 100
 class Chosen:
     """The features that an observation is evaluated for: their numbers, and the probability that each had."""
 
-    def __init__(self, numbers: npt.NDArray[np.intp], probabilities: Array) -> None:
+    def __init__(self, numbers: Slots, probabilities: Array) -> None:
         self.numbers, self.probabilities = numbers, probabilities
 
-    def estimates(self, mean: Array, increments: Array, parts: Array, slots: Any) -> tuple[Array, Array, Any]:
+    def estimates(
+        self, mean: Array, increments: Array, parts: Array, slots: Slots | None
+    ) -> tuple[Array, Array, Slots | None]:
         """Increments, parts and slots of all features, of those that were evaluated.
 
         m + (lambda - m) / p, with m the mean so far, for a feature that was; m itself, which leaves the mean where it
@@ -37,16 +41,11 @@ class Chosen:
         increments, parts, slots
             Shapes (chosen,), (chosen, draws) and (chosen, draws); slots can be None.
         """
-        at, (k, n) = self.numbers, (len(mean), parts.shape[1])
-        own, p = mean[at], self.probabilities
-        all_increments, all_parts = mean.copy(), np.repeat(mean[:, None], n, axis=1)
-        all_increments[at] += (increments - own) / p
-        all_parts[at] += (parts - own[:, None]) / p[:, None]
-        if slots is None:
-            return all_increments, all_parts, None
-        all_slots = np.zeros((k, n), dtype=np.intp)
-        all_slots[at] = slots
-        return all_increments, all_parts, all_slots
+        shape = len(mean), parts.shape[1]
+        found = mean.copy(), np.empty(shape), np.zeros(shape, dtype=np.intp)
+        given = np.zeros(parts.shape, dtype=np.intp) if slots is None else slots
+        _estimates(self.numbers, self.probabilities, mean, increments, parts, given, *found)
+        return (*found[:2], None if slots is None else found[2])
 
 
 class FeatureSampling:
@@ -64,28 +63,20 @@ class FeatureSampling:
 
     def __init__(self, share: float) -> None:
         self.share = share
-        self._variances: dict[Any, float] = {}
+        self._variances: dict[Any, float] = {}  # of names that the last observation did not have
+        self._names: tuple[Any, ...] = ()
+        self._now: Array = np.zeros(0)  # of those that it had; -1: never evaluated
 
-    def choose(self, names: Sequence[Any], n: int, rng: np.random.Generator) -> Chosen | None:
+    def choose(self, names: tuple[Any, ...], n: int, rng: np.random.Generator) -> Chosen | None:
         """Choose among features by what is known after `n` observations; None: all of them, without a draw."""
         if n < _COMPLETE:
             return None
-        spreads = np.sqrt([self._variances.get(name, math.nan) for name in names])
-        known = np.isfinite(spreads)  # one that has never been evaluated is
-        p = np.ones(len(names))
-        if known.any():
-            p[known] = probabilities(spreads[known], self._total(int(known.sum())))
-        # One number for all of them: each with its probability, and always as many, give or take one.
-        ends = np.floor(np.cumsum(p) + rng.random())
-        numbers = np.flatnonzero(np.diff(ends, prepend=0.0))
+        p, numbers = np.empty(len(names)), np.empty(len(names), dtype=np.intp)
+        numbers = numbers[: _choose(self._of(names), self.share, rng.random(), p, numbers)]
         return Chosen(numbers, p[numbers])
 
-    def _total(self, n_features: int) -> float:
-        # A little more than one, so that rounding never leaves none.
-        return min(max(self.share * n_features, 1.0 + 1e-9), float(n_features))
-
     def learn(
-        self, names: Sequence[Any], chosen: Chosen | None, rate: float, deviations: Array, known: Collection[Any]
+        self, names: tuple[Any, ...], chosen: Chosen | None, rate: float, deviations: Array, known: Collection[Any]
     ) -> None:
         """Take in what was evaluated.
 
@@ -98,22 +89,32 @@ class FeatureSampling:
         known
             Names to keep where there are many more: those of the mean.
         """
-        numbers = range(len(names)) if chosen is None else chosen.numbers.tolist()
-        weights = [rate] * len(names) if chosen is None else np.minimum(rate / chosen.probabilities, 1.0).tolist()
-        for i, weight, square in zip(numbers, weights, (deviations * deviations).tolist(), strict=True):
-            # Evaluated with the probability p, it stands for 1 / p observations.
-            before = self._variances.get(names[i], square)
-            self._variances[names[i]] = before + weight * (square - before)
-        if len(self._variances) > 2 * len(known) + len(names):
+        k = len(names)
+        numbers, p = (np.arange(k), np.ones(k)) if chosen is None else (chosen.numbers, chosen.probabilities)
+        _learn(self._of(names), numbers, p, rate, deviations)
+        if len(self._variances) > 2 * len(known) + k:
             self._variances = {name: self._variances[name] for name in known if name in self._variances}
+
+    def _of(self, names: tuple[Any, ...]) -> Array:
+        if names != self._names:
+            self._put_back()
+            self._names, self._now = names, np.array([self._variances.pop(name, -1.0) for name in names])
+        return self._now
+
+    def _put_back(self) -> None:
+        self._variances.update((n, v) for n, v in zip(self._names, self._now.tolist(), strict=True) if v >= 0.0)
 
     def snapshot(self) -> Snapshot:
         """Plain data to restore from."""
-        return {"names": list(self._variances), "variances": list(self._variances.values())}
+        self._put_back()
+        state = {"names": list(self._variances), "variances": list(self._variances.values())}
+        self._variances = {name: v for name, v in self._variances.items() if name not in self._names}
+        return state
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
         self._variances = dict(zip(state["names"], state["variances"], strict=True))
+        self._names, self._now = (), np.zeros(0)
 
 
 def probabilities(spreads: Array, total: float) -> Array:
@@ -126,15 +127,72 @@ def probabilities(spreads: Array, total: float) -> Array:
     total
         Valid range (0, len(spreads)].
     """
-    largest = float(spreads.max())
-    weights = np.maximum(spreads / largest, _FLOOR) if largest > 0.0 else np.ones(len(spreads))
-    order = np.argsort(-weights, kind="stable")
-    left, rest = total, float(weights.sum())
-    p = np.ones(len(weights))
-    for done, i in enumerate(order.tolist()):
-        if weights[i] * left < rest:
-            remaining = order[done:]
-            p[remaining] = weights[remaining] * (left / rest)
-            break
-        left, rest = left - 1.0, rest - weights[i]
-    return np.minimum(p, 1.0)
+    p = np.empty(len(spreads))
+    _allot(spreads * spreads, total, p)
+    return p
+
+
+@compiled
+def _choose(variances: Any, share: float, u: float, p: Any, numbers: Any) -> int:
+    known = 0
+    for v in variances:
+        known += v >= 0.0
+    # A little more than one, so that rounding never leaves none.
+    _allot(variances, min(max(share * known, 1.0 + 1e-9), float(known)), p)
+    # One number for all of them: each with its probability, and always as many, give or take one.
+    n, end = 0, u
+    for i in range(len(p)):
+        begin, end = end, end + p[i]
+        if math.floor(end) > math.floor(begin):
+            numbers[n] = i
+            n += 1
+    return n
+
+
+@compiled
+def _allot(variances: Any, total: float, p: Any) -> None:
+    """`probabilities`, by variances; 1 where there is none, in addition to the total."""
+    largest = 0.0
+    for v in variances:
+        largest = max(largest, v)
+    for i in range(len(p)):
+        p[i] = max(math.sqrt(max(variances[i], 0.0) / largest), _FLOOR) if largest > 0.0 else 1.0
+    left, before = total, -1.0
+    while left != before:
+        # Those beyond 1 are cut to it, and the others share what they leave.
+        before, rest = left, 0.0
+        for i in range(len(p)):
+            if variances[i] >= 0.0 and p[i] < 2.0:
+                rest += p[i]
+        for i in range(len(p)):
+            if variances[i] >= 0.0 and p[i] < 2.0 and p[i] * before >= rest:
+                p[i] = 2.0
+                left -= 1.0
+    for i in range(len(p)):
+        p[i] = 1.0 if variances[i] < 0.0 or p[i] >= 2.0 else p[i] * (left / rest)
+
+
+@compiled
+def _estimates(
+    numbers: Any, p: Any, mean: Any, increments: Any, parts: Any, slots: Any, means: Any, all_parts: Any, all_slots: Any
+) -> None:
+    for i in range(len(mean)):
+        for j in range(parts.shape[1]):
+            all_parts[i, j] = mean[i]
+    for c in range(len(numbers)):
+        i = numbers[c]
+        means[i] += (increments[c] - mean[i]) / p[c]
+        for j in range(parts.shape[1]):
+            all_parts[i, j] += (parts[c, j] - mean[i]) / p[c]
+            all_slots[i, j] = slots[c, j]
+
+
+@compiled
+def _learn(variances: Any, numbers: Any, p: Any, rate: float, deviations: Any) -> None:
+    for c in range(len(numbers)):
+        i, square = numbers[c], deviations[c] * deviations[c]
+        if variances[i] < 0.0:
+            variances[i] = square
+        else:
+            # Evaluated with the probability p, it stands for 1 / p observations.
+            variances[i] += min(rate / p[c], 1.0) * (square - variances[i])

@@ -276,3 +276,10 @@ def test_events_say_how_many_observations_they_are_made_of() -> None:
         events += prequential(state, observation, Source("topic", 0, i), 0)
     found = [e for e in events if isinstance(e, ImportanceEvent) and e.observation == 40]
     assert [event.n_observations for event in found] == [10, 10]
+
+
+def test_the_share_of_the_features_is_that_of_pfi() -> None:
+    state = state_of(explain={"feature_share": 0.5})
+    assert state.explainers["pfi"].parameters["feature_share"] == 0.5
+    assert "feature_share" not in state.explainers["sage"].parameters
+    assert "feature_share" not in state_of().explainers["pfi"].parameters, "so that older states are of equal ones"
