@@ -308,14 +308,14 @@ def test_a_number_that_becomes_text_takes_the_path_that_it_takes_after_a_restart
     assert isinstance(function, FastFunction)
     for x, y in stream(80):
         for asked in (function, model_function(model, "probabilities")):
-            before = asked.counts["fast"]  # type: ignore[attr-defined]
-            asked.many([x, x])  # type: ignore[attr-defined]
-            by_many = asked.counts["fast"] - before  # type: ignore[attr-defined]
             try:
                 asked.encode(x)  # type: ignore[attr-defined]
                 by_one = 1
             except (NotCoveredError, NotEncodableError):
                 by_one = 0
+            before = asked.counts["fast"]  # type: ignore[attr-defined]
+            asked.many([x, x])  # type: ignore[attr-defined]
+            by_many = asked.counts["fast"] - before  # type: ignore[attr-defined]
             taken.append((by_many, by_one))
         assert taken[-1] == taken[-2]
         if not isinstance(x["x2"], str):

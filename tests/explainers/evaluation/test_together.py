@@ -108,6 +108,7 @@ def test_order_of_calls() -> None:
     with pytest.raises(ExplainerError):
         pair.explain(True)
     n = pair.explainers["pfi"].n_observations
+    pair.predict(rows[0][0])
     pair.predict(rows[0][0], explain=False)
     with pytest.raises(ExplainerError):
         pair.explain(True)
@@ -169,6 +170,9 @@ def test_other_outputs_are_asked_for_by_themselves() -> None:
     ):
         together = Explainers(model, made(), output)  # type: ignore[arg-type]
         others = made()
+        for explainer in together.explainers.values():
+            asks_together = explainer._function is together.function  # type: ignore[attr-defined]
+            assert asks_together == (explainer.loss.output == (output or "probabilities"))  # type: ignore[attr-defined]
         for x, y in blobs(40):
             y_pred = together.predict(x)
             if y_pred is not None:
