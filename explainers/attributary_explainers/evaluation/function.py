@@ -48,6 +48,7 @@ class FastFunction:
         self._evaluator: Evaluator | None = None
         self._refused: str | None = None
         self._faulty = False
+        self._most_codes = 0
         self._calls = 0
         self._room: Array = np.empty((0, 0))
         self._columns: tuple[tuple[Any, ...], dict[Any, int]] = ((), {})
@@ -134,13 +135,18 @@ class FastFunction:
                 self._categorical = read_as_categories(self._model)
             schema = self._schema = Schema(x, (self._categorical & x.keys()) | categorical_features(x))
             self._evaluator = self._refused = None
+            self._most_codes = 0
         return schema
 
     def _fits(self, schema: Schema, x: Features) -> bool:
         if schema.keys != x.keys():
             return False
-        if any(len(codes) > _MOST_CODES for codes in schema.codes.values()):
-            return False
+        if schema.codes:
+            most = max(map(len, schema.codes.values()))
+            if not self._most_codes:  # those that the model and the reservoir hold now are needed again by the next one
+                self._most_codes = min(max(_MOST_CODES, 2 * most), 8 * _MOST_CODES)
+            if most > self._most_codes:
+                return False
         return schema.categorical == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
     def predict(self, X: Array) -> Array:

@@ -370,3 +370,18 @@ def test_continuing_from_a_snapshot_gives_the_same_bits(name: str) -> None:
         learn(model, x, y)
     for explainer in going.values():
         assert explainer._function.counts["fast"] > 40
+
+
+@pytest.mark.parametrize("explainer", [PFI, SAGE])
+def test_a_used_explainer_takes_the_state_of_another(explainer: Any) -> None:
+    model = tree.HoeffdingTreeClassifier(grace_period=20)
+    one, other = (explainer(model, n_samples=3, alpha=0.05, seed=seed) for seed in (1, 2))
+    rows = list(numbers(120))
+    for i, (x, y) in enumerate(rows):
+        if i == 60:
+            other.restore(one.snapshot())
+        one.explain_one(x, y)
+        other.explain_one(*(rows[-1 - i] if i < 60 else (x, y)))
+        model.learn_one(x, y)
+        if i >= 60:
+            assert bits(other.snapshot()) == bits(one.snapshot()), i

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from river import ensemble, forest, linear_model, naive_bayes, preprocessing, tree
 
-from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE, make_reservoir
 from attributary_explainers.errors import FastPathFaultWarning, NaivePathWarning
 from attributary_explainers.evaluation import evaluator as evaluators
 from attributary_explainers.evaluation import function as functions
@@ -308,14 +308,14 @@ def test_a_number_that_becomes_text_takes_the_path_that_it_takes_after_a_restart
     assert isinstance(function, FastFunction)
     for x, y in stream(80):
         for asked in (function, model_function(model, "probabilities")):
-            before = asked.counts["fast"]  # type: ignore[attr-defined]
-            asked.many([x, x])  # type: ignore[attr-defined]
-            by_many = asked.counts["fast"] - before  # type: ignore[attr-defined]
             try:
                 asked.encode(x)  # type: ignore[attr-defined]
                 by_one = 1
             except (NotCoveredError, NotEncodableError):
                 by_one = 0
+            before = asked.counts["fast"]  # type: ignore[attr-defined]
+            asked.many([x, x])  # type: ignore[attr-defined]
+            by_many = asked.counts["fast"] - before  # type: ignore[attr-defined]
             taken.append((by_many, by_one))
         assert taken[-1] == taken[-2]
         if not isinstance(x["x2"], str):
@@ -401,4 +401,86 @@ def test_pdp_in_batches() -> None:
             assert_close([published(fast), fast.ice], [published(naive), naive.ice], f"step {i}")
         model.learn_one(x, y)
     assert fast._function.counts["fast"] > 200
+    assert set(fast._function.counts) == {"fast"}
+
+
+def test_codes_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "_MOST_CODES", 20)
+    rows = [({"id": f"user {i}", "n": i % 3}, i % 3 > 1) for i in range(90)]
+    model = learnt(tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="nb"), rows[:30])
+    parameters: dict[str, Any] = {"seed": 1, "n_samples": 2, "alpha": 0.05}
+    fast, naive = (IncrementalPFI(model, reservoir=make_reservoir("sliding_window", 8), **parameters) for _ in range(2))
+    naive_twin(naive)
+    schemas, sizes = set(), []
+    for i, (x, y) in enumerate(rows[10:]):
+        fast.explain_one(x, y)
+        naive.explain_one(x, y)
+        assert_close(published(fast), published(naive), f"step {i}")
+        schema = fast._function._schema  # type: ignore[attr-defined]
+        schemas.add(schema)
+        sizes.append(max(map(len, schema.codes.values())))
+    assert max(sizes) <= 2 * (30 + 9)
+    # The model holds 30 by itself: that is no reason to begin anew each time.
+    assert len(schemas) == 2
+    assert fast._function.counts == {"fast": 80}  # type: ignore[attr-defined]
+
+
+def test_of_equally_probable_classes_the_model_names_its_own() -> None:
+    model = naive_bayes.GaussianNB()
+    for y in ("b", "a"):
+        model.learn_one({"n": 1.0, "m": 2.0}, y)
+        model.learn_one({"n": 3.0, "m": 1.0}, y)
+    x = {"n": 1.5, "m": 1.0}
+    function = model_function(model, "probabilities")
+    assert isinstance(function, FastFunction)
+    schema, row = function.encode(x)
+    found = function.first(function.predict(row[None]), x)
+    assert isinstance(found, dict)
+    assert list(found) == list(model.predict_proba_one(x)) == ["b", "a"]
+    assert max(found, key=found.__getitem__) == model.predict_one(x)
+    assert schema.features == ("m", "n")
+
+
+def test_a_dict_that_is_used_again() -> None:
+    model = naive_bayes.GaussianNB()
+    fast, naive = twins(model, n_samples=2)
+    given: dict[str, float] = {}
+    for i, (x, y) in enumerate(blobs(60)):
+        given.clear()
+        if i % 10 != 9:
+            given.update(x)
+        fast.explain_one(given, y)
+        naive.explain_one(dict(given), y)
+        assert_close(published(fast), published(naive), f"step {i}")
+        model.learn_one(x, y)
+    assert fast._function.counts["fast"] > 5  # type: ignore[attr-defined]
+
+
+def test_stored_rows_are_an_array_again_when_the_strange_one_is_gone() -> None:
+    model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")
+    explainer = IncrementalPFI(model, reservoir=make_reservoir("sliding_window", 5), seed=1, n_samples=2)
+    complete = []
+    for i, (x, y) in enumerate(blobs(30)):
+        explainer.explain_one({**x, "x1": math.nan} if i == 10 else x, y)
+        model.learn_one(x, y)
+        stored = explainer.imputer._stored  # type: ignore[attr-defined]
+        complete.append(stored is not None and stored.is_complete)
+    # Found out at the next observation, which makes the array anew.
+    assert complete == [False] + 9 * [True] + 6 * [False] + 14 * [True]
+
+
+@pytest.mark.parametrize("loss", ["squared", lambda y, p: 2.0 * abs(y - p)])
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_only_the_observation_itself_has_no_finite_prediction(explainer: Any, loss: Any) -> None:
+    model = linear_model.LinearRegression()
+    model.learn_one({"n": 0.5}, 1.0)
+    model._weights["n"] = 1e308
+    parameters: dict[str, Any] = {"n_samples": 2, "alpha": 0.05, "seed": 1, "loss": loss}
+    fast, naive = explainer(model, **parameters), naive_twin(explainer(model, **parameters))
+    for value in (1e-308, 2e-308, 1e-308, 10.0, 3e-308):
+        with np.errstate(all="ignore"):
+            fast.explain_one({"n": value}, 1.0)
+            naive.explain_one({"n": value}, 1.0)
+        assert_close(published(fast), published(naive), str(value))
+    assert fast.skipped["no_prediction"] >= 1
     assert set(fast._function.counts) == {"fast"}

@@ -121,6 +121,9 @@ def test_what_is_no_prediction(way: Way) -> None:
     assert way(loss_kernels.finite_rows)(np.zeros((4, 1)), 1, 4)
     huge = np.array([[0.0], [1e160]])
     assert way(loss_kernels.pfi_growth)(huge, 1, 3, 0.1, 0, 0.0, np.zeros((1, 1)), np.zeros(1))[0] == 2
+    for order in ([1e160, 1.0, 2.0], [1.0, 1e160, 2.0], [1.0, 2.0, 1e160]):
+        P = np.array([[0.0], *([value] for value in order)])
+        assert way(loss_kernels.pfi_growth)(P, 1, 3, 0.1, 0, 0.0, np.zeros((3, 1)), np.zeros(3))[0] == 2
 
 
 @WAYS

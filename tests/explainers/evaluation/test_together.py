@@ -108,6 +108,7 @@ def test_order_of_calls() -> None:
     with pytest.raises(ExplainerError):
         pair.explain(True)
     n = pair.explainers["pfi"].n_observations
+    pair.predict(rows[0][0])
     pair.predict(rows[0][0], explain=False)
     with pytest.raises(ExplainerError):
         pair.explain(True)
@@ -169,6 +170,9 @@ def test_other_outputs_are_asked_for_by_themselves() -> None:
     ):
         together = Explainers(model, made(), output)  # type: ignore[arg-type]
         others = made()
+        for explainer in together.explainers.values():
+            asks_together = explainer._function is together.function  # type: ignore[attr-defined]
+            assert asks_together == (explainer.loss.output == (output or "probabilities"))  # type: ignore[attr-defined]
         for x, y in blobs(40):
             y_pred = together.predict(x)
             if y_pred is not None:
@@ -352,3 +356,38 @@ def test_texts_and_late_features() -> None:
         assert bits(found) == bits({name: explainer.explain_one(row, y) for name, explainer in alone.items()}), i
         model.learn_one(row, y)
     assert together.function.counts["fast"] > 45  # type: ignore[attr-defined]
+
+
+def test_of_two_predictions_only_the_last_one_is_stored() -> None:
+    model = naive_bayes.GaussianNB()
+    together, naive = Explainers(model, {"pfi": PFI(model, seed=1, n_samples=2)}), PFI(model, seed=1, n_samples=2)
+    naive._function = naive._function._naive  # type: ignore[attr-defined]
+    other = Explainers(model, {"pfi": naive})
+    assert naive._function is other.function
+    naive._function = other.function = other.function._naive  # type: ignore[attr-defined]
+    for i, (x, y) in enumerate(blobs(50)):
+        for company in (together, other):
+            company.predict(x)
+            if i % 10 == 5:
+                company.predict({})
+            company.explain(y)
+        assert_close(published(together.explainers["pfi"]), published(naive), f"step {i}")
+        model.learn_one(x, y)
+    assert naive.skipped["no_features"] == 5
+
+
+@pytest.mark.parametrize("explainer", [PFI, SAGE])
+def test_the_prediction_that_the_caller_has_is_taken(explainer: Any) -> None:
+    counted = Counted()
+    model = as_batch(counted)
+    given, asked = (explainer(model, loss="squared", seed=1, n_samples=2) for _ in range(2))
+    for x, y in numbers(30):
+        y_pred = 2.0 * x["x0"] - x["x1"]
+        counted.sizes.clear()
+        found = given.explain_one(x, y, y_pred=y_pred)
+        assert len(counted.sizes) <= 1
+        n = sum(counted.sizes)
+        counted.sizes.clear()
+        assert bits(asked.explain_one(x, y)) == bits(found)
+        assert sum(counted.sizes) == n + 1
+    assert bits(published(given)) == bits(published(asked))
