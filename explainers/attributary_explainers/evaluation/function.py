@@ -14,7 +14,7 @@ from ..model_outputs import is_usable
 from ..typing import Features, ModelFunction, Output, Prediction
 from .evaluator import Evaluator, NotCoveredError, unchanged
 from .registry import make_evaluator, read_as_categories
-from .schema import Array, NotEncodableError, Schema, categorical_features, has_plain_values
+from .schema import Array, NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
 
 _CHECKED = 1024
 _FAULT = 1e-9
@@ -105,7 +105,13 @@ class FastFunction:
         schema = self._schema
         if schema is None or schema.codes or self._faulty or schema.keys != x.keys():
             schema = self.open(x)
-            return schema, schema.encode(x)
+            try:
+                return schema, schema.encode(x)
+            except TwoTypesError:
+                # The other one may be long gone: as for a process that begins here.
+                self._schema = None
+                schema = self.open(x)
+                return schema, schema.encode(x)
         try:
             return schema, schema.encode(x)
         except NotEncodableError:

@@ -29,6 +29,10 @@ class NotEncodableError(Exception):
     """The row has other features, or a value that this schema does not hold exactly: the model itself is asked."""
 
 
+class TwoTypesError(NotEncodableError):
+    """A category equals one of another type that has a code, as 1 and True; a new schema might hold it."""
+
+
 class Schema:
     """Columns and codes of rows that all have the same features.
 
@@ -136,7 +140,7 @@ class Schema:
         if found is None:
             return self._new_code(column, value)
         if type(self._values[column][int(found)]) is not type(value):
-            raise NotEncodableError("a category is there in two types")
+            raise TwoTypesError("a category is there in two types")
         return found
 
     def _new_code(self, column: int, value: Any) -> float:

@@ -484,3 +484,17 @@ def test_only_the_observation_itself_has_no_finite_prediction(explainer: Any, lo
         assert_close(published(fast), published(naive), str(value))
     assert fast.skipped["no_prediction"] >= 1
     assert set(fast._function.counts) == {"fast"}
+
+
+def test_a_category_that_comes_back_in_another_type_is_encoded_as_after_a_restart():
+    model = tree.HoeffdingTreeClassifier(nominal_attributes=["colour"])
+    function = model_function(model, "probabilities")
+    assert isinstance(function, FastFunction)
+    for value in ("a", 1, "b"):
+        schema, _ = function.encode({"colour": value, "size": 0.5})
+    assert schema.values(schema.position["colour"]) == ["a", 1, "b"]
+    again, row = function.encode({"colour": True, "size": 0.5})
+    assert again.values(again.position["colour"]) == [True]
+    fresh = model_function(model, "probabilities")
+    assert isinstance(fresh, FastFunction)
+    assert fresh.encode({"colour": True, "size": 0.5})[1].tolist() == row.tolist()
