@@ -14,7 +14,7 @@ from .config import Config
 from .logs import configure_logging
 from .object_store import check_objects
 from .prequential import check_models
-from .signals import StopSignals
+from .signals import StopSignals, stop_before_the_start
 from .topic_admin import check_group, check_topics
 from .warm_up import warm_up
 from .watchdog import Watchdog
@@ -30,6 +30,7 @@ def run_worker(config: Config) -> int:
     PreflightError
         The broker or the topics are not as configured, or the web address is taken.
     """
+    stop_before_the_start()
     configure_logging(config.log.level)
     check_models(config)
     check_topics(config)

@@ -14,6 +14,16 @@ from collections.abc import Callable
 STOP = (signal.SIGTERM, signal.SIGINT)
 
 
+def stop_before_the_start() -> None:
+    """Until `StopSignals` listens, SIGTERM and SIGINT end the process with exit code 0: nothing has begun."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise SystemExit(0)
+
+    for number in STOP:
+        signal.signal(number, stop)
+
+
 class StopSignals:
     """Calls `on_stop` from a thread of its own at SIGTERM and SIGINT; SIGUSR1 prints all threads' stacks."""
 

@@ -178,7 +178,8 @@ class Fleet:
         self.compare()
 
     def stop(self) -> None:
-        """Stop all in an orderly way; that each exit code is 0 is a check."""
+        """Stop all in an orderly way, as soon as they are ready; that each exit code is 0 is a check."""
+        self.wait_ready()  # one that is still being imported does not hear the signal
         codes = [member.stop() for member in self.members if member.is_running]
         self.lab.check("a clean stop", not any(codes), f"exit codes {codes}")
 

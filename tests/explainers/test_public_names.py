@@ -19,6 +19,7 @@ INTERNAL_MODULES = {
     "conditional_splitters": "splits of the conditional sampler's trees",
     "conditional_trees": "the conditional sampler's trees",
     "contributions": "increments by observation inside the batch methods",
+    "feature_sampling": "which features PFI evaluates at an observation",
     "influence": "the variance inside SmoothedImportance",
     "loss_watch": "a warning of the explainers by removal",
     "strata": "the order of the rows inside the imputers",
