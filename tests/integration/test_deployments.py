@@ -29,6 +29,7 @@ from tests.support.states import stored, writes
 pytestmark = [pytest.mark.kafka]
 MODELS = ("credit", "fraud")
 N = 4000
+LATER = 40
 
 
 def trained(n: int = 500) -> bytes:
@@ -175,7 +176,7 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
     raw, config = configured(kafka_broker, tmp_path)
     raw["checkpoint"] = {"interval_s": 600, "max_observations": 1500}
     topics = config.kafka.topics
-    send = [(MODELS[i % 7 == 0].encode(), observation(i, flipped=i > N // 2), []) for i in range(N)]
+    send = [(MODELS[i % 7 == 0].encode(), observation(i, flipped=i > N // 2), []) for i in range(N + LATER)]
     produce(kafka_broker.bootstrap, topics.observations, send[: N // 2], partition=0)
     worker = WorkerProcess(raw, tmp_path)
     for n, version in ((N // 2, "2"), (3 * N // 4, "3")):
@@ -188,8 +189,10 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
             if moment == "once taken over":
                 wait_for(lambda: versions(worker).get("credit") == version)  # noqa: B023
             worker.kill()
+    # A version takes over with the first observation after it was read, and a worker may be done with all before that.
+    produce(kafka_broker.bootstrap, topics.observations, send[N:], partition=0)
     with worker:
-        worker.wait_consumed(N + 2, timeout_s=60)
+        worker.wait_consumed(N + LATER + 2, timeout_s=60)
         wait_for(lambda: versions(worker).get("credit") == "3")
         assert worker.stop() == 0
     seen = afters(config)
