@@ -15,6 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE, make_reservoir
+from attributary_explainers.evaluation.step_kernels import VARIANCE
 
 from .cases import CASES, FEATURES
 
@@ -40,7 +41,7 @@ def run(task: tuple[Setting, int]) -> list[tuple[float, float, float]]:
         made.explain_one(*case.draw(rng))
     smoothed = made._smoothed
     q = smoothed.weights.squares
-    plain = np.sqrt(smoothed._variance * q / (1.0 - q))
+    plain = np.sqrt(smoothed.moments[VARIANCE] * q / (1.0 - q))
     importance, error = made.importance, made.std_error
     order = {name: i for i, name in enumerate(importance)}
     return [(importance[name], error[name], float(plain[order[name]])) for name in FEATURES]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from .evaluation.compiled import HAS_NUMBA
-from .evaluation.loss_kernels import smooth, stored_in
+from .evaluation.step_kernels import LIVE, OWN, RETIRED, TWICE, smooth, stored_in
 from .typing import Snapshot
 
 Array = npt.NDArray[np.float64]
@@ -41,29 +39,31 @@ class RowInfluence:
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
-        self._columns: Array = np.zeros((n_slots, 0))
-        self._retired: Array = np.zeros(0)
-        self._twice: Array = np.zeros(0)
-        self._own: Array = np.zeros(0)
-        self._drawn: Array = np.zeros(n_slots)
+        self.width = 0
+        """How many features there are: columns of `table` that are in use."""
+        self.table: Array = np.zeros((LIVE + n_slots, 0))
 
     @property
     def _live(self) -> Array:
         """Shape (slots, features): influence so far of the observation in each slot."""
-        return self._columns[:, : len(self._retired)]
+        return self.table[LIVE:, : self.width]
+
+    def _of(self, row: int) -> Array:
+        """Shape (features,): of what is no longer stored, what is counted twice, or of the last observation."""
+        return self.table[row, : self.width]
 
     def grow(self, n_columns: int) -> None:
         """Room for features that were not there before: nothing has influenced them yet."""
-        more = n_columns - len(self._retired)
-        if n_columns > self._columns.shape[1]:
+        if n_columns > self.table.shape[1]:
             # Room for as many again: names that keep coming one at a time would copy everything each time.
-            self._columns = np.pad(self._live, ((0, 0), (0, n_columns + more - len(self._retired))))
-        self._retired, self._twice, self._own = (np.pad(a, (0, more)) for a in (self._retired, self._twice, self._own))
+            more = 2 * n_columns - self.width
+            self.table = np.pad(self.table[:, : self.width], ((0, 0), (0, more)))
+        self.width = n_columns
 
     def select(self, columns: npt.NDArray[np.intp]) -> None:
         """Keep these features only."""
-        self._columns = np.ascontiguousarray(self._live[:, columns])  # one order of memory: one compiled kernel
-        self._retired, self._twice, self._own = (a[columns] for a in (self._retired, self._twice, self._own))
+        self.table = np.ascontiguousarray(self.table[:, columns])  # one order of memory: one compiled kernel
+        self.width = len(columns)
 
     def update(
         self,
@@ -90,18 +90,18 @@ class RowInfluence:
             that are of no slot; only the first role is counted.
         """
         decay = 1.0 - rate
-        live = self._live
+        live, twice = self._live, self._of(TWICE)
         live *= decay
-        self._retired *= decay * decay
-        self._twice *= decay * decay
-        self._own = rate * deviations
+        self._of(RETIRED)[:] *= decay * decay
+        twice *= decay * decay
+        self._of(OWN)[:] = rate * deviations
         if parts is None or slots is None:
             return
         k, n = parts.shape
         drawn = np.zeros((self.n_slots, k))
         np.add.at(drawn, (slots, np.arange(k)[:, None]), parts * (rate / n))
         live[:, columns] += drawn
-        self._twice[columns] += (drawn * drawn).sum(axis=0)
+        twice[columns] += (drawn * drawn).sum(axis=0)
 
     def update_compiled(
         self,
@@ -110,10 +110,8 @@ class RowInfluence:
         increments: Array,
         parts: Array | None,
         slots: npt.NDArray[np.intp] | None,
-        mean: Array,
-        variance: Array,
         n: int,
-        last_seen: npt.NDArray[np.int64],
+        moments: Array,
     ) -> None:
         """`update`, and that of the mean and the variance in place; `parts` are not less the mean here.
 
@@ -121,42 +119,42 @@ class RowInfluence:
         """
         if parts is None or slots is None:
             parts, slots = np.zeros((len(columns), 0)), np.zeros((1, 0), dtype=np.intp)
-        smooth(
-            rate, columns, increments, parts, slots if slots.ndim == 2 else slots[None], len(self._retired),
-            mean, variance, self._columns, self._retired, self._twice, self._own, self._drawn,
-            n, last_seen,
-        )  # fmt: skip
+        slots = slots if slots.ndim == 2 else slots[None]
+        smooth(rate, columns, increments, parts, slots, n, self.width, moments, self.table)
 
     def stored(self, slot: int | None) -> None:
         """Say where the observation of the last `update` is stored now; None for nowhere."""
         if HAS_NUMBA:
-            stored_in(-1 if slot is None else slot, self._columns, len(self._retired), self._retired, self._own)
+            stored_in(-1 if slot is None else slot, self.width, self.table)
             return
+        own, retired = self._of(OWN), self._of(RETIRED)
         if slot is None:
-            self._retired += self._own * self._own
+            retired += own * own
         else:
-            self._retired += self._live[slot] ** 2
-            self._live[slot] = self._own
-        self._own = np.zeros(len(self._retired))
+            retired += self._live[slot] ** 2
+            self._live[slot] = own
+        own[:] = 0.0
 
     def variance(self) -> Array:
         """Variance of the mean, per feature; an estimate that can come out negative in small samples."""
-        total: Array = self._retired + (self._live**2).sum(axis=0) + self._own**2 - self._twice
+        total: Array = self._of(RETIRED) + (self._live**2).sum(axis=0) + self._of(OWN) ** 2 - self._of(TWICE)
         return total
 
     def snapshot(self) -> Snapshot:
         """Plain data to restore from."""
-        state: dict[str, Any] = {"n_slots": self.n_slots, "live": self._live.tobytes()}
-        state.update(retired=self._retired.tolist(), twice=self._twice.tolist(), own=self._own.tolist())
-        return state
+        rows = {name: self._of(row).tolist() for name, row in _ROWS.items()}
+        return {"n_slots": self.n_slots, "live": self._live.tobytes(), **rows}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> RowInfluence:
         """The influences that the snapshot was taken of."""
         influence = cls(snapshot["n_slots"])
-        influence._retired, influence._twice, influence._own = (
-            np.array(snapshot[key], dtype=np.float64) for key in ("retired", "twice", "own")
-        )
+        influence.grow(len(snapshot["own"]))
+        for name, row in _ROWS.items():
+            influence._of(row)[:] = snapshot[name]
         live = np.frombuffer(snapshot["live"], dtype=np.float64)
-        influence._columns = live.reshape(influence.n_slots, len(influence._retired)).copy()
+        influence._live[:] = live.reshape(influence.n_slots, influence.width)
         return influence
+
+
+_ROWS = {"retired": RETIRED, "twice": TWICE, "own": OWN}

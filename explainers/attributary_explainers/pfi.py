@@ -12,10 +12,11 @@ from .evaluation.asking import Answer
 from .evaluation.loss_kernels import pfi_growth
 from .evaluation.requests import Request, Slots
 from .evaluation.schema import Encoded
+from .evaluation.step_kernels import pfi_step
 from .feature_sampling import Chosen, FeatureSampling
 from .imputers import Players
 from .model_outputs import is_usable
-from .removal_explainer import RemovalExplainer, is_representable
+from .removal_explainer import Reading, RemovalExplainer, is_representable
 from .typing import Features, Snapshot
 from .validation import check_number
 
@@ -70,7 +71,6 @@ class IncrementalPFI(RemovalExplainer):
     _by_prediction = False
     _names: tuple[Any, ...] = ()
     _all_names: tuple[Any, ...] = ()
-    _room: tuple[_Array, _Array] = (np.empty((0, 0)), np.empty(0))
 
     def __init__(self, model: Any, *, feature_share: float = 1.0, **parameters: Any) -> None:
         super().__init__(model, **parameters)
@@ -88,7 +88,23 @@ class IncrementalPFI(RemovalExplainer):
         return self.imputer.request_each(x, players, n, self._rng, encoded)
 
     def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
-        found = self._compiled(request, y, answer)
+        reading = self._reading(y, answer)
+        smoothed = self._smoothed
+        if reading is not None and self._sampling is None and request.slots is not None:
+            room = smoothed.room(self._names)
+            if room is not None:  # a new name gets room when its first increment is there
+                rate = smoothed.weights.rate(self._times)
+                columns, state = room
+                status, *losses = pfi_step(answer.array, answer.start, *reading, rate, columns, request.slots, *state)
+                if status:
+                    return _REASONS[status]
+                self._watch.update(losses)
+                smoothed.counted(self._times)
+                return None
+        return self._by_parts(request, y, answer, reading)
+
+    def _by_parts(self, request: Request, y: Any, answer: Answer, reading: Reading | None) -> str | None:
+        found = None if reading is None else self._compiled(request, answer, reading)
         if found is None:
             found = self._plain(request, y, answer)
         if isinstance(found, str):
@@ -99,6 +115,7 @@ class IncrementalPFI(RemovalExplainer):
             self._smoothed.update_arrays(self._names, means, growth, request.slots, self._times)
         else:
             self._update_sampled(self._sampling, growth, means, request.slots)
+        self._smoothed.counted(self._times)
         return None
 
     def _update_sampled(self, sampling: FeatureSampling, growth: _Array, means: _Array, slots: Slots | None) -> None:
@@ -110,14 +127,9 @@ class IncrementalPFI(RemovalExplainer):
         rate = self._smoothed.update_arrays(names, means, growth, slots, self._times)
         sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
 
-    def _compiled(self, request: Request, y: Any, answer: Answer) -> _Found | str | None:
-        reading = self._reading(y, answer)
-        if reading is None:
-            return None
-        growth, means = self._room
-        if growth.size != request.n_rows or len(means) != len(self._names):
-            k = len(self._names)
-            growth, means = self._room = np.empty((k, request.n_rows // k)), np.empty(k)
+    def _compiled(self, request: Request, answer: Answer, reading: Reading) -> _Found | str:
+        k = len(self._names)
+        growth, means = np.empty((k, request.n_rows // k)), np.empty(k)
         status, *losses = pfi_growth(answer.array, answer.start, *reading, growth, means)
         return _REASONS[status] or (growth, means, losses)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "no
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
 model predicts nothing (yet); the loss is NaN or infinite; the model raised; it was passed over."""
 
+
+Reading: TypeAlias = tuple[int, float, int, float]
+"""How compiled kernels read predictions: code and epsilon of the loss, column of the label, target."""
 
 LARGEST = 1e150
 """Beyond it the square of a number, or a sum of such, may not be finite."""
@@ -292,11 +295,8 @@ class RemovalExplainer(IncrementalExplainer):
     def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
         """Smooth this observation's own importances, or change nothing and return the reason."""
 
-    def _reading(self, y: Any, answer: Answer) -> tuple[int, float, int, float] | None:
-        """How the compiled kernels read the answer: code and epsilon of the loss, column of the label, target.
-
-        None where the answer or the loss is not theirs.
-        """
+    def _reading(self, y: Any, answer: Answer) -> Reading | None:
+        """How the compiled kernels read the answer; None where the answer or the loss is not theirs."""
         function, loss = answer.function, self.loss
         if function is None or not (HAS_NUMBA and loss.code):
             return None

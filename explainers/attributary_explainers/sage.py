@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from .coalitions import CoalitionLosses, coalition_losses
 from .evaluation.asking import Answer
-from .evaluation.loss_kernels import coalitions, finite_rows, walked
 from .evaluation.requests import Request
 from .evaluation.schema import Encoded
+from .evaluation.step_kernels import sage_step
 from .imputers import Players
 from .model_cost import is_cheap
 from .model_outputs import is_usable
@@ -22,6 +22,7 @@ from .smoothing import SmoothedMean, SmoothedPrediction
 from .typing import Features, Importance, Snapshot
 from .validation import check_integer
 
+_REASONS = ("", "no_prediction", "not_finite")  # by what sage_step returns
 DEFAULT_SAMPLES = 10
 CHEAP_SAMPLES = 50
 
@@ -144,35 +145,47 @@ class IncrementalSAGE(RemovalExplainer):
             return "not_finite"
         marginal = self._marginal.copy()  # taken over once nothing can be in the way any more
         marginal_loss = self.loss(y, marginal.update(y_pred, self._times))
-        walk = self._compiled(request, y, answer, marginal_loss, model_loss)
-        if walk is None:
-            walk = self._plain(request, y, answer, marginal_loss, model_loss)
-        if walk is None:
-            return "no_prediction"
-        if not all(abs(v) < LARGEST for v in (model_loss, marginal_loss, *walk.increments.tolist())):
-            return "not_finite"  # before the two means below: one infinite loss would stay in them for ever
-        self._watch.update((model_loss, marginal_loss, *walk.losses))
+        if max(abs(model_loss), abs(marginal_loss)) >= LARGEST:
+            return "not_finite"  # before the means below: one infinite loss would stay in them for ever
+        found = self._compiled(request, y, answer, marginal_loss, model_loss)
+        if found is None:
+            found = self._by_parts(request, y, answer, marginal_loss, model_loss)
+        if isinstance(found, str):
+            return found
+        self._watch.update((model_loss, marginal_loss, *found))
         self._marginal = marginal
         self._marginal_loss.update(marginal_loss, self._times)
         self._model_loss.update(model_loss, self._times)
-        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots, self._times)
+        self._smoothed.counted(self._times)
         return None
 
     def _compiled(
         self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float
-    ) -> _Walk | None:
-        n, k = self._n, len(self._names)
-        reading = self._reading(y, answer) if n > 1 else None
-        if reading is None or not finite_rows(answer.array, answer.start, answer.start + request.n_rows):
+    ) -> Sequence[float] | str | None:
+        slots, smoothed = request.slots, self._smoothed
+        reading = self._reading(y, answer) if self._n > 1 and slots is not None else None
+        room = None if reading is None else smoothed.room(self._names)  # a new name gets it with its first increment
+        if reading is None or slots is None or room is None:
             return None
-        plain, losses = np.empty((2, len(self._orders) * (k - 1)))
-        sway = np.empty((len(plain), n))
         variance = self._variance_of_rows()
-        bias = (variance is not None, variance or 0.0, self.loss.most_bias)
-        coalitions(answer.array, answer.start, n, *reading, *bias, plain, losses, sway)
-        increments, parts = np.empty(k), np.empty((k, n))
-        walked(self._orders, marginal_loss, model_loss, losses, sway, increments, parts)
-        return _Walk(increments, parts if len(plain) else None, plain.tolist())
+        columns, state = room
+        status, *losses = sage_step(
+            answer.array, answer.start, *reading, variance is not None, variance or 0.0, self.loss.most_bias,
+            self._orders, marginal_loss, model_loss, LARGEST, smoothed.weights.rate(self._times), columns, slots[None],
+            *state,
+        )  # fmt: skip
+        return _REASONS[status] or losses
+
+    def _by_parts(
+        self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float
+    ) -> Sequence[float] | str:
+        walk = self._plain(request, y, answer, marginal_loss, model_loss)
+        if walk is None:
+            return "no_prediction"
+        if not all(abs(v) < LARGEST for v in walk.increments.tolist()):
+            return "not_finite"
+        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots, self._times)
+        return walk.losses
 
     def _plain(self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float) -> _Walk | None:
         predictions = self._predictions(request, answer)
@@ -187,6 +200,8 @@ class IncrementalSAGE(RemovalExplainer):
 
     def _new_orders(self, n_players: int) -> npt.NDArray[np.intp]:
         """Permutations of the players; each second one is the reverse of the one before."""
+        if self.n_permutations == 1:
+            return self._rng.permutation(n_players)[None]
         orders = np.empty((self.n_permutations, n_players), dtype=np.intp)
         for i in range(self.n_permutations):
             orders[i] = orders[i - 1][::-1] if i % 2 else self._rng.permutation(n_players)

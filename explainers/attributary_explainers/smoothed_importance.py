@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .evaluation.compiled import HAS_NUMBA
+from .evaluation.step_kernels import MEAN, SEEN, VARIANCE
 from .influence import RowInfluence
 from .smoothing import Weights, memory_of
 from .typing import Importance, Snapshot
 
 Array = npt.NDArray[np.float64]
+_Room: TypeAlias = tuple[npt.NDArray[np.intp], tuple[int, int, Array, Array]]
 
 _LEAST = 2.0 / 3.0
 
@@ -50,10 +52,9 @@ class SmoothedImportance:
     def __init__(self, alpha: float, n_slots: int = 0) -> None:
         self.weights = Weights(alpha)
         self._index: dict[Any, int] = {}
-        self._mean: Array = np.zeros(0)
-        self._variance: Array = np.zeros(0)
-        self._last_seen: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._influence = RowInfluence(n_slots) if n_slots else None
+        self.moments: Array = np.zeros((3, 0))
+        """Shape (3, features): see `step_kernels`."""
+        self.influence = RowInfluence(n_slots) if n_slots else None
         self._memory = memory_of(self.weights.alpha)
         self._names: tuple[Any, ...] | None = None
         self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
@@ -78,6 +79,7 @@ class SmoothedImportance:
         self.update_arrays(
             tuple(increments), np.fromiter(increments.values(), dtype=np.float64, count=len(increments)), parts, slots
         )
+        self.counted()
 
     def update_arrays(
         self,
@@ -89,34 +91,45 @@ class SmoothedImportance:
     ) -> float:
         """`update` with the increments as an array, shape (names,), that stand for so many observations.
 
-        Returns their share in the mean.
+        `counted` has to follow. Returns their share in the mean.
         """
-        columns = self._columns_of(names)
-        rate = self.weights.step(times)
-        if HAS_NUMBA and self._influence is not None:
-            self._influence.update_compiled(
-                rate, columns, increments, parts, slots, self._mean, self._variance, self.weights.n, self._last_seen
-            )
+        columns = self.columns_of(names)
+        rate, n = self.weights.rate(times), self.weights.n + 1
+        if HAS_NUMBA and self.influence is not None:
+            self.influence.update_compiled(rate, columns, increments, parts, slots, n, self.moments)
         else:
             self._update_plain(rate, columns, increments, parts, slots)
-            self._last_seen[columns] = self.weights.n
+            self.moments[SEEN, columns] = n
+        return rate
+
+    def counted(self, times: int = 1) -> None:
+        """Say that the increments of one observation, which stand for so many, are in the mean."""
+        self.weights.step(times)
         if self.weights.n % self._memory == 0:
             self._forget()
-        return rate
 
     def means_of(self, names: tuple[Any, ...]) -> Array:
         """The mean so far of each of these, shape (names,); 0 where there is none."""
         if names == self._names:
-            return self._mean[self._columns]
-        return np.array([self._mean[i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
+            found: Array = self.moments[MEAN, self._columns]
+            return found
+        return np.array([self.moments[MEAN, i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
 
-    def _columns_of(self, names: tuple[Any, ...]) -> npt.NDArray[np.intp]:
+    def columns_of(self, names: tuple[Any, ...]) -> npt.NDArray[np.intp]:
+        """The columns of `moments` and of the influences, shape (names,); new names get one."""
         if names != self._names:
             if any(name not in self._index for name in names):
                 self._add([name for name in names if name not in self._index])
             self._names = names
             self._columns = np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
         return self._columns
+
+    def room(self, names: tuple[Any, ...]) -> _Room | None:
+        """For a compiled step, which `counted` has to follow, too; None where some of these names are new."""
+        if self.influence is None or (names != self._names and not self._index.keys() >= set(names)):
+            return None
+        self.columns_of(names)
+        return self._columns, (self.weights.n + 1, self.influence.width, self.moments, self.influence.table)
 
     def _update_plain(
         self,
@@ -129,44 +142,43 @@ class SmoothedImportance:
         values = np.zeros(len(self._index))
         values[columns] = increments
         # West's update with normalised weights: exact, and without the cancellation of E[v^2] - E[v]^2.
-        difference = values - self._mean
-        if self._influence is not None:
+        mean, first = self.moments[MEAN], self.weights.n == 0
+        difference = values - mean
+        if self.influence is not None:
             # The first increment is the mean itself: there is nothing yet to deviate from.
-            first = self.weights.n == 1
             known = parts is not None and not first
-            self._influence.update(
+            self.influence.update(
                 rate,
                 np.zeros(len(values)) if first else difference,
                 columns,
-                parts - self._mean[columns, None] if known and parts is not None else None,
+                parts - mean[columns, None] if known and parts is not None else None,
                 slots,
             )
         step = rate * difference
-        self._mean = self._mean + step
-        self._variance = (1.0 - rate) * (self._variance + difference * step)
+        mean += step
+        self.moments[VARIANCE] = (1.0 - rate) * (self.moments[VARIANCE] + difference * step)
 
     def stored(self, slot: int | None) -> None:
         """Say in which slot the observation of the last `update` is stored now; None for none."""
-        if self._influence is not None:
-            self._influence.stored(slot)
+        if self.influence is not None:
+            self.influence.stored(slot)
 
     def _add(self, names: list[Any]) -> None:
         for name in names:
             self._index[name] = len(self._index)
-        self._mean, self._variance = (np.pad(a, (0, len(names))) for a in (self._mean, self._variance))
-        self._last_seen = np.pad(self._last_seen, (0, len(names)))
-        if self._influence is not None:
-            self._influence.grow(len(self._index))
+        self.moments = np.pad(self.moments, ((0, 0), (0, len(names))))
+        if self.influence is not None:
+            self.influence.grow(len(self._index))
 
     def _forget(self) -> None:
-        kept = np.flatnonzero(self.weights.n - self._last_seen < self._memory)
+        kept = np.flatnonzero(self.weights.n - self.moments[SEEN] < self._memory)
         if len(kept) == len(self._index):
             return
         names, self._names = list(self._index), None
         self._index = {names[old]: new for new, old in enumerate(kept.tolist())}
-        self._mean, self._variance, self._last_seen = self._mean[kept], self._variance[kept], self._last_seen[kept]
-        if self._influence is not None:
-            self._influence.select(kept)
+        self.moments = np.ascontiguousarray(self.moments[:, kept])
+        if self.influence is not None:
+            self.influence.select(kept)
 
     @property
     def names(self) -> Collection[Any]:
@@ -175,11 +187,11 @@ class SmoothedImportance:
 
     def mean(self) -> Importance:
         """The weighted mean, with weights that sum to 1 (bias-corrected)."""
-        return dict(zip(self._index, self._mean.tolist(), strict=True))
+        return dict(zip(self._index, self.moments[MEAN].tolist(), strict=True))
 
     def raw_mean(self) -> Importance:
         """The recursion from 0 as the papers print it: `mean()` times 1 - (1 - alpha)^n."""
-        return dict(zip(self._index, (self._mean * self.weights.total).tolist(), strict=True))
+        return dict(zip(self._index, (self.moments[MEAN] * self.weights.total).tolist(), strict=True))
 
     def std_error(self) -> Importance:
         """Standard error of `mean()`; NaN before the second observation.
@@ -192,9 +204,9 @@ class SmoothedImportance:
             return dict.fromkeys(self._index, math.nan)
         q = self.weights.squares
         # With alpha = 1 only the last value counts: its spread cannot be known.
-        variance = self._variance * (q / (1.0 - q) if q < 1.0 else math.nan)
-        if self._influence is not None:
-            variance = np.maximum(_LEAST * variance, self._influence.variance())
+        variance = self.moments[VARIANCE] * (q / (1.0 - q) if q < 1.0 else math.nan)
+        if self.influence is not None:
+            variance = np.maximum(_LEAST * variance, self.influence.variance())
         return dict(zip(self._index, np.sqrt(variance).tolist(), strict=True))
 
     def snapshot(self) -> Snapshot:
@@ -202,10 +214,10 @@ class SmoothedImportance:
         return {
             "weights": self.weights.snapshot(),
             "names": list(self._index),
-            "mean": self._mean.tolist(),
-            "variance": self._variance.tolist(),
-            "last_seen": self._last_seen.tolist(),
-            "influence": None if self._influence is None else self._influence.snapshot(),
+            "mean": self.moments[MEAN].tolist(),
+            "variance": self.moments[VARIANCE].tolist(),
+            "last_seen": self.moments[SEEN].astype(np.int64).tolist(),
+            "influence": None if self.influence is None else self.influence.snapshot(),
         }
 
     @classmethod
@@ -214,9 +226,7 @@ class SmoothedImportance:
         smoothed = cls(snapshot["weights"]["alpha"])
         smoothed.weights = Weights.from_snapshot(snapshot["weights"])
         smoothed._index = {name: i for i, name in enumerate(snapshot["names"])}
-        smoothed._mean = np.array(snapshot["mean"], dtype=np.float64)
-        smoothed._variance = np.array(snapshot["variance"], dtype=np.float64)
-        smoothed._last_seen = np.array(snapshot["last_seen"], dtype=np.int64)
+        smoothed.moments = np.array([snapshot[name] for name in ("mean", "variance", "last_seen")], dtype=np.float64)
         if snapshot["influence"] is not None:
-            smoothed._influence = RowInfluence.from_snapshot(snapshot["influence"])
+            smoothed.influence = RowInfluence.from_snapshot(snapshot["influence"])
         return smoothed

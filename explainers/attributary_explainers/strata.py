@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ class SlotOrder:
 
     def at(self, positions: Iterable[int]) -> list[int]:
         """The slots at these positions of the order."""
-        return [self._sorted[position][1] for position in positions]
+        in_order = self._sorted
+        return [in_order[position][1] for position in positions]
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:
@@ -53,8 +55,9 @@ def prediction_key(prediction: Any) -> tuple[Any, ...]:
     that sorts first: a fast path, which may differ in the last digit and in the order of the classes, gives the same.
     """
     if isinstance(prediction, dict) and is_usable(prediction):
-        most = round(max(prediction.values()), _DIGITS)
-        best = [label for label, p in prediction.items() if round(p, _DIGITS) == most]
+        highest = max(prediction.values())
+        most, near = round(highest, _DIGITS), highest - 2.0 * 10.0**-_DIGITS
+        best = [label for label, p in prediction.items() if p >= near and round(p, _DIGITS) == most]
         return (*(sort_key(best[0]) if len(best) == 1 else min(map(sort_key, best))), float(most))
     known = isinstance(prediction, (int, float)) and is_usable(prediction)
     return (0, float(f"{prediction:.{_DIGITS}g}") if known else 0.0)
@@ -85,7 +88,11 @@ def independent_sets(n: int) -> list[int]:
 
 def strata_of_sets(n_slots: int, n: int, rng: np.random.Generator) -> list[int]:
     """Positions of the independent sets of n draws, each stratified as by `strata`, one set after the other."""
-    drawn = iter(rng.random(n).tolist())
-    return [
-        min(int((i + next(drawn)) * (n_slots / size)), n_slots - 1) for size in independent_sets(n) for i in range(size)
-    ]
+    drawn = zip(_parts(n_slots, n), rng.random(n).tolist(), strict=True)
+    return [min(int((i + u) * width), n_slots - 1) for (i, width), u in drawn]
+
+
+@lru_cache(maxsize=64)
+def _parts(n_slots: int, n: int) -> list[tuple[int, float]]:
+    """Of each draw, the number of its part among those of its set, and their width."""
+    return [(i, n_slots / size) for size in independent_sets(n) for i in range(size)]

@@ -243,7 +243,7 @@ def test_what_is_stored_unexplained_has_influenced_nothing_yet() -> None:
     explainer = IncrementalPFI(model, loss="cross_entropy", alpha=ALPHA, reservoir=SlidingWindowReservoir(3), seed=5)
     for x, y in stream(20):
         explainer.explain_one(x, y)
-    influence, error = explainer._smoothed._influence, explainer.std_error
+    influence, error = explainer._smoothed.influence, explainer.std_error
     assert influence is not None
     assert (influence._live[:, :2] != 0.0).all(), "of what the model reads"
     explainer.pass_over({"a": 9.0, "b": 9.0, "c": 9.0})

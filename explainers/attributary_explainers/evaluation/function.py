@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import FastPathFaultWarning, NaivePathWarning
 from ..model_outputs import is_usable
 from ..typing import Features, ModelFunction, Output, Prediction
-from .evaluator import Evaluator, NotCoveredError, unchanged
+from .evaluator import Evaluator, NotCoveredError, Relied
 from .registry import make_evaluator, read_as_categories
 from .schema import Array, NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
 
@@ -46,6 +46,7 @@ class FastFunction:
         self._categorical: frozenset[Any] | None = None
         self._schema: Schema | None = None
         self._evaluator: Evaluator | None = None
+        self._relied = Relied(())
         self._refused: str | None = None
         self._faulty = False
         self._most_codes = 0
@@ -185,7 +186,9 @@ class FastFunction:
         assert schema is not None
         own = vars(model)
         patched = "predict_one" in own or "predict_proba_one" in own
-        if evaluator is None or patched or not unchanged(evaluator.relies_on):
+        if evaluator is not None and evaluator.relies_on is not self._relied.on:
+            self._relied = Relied(evaluator.relies_on)
+        if evaluator is None or patched or not self._relied.unchanged():
             try:
                 if patched:
                     raise NotCoveredError(f"this {type(model).__name__} has a prediction of its own")
@@ -221,7 +224,7 @@ class FastFunction:
 
     def __getstate__(self) -> dict[str, Any]:
         # What has been read of the model is of this object of it: a copy reads its own.
-        return {**vars(self), "_schema": None, "_evaluator": None}
+        return {**vars(self), "_schema": None, "_evaluator": None, "_relied": Relied(())}
 
     @property
     def labels(self) -> tuple[Any, ...] | None:

@@ -1,4 +1,4 @@
-"""What explainers make of predictions, compiled: losses, coalitions of a walk, and the smoothing of both.
+"""What explainers make of predictions, compiled: losses, and coalitions of a walk.
 
 Each is the arithmetic of a function of this package that takes predictions as dicts or numbers, which is named; the
 tests compare the two.
@@ -185,74 +185,3 @@ def walked(
     for i in range(k):
         for j in range(n):
             parts[i, j] += increments[i]
-
-
-@compiled
-def smooth(
-    rate: float,
-    columns: Any,
-    increments: Any,
-    parts: Any,
-    slots: Any,
-    width: int,
-    mean: Any,
-    variance: Any,
-    live: Any,
-    retired: Any,
-    twice: Any,
-    own: Any,
-    drawn: Any,
-    n: int,
-    last_seen: Any,
-) -> None:
-    """`SmoothedImportance.update` with `RowInfluence.update`, in place; `n` is the number of the observation.
-
-    `slots` has one row for each player, or one for all; `parts` no column where they are not known. `drawn` is room for
-    as many numbers as there are slots.
-    """
-    decay = 1.0 - rate
-    n_slots = live.shape[0]
-    for z in range(n_slots):
-        for f in range(width):
-            live[z, f] *= decay
-    # Every feature known has the increment 0 where this observation does not name it.
-    for f in range(width):
-        retired[f] *= decay * decay
-        twice[f] *= decay * decay
-        own[f] = -mean[f]
-    k, n_draws = parts.shape
-    for i in range(k):
-        own[columns[i]] = increments[i] - mean[columns[i]]
-        last_seen[columns[i]] = n
-    if n_draws > 0 and n > 1:
-        for i in range(k):
-            f = columns[i]
-            row = i if slots.shape[0] > 1 else 0
-            for j in range(n_draws):
-                drawn[slots[row, j]] += (parts[i, j] - mean[f]) * (rate / n_draws)
-            total = 0.0
-            for j in range(n_draws):
-                z = slots[row, j]
-                if drawn[z] != 0.0:
-                    live[z, f] += drawn[z]
-                    total += drawn[z] * drawn[z]
-                    drawn[z] = 0.0
-            twice[f] += total
-    for f in range(width):
-        difference = own[f]
-        step = rate * difference
-        mean[f] += step
-        variance[f] = decay * (variance[f] + difference * step)
-        own[f] = 0.0 if n == 1 else rate * difference
-
-
-@compiled
-def stored_in(slot: int, live: Any, width: int, retired: Any, own: Any) -> None:
-    """`RowInfluence.stored`: the observation of the last update is in this slot now; -1 for none."""
-    for f in range(width):
-        if slot < 0:
-            retired[f] += own[f] * own[f]
-        else:
-            retired[f] += live[slot, f] * live[slot, f]
-            live[slot, f] = own[f]
-        own[f] = 0.0

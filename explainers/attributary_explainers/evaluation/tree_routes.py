@@ -67,6 +67,7 @@ def route(
     for t in range(T):
         epoch = epochs[t]
         length = 0
+        splits = 0  # the bits of all columns on the way of the first row
         forked = False
         for r in range(R):
             extra_at[t * R + r] = n_extras
@@ -74,13 +75,13 @@ def route(
             if r > 0 and not forked:
                 # The way is that of the first row up to the first split by something in which they differ.
                 k = ends[t, 0]
+                if not differs[r] & splits:
+                    ends[t, r] = k
+                    continue
                 for i in range(length):
                     if differs[r] & path[i, 1]:
                         k = path[i, 0]
                         break
-                if k == ends[t, 0]:
-                    ends[t, r] = k
-                    continue
             again = 1
             while True:
                 kind = nodes[k, 0]
@@ -99,6 +100,7 @@ def route(
                 if r == 0:
                     path[length, 0] = k
                     path[length, 1] = 1 << (j & 63)
+                    splits |= path[length, 1]
                     length += 1
                 a = nodes[k, 4]
                 if a >= 0:

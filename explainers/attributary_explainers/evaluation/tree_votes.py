@@ -21,9 +21,9 @@ UNIT = 2.0**-53
 
 @compiled
 def distribution(
-    s: int, x: Any, modes: Any, columns: Any, base: Any, states: Any, gauss: Any, rows: Any, tables: Any, p: Any
+    s: int, X: Any, r: int, modes: Any, columns: Any, base: Any, states: Any, gauss: Any, rows: Any, tables: Any, p: Any
 ) -> bool:
-    """Write what leaf `s` says of the row `x` into `p`, shape (classes,); whether that is what River does."""
+    """Write what leaf `s` says of row `r` into `p`, shape (classes,); whether that is what River does."""
     C = p.shape[0]
     if modes[s, 0] != BAYES:
         for c in range(C):
@@ -39,7 +39,7 @@ def distribution(
         v = base[s, c]
         if state == VOTES:
             for f in range(n_features):
-                value = x[columns[s, f]]
+                value = X[r, columns[s, f]]
                 divisor = gauss[s, c, f, 1]
                 if divisor != 0.0:
                     d = value - gauss[s, c, f, 0]
@@ -116,34 +116,46 @@ def vote(
             P[r, c] = 0.0
     for t in range(T):
         w = weights[t]
-        s0 = nodes[ends[t, 0], 2]
-        if not distribution(s0, X[0], modes, columns, base, states, gauss, rows, tables, first):
+        k0 = ends[t, 0]
+        s0 = nodes[k0, 2]
+        if not distribution(s0, X, 0, modes, columns, base, states, gauss, rows, tables, first):
             return False
+        n_read = modes[s0, 1] if modes[s0, 0] == BAYES else 0
         for r in range(R):
-            s = nodes[ends[t, r], 2]
+            k = ends[t, r]
             # A row that differs from the first one only where its leaf does not look gets the same numbers.
-            same = s == s0
-            if same and modes[s, 0] == BAYES:
-                for f in range(modes[s, 1]):
-                    j = columns[s, f]
+            same = k == k0
+            if same:
+                for f in range(n_read):
+                    j = columns[s0, f]
                     if X[r, j] != X[0, j]:
                         same = False
                         break
+            s = nodes[k, 2]
+            if not adaptive[t]:
+                if same:
+                    for c in range(C):
+                        P[r, c] += first[c] * w
+                elif modes[s, 0] == SHARES:
+                    for c in range(C):
+                        P[r, c] += base[s, c] * w
+                elif distribution(s, X, r, modes, columns, base, states, gauss, rows, tables, p):
+                    for c in range(C):
+                        P[r, c] += p[c] * w
+                else:
+                    return False
+                continue
             if same:
                 for c in range(C):
                     p[c] = first[c]
-            elif not distribution(s, X[r], modes, columns, base, states, gauss, rows, tables, p):
+            elif not distribution(s, X, r, modes, columns, base, states, gauss, rows, tables, p):
                 return False
-            if not adaptive[t]:
-                for c in range(C):
-                    P[r, c] += p[c] * w
-                continue
             for c in range(C):
                 shared[c] = 0.0
             i = t * R + r
             for q in range(extra_at[i], extra_at[i + 1]):
                 a = nodes[extras[q], 2]
-                if not distribution(a, X[r], modes, columns, base, states, gauss, rows, tables, other):
+                if not distribution(a, X, r, modes, columns, base, states, gauss, rows, tables, other):
                     return False
                 scaled(other, errors[a], shared)
             scaled(p, errors[s], shared)

@@ -21,7 +21,7 @@ from attributary_explainers import IncrementalPFI, IncrementalSAGE, as_loss
 from attributary_explainers import influence as influences
 from attributary_explainers import smoothed_importance as smoothing
 from attributary_explainers.coalitions import CoalitionLosses, coalition_losses
-from attributary_explainers.evaluation import loss_kernels, row_kernels
+from attributary_explainers.evaluation import loss_kernels, row_kernels, step_kernels
 from attributary_explainers.evaluation.compiled import HAS_NUMBA
 from attributary_explainers.evaluation.requests import walked_coalitions
 from attributary_explainers.evaluation.schema import Schema
@@ -164,6 +164,77 @@ def test_coalitions_and_walks(name: str, variance: float | None, way: Way) -> No
             assert sum(increments) == pytest.approx(1.25, abs=1e-12)
 
 
+def some_state(width: int, n_slots: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """What there may be after some observations, with room for one more feature that nothing may touch."""
+    return rng.normal(size=(3, width)), rng.normal(size=(step_kernels.LIVE + n_slots, width + 1))
+
+
+@WAYS
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_a_step_of_pfi_is_its_parts(name: str, way: Way) -> None:
+    loss, rng = LOSSES[name], np.random.default_rng(6)
+    for n_seen in (1, 2, 9):
+        k, n, start, width, n_slots = 3, 4, 2, 5, 7
+        P, labels = predictions_of(loss, start + k * n, rng)
+        _, column, target = target_of(loss, labels, rng)
+        reading = loss.code, loss.epsilon, column, target
+        columns, slots = rng.permutation(width)[:k], rng.integers(n_slots, size=(k, n))
+        moments, table = some_state(width, n_slots, rng)
+        expected = moments.copy(), table.copy()
+        growth, means = np.zeros((k, n)), np.zeros(k)
+        found = loss_kernels.pfi_growth(P, start, *reading, growth, means)
+        step_kernels.smooth(0.3, columns, means, growth, slots, n_seen, width, *expected)
+        step = way(step_kernels.pfi_step)
+        assert step(P, start, *reading, 0.3, columns, slots, n_seen, width, moments, table) == pytest.approx(found)
+        assert_close(moments.tolist(), expected[0].tolist(), name)
+        assert_close(table.tolist(), expected[1].tolist(), name)
+        before = moments.copy(), table.copy()
+        P[start + 1, 0] = math.nan
+        found = step(P, start, *reading, 0.3, columns, slots, n_seen, width, moments, table)
+        assert found[0] == step_kernels.NO_PREDICTION
+        assert np.array_equal(moments, before[0])
+        assert np.array_equal(table, before[1])
+
+
+@WAYS
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_a_step_of_sage_is_its_parts(name: str, way: Way) -> None:
+    loss, rng = LOSSES[name], np.random.default_rng(7)
+    for k, n_orders, n_seen in ((3, 1, 5), (3, 2, 2), (1, 1, 4), (4, 3, 1)):
+        n, start, width, n_slots = 4, 2, 5, 7
+        size = n_orders * (k - 1)
+        P, labels = predictions_of(loss, start + size * n, rng)
+        _, column, target = target_of(loss, labels, rng)
+        reading = loss.code, loss.epsilon, column, target
+        orders = np.array([rng.permutation(k) for _ in range(n_orders)])
+        columns, slots = rng.permutation(width)[:k], rng.integers(n_slots, size=n)
+        moments, table = some_state(width, n_slots, rng)
+        expected, before = (moments.copy(), table.copy()), (moments.copy(), table.copy())
+        bias = True, 0.01, loss.most_bias
+        plain, losses, sway = np.zeros(size), np.zeros(size), np.zeros((size, n))
+        loss_kernels.coalitions(P, start, n, *reading, *bias, plain, losses, sway)
+        increments, parts = np.zeros(k), np.zeros((k, n))
+        loss_kernels.walked(orders, 1.5, 0.25, losses, sway, increments, parts)
+        step_kernels.smooth(
+            0.3, columns, increments, parts if size else np.zeros((k, 0)), slots[None], n_seen, width, *expected
+        )
+
+        def step(largest: float, own: float = 0.25, given: Any = (P, start, *reading, *bias, orders)) -> Any:
+            state = 0.3, columns, slots[None], n_seen, width, moments, table  # noqa: B023 - called within the turn
+            return way(step_kernels.sage_step)(*given, 1.5, own, largest, *state)
+
+        assert step(1e-9)[0] == step_kernels.NOT_FINITE
+        assert step(1e150, math.nan)[0] == step_kernels.NOT_FINITE
+        P[start - 2, 0], kept = math.inf, P[start - 2, 0]
+        assert step(1e150)[0] == step_kernels.NO_PREDICTION
+        P[start - 2, 0] = kept
+        assert np.array_equal(moments, before[0])
+        assert np.array_equal(table, before[1])
+        assert step(1e150) == pytest.approx((step_kernels.DONE, min([0.25, *plain]), max([1.5, *plain])))
+        assert_close(moments.tolist(), expected[0].tolist(), name)
+        assert_close(table.tolist(), expected[1].tolist(), name)
+
+
 def test_the_bias_is_somewhere_subtracted() -> None:
     """That the comparison above compares something."""
     rng = np.random.default_rng(3)
@@ -175,7 +246,7 @@ def test_the_bias_is_somewhere_subtracted() -> None:
 
 def kernels_as_plain_python(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     for name in ("smooth", "stored_in"):
-        monkeypatch.setattr(influences, name, way(getattr(loss_kernels, name)))
+        monkeypatch.setattr(influences, name, way(getattr(step_kernels, name)))
 
 
 @WAYS
@@ -213,6 +284,7 @@ def test_smoothing(alpha: float, n_slots: int, way: Way, monkeypatch: pytest.Mon
             twice: bool = step % 11 != 10,
         ) -> None:
             smoothed.update_arrays(*args)
+            smoothed.counted()
             if twice:
                 smoothed.stored(slot)
 
@@ -221,11 +293,11 @@ def test_smoothing(alpha: float, n_slots: int, way: Way, monkeypatch: pytest.Mon
         assert_close(compiled.mean(), plain.mean(), where)
         assert_close(compiled.raw_mean(), plain.raw_mean(), where)
         assert_close(compiled.std_error(), plain.std_error(), where)
-        states = [smoothed._influence for smoothed in (compiled, plain)]
+        states = [smoothed.influence for smoothed in (compiled, plain)]
         assert all(state is not None for state in states)
         assert_close(*(state.variance().tolist() for state in states), where)  # type: ignore[union-attr]
         assert_close(*(state._live.tolist() for state in states), where)  # type: ignore[union-attr]
-        assert_close(*(smoothed._last_seen.tolist() for smoothed in (compiled, plain)), where)
+        assert_close(*(smoothed.moments[2].tolist() for smoothed in (compiled, plain)), where)
         assert compiled.snapshot().keys() == plain.snapshot().keys()
     assert len(compiled.mean()) < len(known), "nothing has been forgotten"
 
@@ -235,9 +307,9 @@ def test_the_room_of_forgotten_names_stays_in_one_order_of_memory() -> None:
     influence = influences.RowInfluence(4)
     influence.grow(6)
     influence.select(np.array([0, 2, 5]))
-    assert influence._columns.flags.c_contiguous
+    assert influence.table.flags.c_contiguous
     influence.grow(4)
-    assert influence._columns.flags.c_contiguous
+    assert influence.table.flags.c_contiguous
 
 
 values = st.sampled_from([-1.5, -1.0, 0.0, -0.0, 0.5, 1.0, 2.0])
