@@ -89,34 +89,40 @@ class IncrementalPFI(RemovalExplainer):
 
     def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
         reading = self._reading(y, answer)
-        smoothed = self._smoothed
-        if reading is not None and self._sampling is None and request.slots is not None:
-            room = smoothed.room(self._names)
-            if room is not None:  # a new name gets room when its first increment is there
-                rate = smoothed.weights.rate(self._times)
-                columns, state = room
-                status, *losses = pfi_step(answer.array, answer.start, *reading, rate, columns, request.slots, *state)
-                if status:
-                    return _REASONS[status]
-                self._watch.update(losses)
-                smoothed.counted(self._times)
-                return None
-        return self._by_parts(request, y, answer, reading)
+        losses = None if reading is None else self._at_once(request, answer, reading)
+        if losses is None:
+            losses = self._by_parts(request, y, answer, reading)
+        if isinstance(losses, str):
+            return losses
+        self._watch.update(losses)
+        self._smoothed.counted(self._times)
+        return None
 
-    def _by_parts(self, request: Request, y: Any, answer: Answer, reading: Reading | None) -> str | None:
+    def _at_once(self, request: Request, answer: Answer, reading: Reading) -> Sequence[float] | str | None:
+        """From predictions to importance in one call; None where that cannot be."""
+        smoothed, slots = self._smoothed, request.slots
+        if self._sampling is not None or slots is None:
+            return None
+        room = smoothed.room(self._names)
+        if room is None:  # a new name gets room when its first increment is there
+            return None
+        columns, state = room
+        rate = smoothed.weights.rate(self._times)
+        status, *losses = pfi_step(answer.array, answer.start, *reading, rate, columns, slots, *state)
+        return _REASONS[status] or losses
+
+    def _by_parts(self, request: Request, y: Any, answer: Answer, reading: Reading | None) -> Sequence[float] | str:
         found = None if reading is None else self._compiled(request, answer, reading)
         if found is None:
             found = self._plain(request, y, answer)
         if isinstance(found, str):
             return found
         growth, means, losses = found
-        self._watch.update(losses)
         if self._sampling is None:
             self._smoothed.update_arrays(self._names, means, growth, request.slots, self._times)
         else:
             self._update_sampled(self._sampling, growth, means, request.slots)
-        self._smoothed.counted(self._times)
-        return None
+        return losses
 
     def _update_sampled(self, sampling: FeatureSampling, growth: _Array, means: _Array, slots: Slots | None) -> None:
         names, chosen = self._all_names, self._chosen

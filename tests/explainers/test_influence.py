@@ -40,7 +40,7 @@ def test_at_every_prefix_it_is_the_double_sum_over_the_whole_history(
 ):
     rng, reservoir = np.random.default_rng(seed), make_reservoir(kind, size)
     smoothed, written = SmoothedImportance(alpha, size), Written(alpha)
-    influence = smoothed._influence
+    influence = smoothed.influence
     reservoir.update({"t": -1}, rng)  # an observation that was stored but not explained has no influence of its own
     smoothed.stored(0)
     for t in range(n):
