@@ -101,6 +101,19 @@ def proved(hashes: Mapping[tuple[type | ModuleType, str], str]) -> tuple[tuple[t
     return tuple(found)
 
 
+def check_instance(part: Any) -> None:
+    """Refuse a part of a model with a method of its own, which its class does not tell of.
+
+    Raises
+    ------
+    NotCoveredError
+        An attribute of the object hides a method of its class.
+    """
+    for name, value in getattr(part, "__dict__", {}).items():
+        if callable(value) and callable(getattr(type(part), name, None)):
+            raise NotCoveredError(f"this {type(part).__name__} has a {name} of its own")
+
+
 @cache
 def source_hash(function: Any) -> str:
     """First 12 hex digits of the SHA-256 of a function's source; "" where there is none."""

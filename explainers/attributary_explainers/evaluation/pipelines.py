@@ -7,7 +7,7 @@ from typing import Any
 from river import compose, preprocessing, stats
 
 from .columns import steps_of
-from .evaluator import Evaluator, NotCoveredError, proved
+from .evaluator import Evaluator, NotCoveredError, check_instance, proved
 from .linear import LinearEvaluator
 from .linear_models import KINDS
 from .registry import make_evaluator, read_as_categories, register
@@ -87,6 +87,7 @@ class PipelineEvaluator(Evaluator):
 
     def _note(self, part: Any) -> None:
         """Remember what the pipeline is made of, so that a step that is added or replaced is seen."""
+        check_instance(part)
         self._hashes.update(_HASHES.get(type(part), {}))
         if type(part) is compose.Pipeline:
             self._pipelines.append((part, part._plan))

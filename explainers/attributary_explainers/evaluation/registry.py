@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from .evaluator import Evaluator, Factory, NotCoveredError
+from .evaluator import Evaluator, Factory, NotCoveredError, check_instance
 from .schema import Schema
 
 _MODULES = ("trees", "forests", "linear", "naive_bayes", "neighbours", "ensembles", "pipelines", "wrappers")
@@ -48,6 +48,7 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
     factory = _FACTORIES.get(type(model))
     if factory is None:
         raise NotCoveredError(f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
+    check_instance(model)
     return factory(model, schema)
 
 

@@ -19,7 +19,7 @@ from river.tree.splitter import GaussianSplitter
 
 from ..ordering import sort_key
 from .compiled import HAS_NUMBA
-from .evaluator import Evaluator, NotCoveredError
+from .evaluator import Evaluator, NotCoveredError, check_instance
 from .registry import register
 from .schema import Array, Schema
 from .tree_leaves import ClassLeaves
@@ -51,6 +51,7 @@ def nominal(model: Any) -> frozenset[Any]:
 
 def _check_classifiers(trees: Sequence[Any]) -> None:
     for tree in trees:
+        check_instance(tree)
         if type(tree) not in CLASSIFIER_TREES:
             raise NotCoveredError(f"the ensemble has a member that is no Hoeffding tree: {type(tree).__qualname__}")
         if tree._leaf_prediction != "mc" and type(tree.splitter) is not GaussianSplitter:
@@ -59,6 +60,7 @@ def _check_classifiers(trees: Sequence[Any]) -> None:
 
 def _check_regressors(trees: Sequence[Any]) -> None:
     for tree in trees:
+        check_instance(tree)
         if type(tree) not in REGRESSOR_TREES:
             raise NotCoveredError(f"the ensemble has a member that is no Hoeffding tree: {type(tree).__qualname__}")
         if tree._leaf_prediction != "mean" and type(tree.leaf_model) is not LinearRegression:

@@ -147,6 +147,46 @@ def test_a_model_with_a_prediction_of_its_own(name: str) -> None:
         assert follow_twins(model, fast, naive, stream) == 0.0
 
 
+def inner_step(model: Any) -> Any:
+    return model["LogisticRegression"]
+
+
+def first_member(model: Any) -> Any:
+    return model.models[0] if hasattr(model, "models") else model[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "part", "name"),
+    [
+        (logistic, inner_step, "predict_proba_one"),
+        (logistic, lambda model: model["StandardScaler"], "transform_one"),
+        (
+            lambda: ensemble.BaggingClassifier(linear_model.LogisticRegression(), n_models=2, seed=1),
+            first_member,
+            "predict_proba_one",
+        ),
+        (
+            lambda: ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(), n_models=2, seed=1),
+            first_member,
+            "predict_proba_one",
+        ),
+    ],
+    ids=["last step", "scaler", "member", "tree"],
+)
+def test_a_part_with_a_method_of_its_own(make: Callable[[], Any], part: Callable[[Any], Any], name: str) -> None:
+    model = make()
+    patched = part(model)
+
+    def own(x: Any) -> Any:
+        return {f: 2.0 * v for f, v in x.items()} if name == "transform_one" else patched_probability(None, x)
+
+    setattr(patched, name, own)
+    fast, naive = twins(model)
+    with pytest.warns(NaivePathWarning, match=f"this {type(patched).__name__} has a {name} of its own"):
+        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+    assert fast.n_observations > 20
+
+
 def test_another_release_of_river(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluators, "PROVED_RIVER", ("0.0.1",))
     model = logistic()
