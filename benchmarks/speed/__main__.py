@@ -51,7 +51,7 @@ FULL = Plan(observations=1000, block=20, checked=50)
 GROWTH = Plan(observations=80, block=10, checked=2)
 ACCURACY = Effort()
 ACCURACY_FULL = Effort(repeats=20, checkpoints=(25, 50, 100, 200, 400, 800))
-TRACED = 200
+TRACED = 2000
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
