@@ -19,6 +19,7 @@ from .config import EXAMPLE, Config
 from .errors import AttributaryError
 from .logs import configure_logging
 from .models_cli import models
+from .monitoring.dashboards_cli import dashboards
 
 stderr = Console(stderr=True)
 
@@ -148,6 +149,7 @@ def check(config: Config, as_json: bool) -> None:
 
 
 cli.add_command(models)
+cli.add_command(dashboards)
 
 
 @cli.group()
