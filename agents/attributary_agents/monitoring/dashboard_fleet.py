@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import dashboard_variables as variables
 from .dashboard_board import FLEET, HERE, MODEL, Board
 from .dashboard_panels import GREEN, RED, YELLOW, Query, gauges, graph, note, number
-from .dashboard_queries import dead_letters, firing, grown, happened, latest, per_second, total_happened
+from .dashboard_queries import dead_letters, firing, grown, happened, latest, per_second
 from .dashboard_tables import Column, rows
 
 OF = {"model_id": "~$model"}
@@ -65,7 +65,7 @@ def fleet() -> Board:
         number(
             "Dead letters",
             "Records of the time range that could not be used, of all models.",
-            Query(f"sum({total_happened('dead_letters_total')}) or vector(0)"),
+            Query(f"sum({happened('dead_letters_total')}) or vector(0)"),
             decimals=0,
             steps=((None, GREEN), (1, RED)),
         ),
@@ -163,8 +163,7 @@ def fleet() -> Board:
     board.line(
         graph(
             "Dead letters",
-            "In each step, by topic and reason. Each worker counts those of its partitions: a partition that moves "
-            "shows as a step down of one and up of another at different scrapes.",
+            "In each step, by topic and reason; each says in its headers why it is there.",
             Query(dead_letters(), "{{topic}} {{reason}}"),
             bars=True,
             least=0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import dashboard_variables as variables
 from .dashboard_board import MODEL, Board, choice, variable
 from .dashboard_panels import GREEN, RED, YELLOW, Query, band, graph, note, number, states
-from .dashboard_queries import grown, happened, latest, per_second, ranks, rate, series
+from .dashboard_queries import by_reason, grown, happened, latest, per_second, ranks, rate, series
 from .dashboard_tables import Column, compared, rows
 
 OF = {"model_id": "$model"}
@@ -272,24 +272,28 @@ def model() -> Board:
     )
     # The text is as high as two lines of panels: the next line stands beside it.
     board.back(8)
+    skipped = per_second("explainer_skipped_total", **OF_EXPLAINER)
+    ever = latest("explainer_skipped_total", **OF_EXPLAINER)
     board.line(
         graph(
             "Observations",
             "Observed, and those of the chosen explainer that were not explained, by reason.",
             Query(per_second("model_observations_total", **OF), "observed"),
-            Query(f"{per_second('explainer_skipped_total', **OF_EXPLAINER)} > 0", "not explained: {{reason}}"),
+            Query(by_reason(skipped, ever), "skipped: {{reason}}"),
             unit="ops",
             least=0,
             size=(8, 8),
         ),
         graph(
             "What explaining takes",
-            "Share of the time, and the stride of a budget: one in so many observations is explained.",
+            "Share of the time, the budget for it where there is one, and one in how many observations is explained.",
             Query(latest("explain_share_ratio", **OF), "share of the time"),
+            Query(latest("explain_budget_ratio", **OF), "budget"),
             Query(latest("explain_every_observations", **OF), "one in"),
             unit="percentunit",
             least=0,
             size=(8, 8),
+            dashed="budget",
             right=("one in", "short"),
         ),
     )

@@ -7,13 +7,13 @@ from .dashboard_board import OPERATIONS, Board, variable
 from .dashboard_panels import GREEN, RED, YELLOW, Query, gauges, graph, note, number
 from .dashboard_queries import (
     dead_letters,
+    happened,
     latest,
     of_process,
     per_second,
     rate,
     series,
     total,
-    total_happened,
 )
 
 WORKER = {"instance": "~$instance"}
@@ -25,7 +25,7 @@ Top to bottom: are the workers up, do they keep pace, do they store what they ha
 - **Lag** that grows while *busy* is near 100 %: too much work. Add workers, up to the number of partitions, or set
   a budget for explaining.
 - **Lag** that grows while *busy* is low: look at *present step* and the log.
-- **A checkpoint** is written while observations come. Its age is what a crash repeats.
+- **Checkpoints** are written while observations come. What is not yet stored, a crash repeats.
 - **Dead letters** each say why in their headers.
 
 Series of partitions and models move with their partition; those of a worker stay with it.
@@ -40,6 +40,7 @@ def operations() -> Board:
         variable("instance", "Worker", f"label_values({series('worker_step_seconds')}, instance)", multi=True),
     )
     lag = latest("consumer_lag_records")
+    pending = latest("checkpoint_pending_seconds")
     age = f"time() - max by (instance) ({series('last_checkpoint_timestamp_seconds', **WORKER)})"
     board.line(
         number(
@@ -67,9 +68,9 @@ def operations() -> Board:
             decimals=0,
         ),
         number(
-            "Oldest checkpoint",
-            "Age of the last checkpoint of the worker whose last one is oldest. None is written while nothing comes.",
-            Query(f"max({age})"),
+            "Not yet stored",
+            "Age of the oldest record that is handled and not yet stored, over all partitions: what a crash repeats.",
+            Query(f"max({pending})"),
             unit="s",
             empty="none yet",
             decimals=0,
@@ -79,7 +80,7 @@ def operations() -> Board:
         number(
             "Dead letters",
             "Records of the time range that could not be used.",
-            Query(f"sum({total_happened('dead_letters_total')}) or vector(0)"),
+            Query(f"sum({happened('dead_letters_total')}) or vector(0)"),
             decimals=0,
             steps=((None, GREEN), (1, RED)),
             size=(3, 4),
@@ -114,15 +115,14 @@ def operations() -> Board:
             "Records read",
             "By partition, and offsets that had no record: retention, compaction, transactions.",
             Query(per_second("records_consumed_total"), "{{topic}} {{partition}}"),
-            Query(f"{per_second('records_unavailable_total')} > 0", "no record: {{topic}} {{partition}}"),
+            Query(f"sum({per_second('records_unavailable_total')})", "offsets without a record"),
             unit="ops",
             least=0,
             size=(8, 8),
         ),
         graph(
             "Dead letters",
-            "In each step, by topic and reason. Each worker counts those of its partitions: a partition that moves "
-            "shows as a step down of one and up of another at different scrapes.",
+            "In each step, by topic and reason; each says in its headers why it is there.",
             Query(dead_letters(), "{{topic}} {{reason}}"),
             bars=True,
             least=0,
@@ -163,19 +163,23 @@ def operations() -> Board:
         ),
         graph(
             "Present step",
-            "How long the worker's present step has lasted. 0 between steps; `/livez` fails at `web.stuck_after_s`.",
+            "How long each worker's present step has lasted, 0 between steps; and from when on it is a stall.",
             Query(f"max by (instance) ({series('worker_step_seconds', **WORKER)})", "{{instance}}"),
+            Query(f"min({series('worker_step_limit_seconds', **WORKER)})", "a stall from here on"),
             unit="s",
             least=0,
             size=(6, 8),
+            dashed="a stall from here on",
         ),
     )
     board.heading("State")
     board.line(
         graph(
-            "Age of the last checkpoint",
-            "Of any partition of the worker. It grows while nothing comes.",
-            Query(age, "{{instance}}"),
+            "Checkpoints",
+            "Age of the oldest record that is handled and not yet stored, by partition; and of each worker's last "
+            "checkpoint, which grows while nothing comes.",
+            Query(pending, "not stored: {{topic}} {{partition}}"),
+            Query(age, "last checkpoint: {{instance}}"),
             unit="s",
             least=0,
             size=(8, 8),

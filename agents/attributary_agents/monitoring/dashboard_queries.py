@@ -97,20 +97,17 @@ def ranks(name: str, places: int, **where: str) -> str:
     return f"{places + 1} - {counted}"
 
 
-def total_grown(name: str, over: str, **where: str) -> str:
-    """As `grown`, of a counter that each worker keeps for itself."""
-    return f"clamp_min({total(name, **where)} - {total(name, f' offset {over}', **where)}, 0)"
-
-
-def total_happened(name: str, **where: str) -> str:
-    """As `happened`, of a counter that each worker keeps for itself."""
-    return f"{total(name, **where)} - min_over_time({total(name, **where)}[$__range:$__interval])"
+def by_reason(now: str, ever: str) -> str:
+    """`now` of those reasons for which there has `ever` been something; 0 of `none` beside them."""
+    return f'{now} and {ever} > 0 or label_replace(vector(0), "reason", "none", "", "")'
 
 
 def dead_letters() -> str:
-    """Those of each step by topic and reason, of the reasons that there have been; 0 of `none` beside them."""
-    grown_now, ever = total_grown("dead_letters_total", "$__interval"), total("dead_letters_total")
-    return f'{grown_now} and {ever} > 0 or label_replace(vector(0), "reason", "none", "", "")'
+    """Those of each step by topic and reason."""
+    summed = "sum by (topic, reason)"
+    return by_reason(
+        f"{summed} ({grown('dead_letters_total', '$__interval')})", f"{summed} ({latest('dead_letters_total')})"
+    )
 
 
 def firing(**where: str) -> str:

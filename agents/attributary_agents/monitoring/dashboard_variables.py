@@ -25,10 +25,15 @@ def explainer(model_id: str, *, multi: bool = False) -> builders.QueryVariable:
     return variable("explainer", "Explainer", query, multi=multi, all_value=".+" if multi else "")
 
 
+def _version(model_id: str) -> str:
+    # One per model, also while two workers show two versions of it: a join takes no more.
+    return f"topk by (model_id) (1, {latest('model_info', model_id=model_id)})"
+
+
 def changes(model_id: str) -> Annotation:
     """A mark where the model has changed, at the time of the observation that showed it."""
     when = latest("model_last_change_timestamp_seconds", model_id=model_id)
-    version = latest("model_info", model_id=model_id)
+    version = _version(model_id)
     return Annotation(
         "Model changes",
         f"({when} * 1000) * on (model_id) group_left (version, detector) {version}",
@@ -45,8 +50,8 @@ def deployments(model_id: str) -> Annotation:
     """A mark where a new version has taken over."""
     taken = {"model_id": model_id, "outcome": "!refused"}
     after = f"sum by (model_id) ({latest('model_versions_total', **taken)})"
-    before = f"sum by (model_id) ({latest('model_versions_total', ' offset 1m', **taken)})"
-    version = latest("model_info", model_id=model_id)
+    before = f"sum by (model_id) ({latest('model_versions_total', ' offset $__interval', **taken)})"
+    version = _version(model_id)
     return Annotation(
         "New versions",
         f"({after} - {before} > 0) * on (model_id) group_left (version) {version}",
