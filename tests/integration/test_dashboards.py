@@ -10,7 +10,6 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest

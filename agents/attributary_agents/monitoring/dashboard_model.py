@@ -247,7 +247,7 @@ def model() -> Board:
     )
     board.line(
         graph(
-            "Alarms and what became of them",
+            "What became of alarms",
             "In each step: model changes by route, changes of the data alone, and alarms whose discrepancy stayed "
             "within the threshold.",
             Query(grown("model_changes_total", "$__interval", **OF), "change ({{route}})"),
@@ -305,7 +305,26 @@ def model() -> Board:
             unit="ops",
             least=0,
             stacked=True,
-            size=(24, 6),
+            size=(8, 6),
+        ),
+        graph(
+            "Alarms",
+            "Raised in each step, by the drift detector or by the discrepancy.",
+            Query(grown("model_alarms_total", "$__interval", **OF), "{{route}}"),
+            bars=True,
+            least=0,
+            size=(8, 6),
+            empty="this model has no change explanation",
+        ),
+        graph(
+            "Collecting",
+            "1 while observations are collected, for a reference or after an alarm: only then a change is explained.",
+            Query(latest("model_collecting", **OF), "collecting"),
+            unit="none",
+            least=0,
+            most=1,
+            size=(8, 6),
+            empty="this model has no change explanation",
         ),
     )
     board.heading("Importance with its band: 1.96 standard errors")
