@@ -16,10 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .cli_options import config_option, json_option
 from .config import EXAMPLE, Config
+from .dashboards_cli import dashboards
 from .errors import AttributaryError
 from .logs import configure_logging
 from .models_cli import models
-from .monitoring.dashboards_cli import dashboards
+from .rules_cli import rules
 
 stderr = Console(stderr=True)
 
@@ -150,6 +151,7 @@ def check(config: Config, as_json: bool) -> None:
 
 cli.add_command(models)
 cli.add_command(dashboards)
+cli.add_command(rules)
 
 
 @cli.group()

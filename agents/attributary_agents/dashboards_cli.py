@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .dashboards import export as write
+from .monitoring.dashboards import export as write
 
 
 @click.group()

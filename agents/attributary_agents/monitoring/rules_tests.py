@@ -1,0 +1,63 @@
+"""The test files of the rules, and running them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ..errors import AttributaryError
+from .rules import RULES_FILE, prometheus_text
+from .rules_cases import Case, cases_text
+from .rules_cases_change import CHANGE_CASES, QUALITY_CASES
+from .rules_cases_importance import IMPORTANCE_CASES
+from .rules_cases_operations import OPERATIONS_CASES
+from .rules_cases_rebalance import REBALANCE_CASES
+from .rules_options import RuleOptions
+
+CASES: dict[str, list[Case]] = {
+    "importance": IMPORTANCE_CASES,
+    "change": CHANGE_CASES,
+    "quality": QUALITY_CASES,
+    "operations": OPERATIONS_CASES,
+    "rebalance": REBALANCE_CASES,
+}
+"""Area to its cases, and the cases of a rebalance."""
+
+
+def unit_tests(options: RuleOptions) -> dict[str, str]:
+    """Name below the folder of the rules to text. What they expect is of the thresholds' defaults."""
+    return {f"tests/{area}.test.yml": cases_text(cases, options) for area, cases in CASES.items()}
+
+
+def run_promtool(options: RuleOptions, promtool: str = "promtool") -> tuple[bool, str]:
+    """Check the rules and run their tests; whether all is well, and what promtool printed.
+
+    Raises
+    ------
+    AttributaryError
+        There is no promtool.
+    """
+    found = shutil.which(promtool)
+    if found is None:
+        raise AttributaryError(
+            f"{promtool} is not installed: it comes with Prometheus (https://prometheus.io/download, or the Debian "
+            "package prometheus)"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder, RULES_FILE)
+        rules.write_text(prometheus_text(options), encoding="utf-8")
+        tests = []
+        for name, text in unit_tests(options).items():
+            path = Path(folder, name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            tests.append(name)
+        good, said = True, ""
+        for command in (["check", "rules", RULES_FILE], ["test", "rules", *tests]):
+            done = subprocess.run(
+                [found, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True
+            )
+            good, said = good and done.returncode == 0, said + done.stdout
+    return good, said
