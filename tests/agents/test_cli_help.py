@@ -46,6 +46,7 @@ def test_these_are_the_commands() -> None:
         "config example",
         "config schema",
         "demo",
+        "demo-stream",
     }
 
 
