@@ -25,7 +25,8 @@ from attributary_agents.metrics import CATALOGUE
 from attributary_agents.monitoring.dashboard_queries import catalogued, latest, series
 from attributary_agents.monitoring.dashboards import PROVISIONING, dashboards
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOYED = ROOT / "deploy" / "grafana"
 BOARDS: dict[str, dict[str, Any]] = {name: json.loads(text) for name, text in dashboards().items()}
 OF_GRAFANA = {"__interval", "__interval_ms", "__range", "__rate_interval", "__url_time_range", "__value"}
 OF_PROMETHEUS = {
@@ -268,12 +269,23 @@ def test_links_lead_to_the_dashboard_of_a_model_and_keep_time_and_source() -> No
     assert len(links) == 2
     for link in links:
         assert link == (
-            "/d/attributary-model?${__url_time_range}&var-datasource=${datasource}&var-model=${__value.raw}"
+            "/d/attributary-model?${__url_time_range}&var-datasource=${datasource}&var-model_id=${__value.raw}"
         )
     for board in BOARDS.values():
         (link,) = board["links"]
         assert (link["type"], link["tags"], link["keepTime"]) == ("dashboards", ["attributary"], True)
         assert board["tags"] == ["attributary"]
+
+
+def test_alerts_lead_to_dashboards_and_variables_that_exist() -> None:
+    boards = {board["uid"]: board for board in BOARDS.values()}
+    urls = re.findall(
+        r"/d/([\w-]+)(?:\?var-(\w+)=)?", (ROOT / "deploy/prometheus/rules/attributary.rules.yml").read_text()
+    )
+    assert {uid for uid, _ in urls} <= boards.keys()
+    assert urls
+    for uid, variable in urls:
+        assert variable in ("", *(known["name"] for known in boards[uid]["templating"]["list"])), (uid, variable)
 
 
 def test_changes_are_marked_at_the_time_that_the_gauge_says_in_milliseconds() -> None:

@@ -123,7 +123,7 @@ def test_every_query_of_every_panel_and_annotation_returns_data(
     models = (CHANGED, REJECTED) if name == "attributary-model.json" else ("",)
     points: dict[tuple[str, str], int] = {}
     for model in models:
-        chosen = {"before": "5s", **({"model": model} if model else {})}
+        chosen = {"before": "5s", **({"model_id": model} if model else {})}
         session = Session(prometheus, DASHBOARDS[name], began, ended, 1, chosen)
         for panel in panels(DASHBOARDS[name]):
             for asked in session.ask(panel):

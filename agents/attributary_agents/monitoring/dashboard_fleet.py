@@ -8,7 +8,7 @@ from .dashboard_panels import GREEN, RED, YELLOW, Query, gauges, graph, note, nu
 from .dashboard_queries import dead_letters, firing, grown, happened, latest, per_second
 from .dashboard_tables import Column, rows
 
-OF = {"model_id": "~$model"}
+OF = {"model_id": "~$model_id"}
 OF_EXPLAINER = {**OF, "explainer": "~$explainer"}
 
 HOW_TO_READ = """\
@@ -27,8 +27,8 @@ A click on a model opens its own dashboard. Red lines are changes, blue ones new
 def fleet() -> Board:
     """The dashboard `attributary-fleet`."""
     board = Board(FLEET, "Attributary / Fleet", "All models: losses, shifts, changes, alerts.")
-    board.variables(variables.job(), variables.model(multi=True), variables.explainer("~$model", multi=True))
-    board.annotations(variables.changes("~$model"), variables.deployments("~$model"))
+    board.variables(variables.job(), variables.model(multi=True), variables.explainer("~$model_id", multi=True))
+    board.annotations(variables.changes("~$model_id"), variables.deployments("~$model_id"))
     losses = f"{latest('model_loss', **OF)} / {latest('model_baseline_loss', **OF)}"
     distance = f"{latest('model_discrepancy', **OF)} / {latest('model_discrepancy_threshold', **OF)}"
     board.line(
@@ -98,7 +98,7 @@ def fleet() -> Board:
             empty="no model has had an observation yet",
             size=(24, 9),
             columns=(
-                Column("model_id", link=("The model", f"/d/{MODEL}?{HERE}&var-model=${{__value.raw}}")),
+                Column("model_id", link=("The model", f"/d/{MODEL}?{HERE}&var-model_id=${{__value.raw}}")),
                 Column("obs / s", decimals=1),
                 Column("loss", decimals=3),
                 Column("baseline loss", decimals=3),
@@ -140,7 +140,7 @@ def fleet() -> Board:
             Query(f"max by (alertname, severity, model_id) ({firing()})", ""),
             size=(6, 8),
             empty="no alert fires, or Prometheus has no rules",
-            columns=(Column("model_id", link=("The model", f"/d/{MODEL}?{HERE}&var-model=${{__value.raw}}")),),
+            columns=(Column("model_id", link=("The model", f"/d/{MODEL}?{HERE}&var-model_id=${{__value.raw}}")),),
         ),
     )
     board.line(

@@ -8,7 +8,7 @@ from .dashboard_panels import GREEN, RED, YELLOW, Query, band, graph, note, numb
 from .dashboard_queries import by_reason, grown, happened, latest, per_second, ranks, rate, series
 from .dashboard_tables import Column, compared, rows
 
-OF = {"model_id": "$model"}
+OF = {"model_id": "$model_id"}
 OF_EXPLAINER = {**OF, "explainer": "$explainer"}
 OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
 PLACES = 10
@@ -40,7 +40,7 @@ def model() -> Board:
     board.variables(
         variables.job(),
         variables.model(),
-        variables.explainer("$model"),
+        variables.explainer("$model_id"),
         variable(
             "feature",
             "Feature",
@@ -58,7 +58,7 @@ def model() -> Board:
             regex="/.* ([0-9.]+) .*/",
         ),
     )
-    board.annotations(variables.changes("$model"), variables.deployments("$model"))
+    board.annotations(variables.changes("$model_id"), variables.deployments("$model_id"))
     importance = latest("feature_importance", **OF_FEATURE)
     error = latest("feature_importance_std_error", **OF_FEATURE)
     board.line(

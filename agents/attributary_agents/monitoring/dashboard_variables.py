@@ -16,7 +16,7 @@ def job() -> builders.QueryVariable:
 def model(*, multi: bool = False) -> builders.QueryVariable:
     """Model ids."""
     query = f"label_values({series('model_info')}, model_id)"
-    return variable("model", "Model", query, multi=multi, all_value=".+" if multi else "")
+    return variable("model_id", "Model", query, multi=multi, all_value=".+" if multi else "")
 
 
 def explainer(model_id: str, *, multi: bool = False) -> builders.QueryVariable:
