@@ -10,6 +10,7 @@ import re
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,12 @@ class Session:
             else:
                 continue  # the data source
             self.values[name] = (chosen or {}).get(name, value)
+
+    def only(self, values: Mapping[str, str]) -> Session:
+        """The same with other values of some variables."""
+        other = copy(self)
+        other.values = {**self.values, **values}
+        return other
 
     def options(self, name: str) -> list[str]:
         """The values of a variable of the type `query`."""
