@@ -18,13 +18,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
-from .draw_graphs import bars, graph, timeline
+from .draw_graphs import bars, graph, legend_size, timeline
 from .draw_values import gauges, number, table
 from .grafana import Session, renamed
 
 WIDTH_IN, UNIT_IN, DPI = 15.0, 0.34, 84
 """Of the picture; and the height of a unit of the grid."""
-_LONGEST = 30
+_LONGEST = 34
 """Units of height of a picture, beyond which the next heading begins another."""
 
 
@@ -69,7 +69,7 @@ def parts(panels: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _bottom(panels: Sequence[dict[str, Any]]) -> int:
-    return max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in panels)
+    return max(int(panel["gridPos"]["y"]) + int(panel["gridPos"]["h"]) for panel in panels)
 
 
 def _section(panels: Sequence[dict[str, Any]], heading: dict[str, Any]) -> int:
@@ -94,8 +94,8 @@ def _draw(session: Session, panels: Sequence[dict[str, Any]], path: Path) -> Non
         )
         _panel(session, panel, figure, box, marks)
     figure.savefig(path)
-    # Few colours: a third of the size.
-    Image.open(path).convert("RGB").quantize(96).save(path, optimize=True)
+    # A palette: a third of the size.
+    Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def _panel(
@@ -131,8 +131,10 @@ def _panel(
     if kind in ("bargauge", "state-timeline"):
         longest = max(len(renamed(one.legend, s.labels)) for one in asked for s in one.answer)
         left, right = 0.2 + 0.06 * longest, 0.6 if kind == "bargauge" else 0.12
-    legend = kind in ("timeseries", "barchart") and panel["options"]["legend"]["showLegend"]
-    low = 0.24 + (0.34 if legend else 0.05)
+    low = 0.29
+    if kind in ("timeseries", "barchart") and panel["options"]["legend"]["showLegend"]:
+        names = [name.strip() for one in asked for name in one.names()]
+        low += 0.06 + 0.125 * legend_size(names, box[2] * WIDTH_IN - left - right)[1]
     inner = figure.add_axes(
         (
             box[0] + left / WIDTH_IN,

@@ -17,17 +17,23 @@ from .grafana import Asked, Session, renamed
 from .units import shown
 
 _PALETTE = (
-    "#3274d9", "#56a64b", "#f2cc0c", "#e02f44", "#ff780a", "#8f3bb8", "#1f9ea8", "#7c5295", "#a16a3f", "#5c6bc0",
-    "#c4162a", "#37872d", "#b877d9", "#6e7b8b", "#0a437c",
+    "#3274d9", "#56a64b", "#f2cc0c", "#e02f44", "#ff780a", "#8f3bb8", "#1f9ea8", "#a16a3f", "#6e7b8b", "#e377c2",
+    "#0a437c", "#9acd32",
 )  # fmt: skip
 _NAMED = {"red": "#e02f44", "green": "#56a64b", "yellow": "#e0b400", "blue": "#3274d9"}
+_LEGEND_LINES = 4
 _colours: dict[str, str] = {}
-_SHOWN_IN_LEGEND = 12
 
 
-def colour_of(name: str) -> str:
-    """The same name, the same colour, in every panel."""
-    return _colours.setdefault(name, _PALETTE[len(_colours) % len(_PALETTE)])
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """The same name, the same colour, in every panel; two names of one panel have two colours."""
+    chosen: dict[str, str] = {}
+    for name in names:
+        colour = _colours.get(name, _PALETTE[len(_colours) % len(_PALETTE)])
+        if colour in chosen.values():
+            colour = next((free for free in _PALETTE if free not in chosen.values()), colour)
+        chosen[name] = _colours[name] = colour
+    return chosen
 
 
 def named(colour: str) -> str:
@@ -54,9 +60,10 @@ def graph(axes: Axes, panel: Mapping[str, Any], asked: Sequence[Asked], session:
     stacked = custom.get("stacking", {}).get("mode") == "normal"
     base = np.zeros(len(where))
     right: Axes | None = None
+    colours = colours_of(sorted(lines))
     for name in sorted(lines) if stacked else lines:
         values, own = lines[name], overrides(panel, name)
-        colour = named(own["color"]["fixedColor"]) if "color" in own else colour_of(name)
+        colour = named(own["color"]["fixedColor"]) if "color" in own else colours[name]
         dashed = (0, (5, 3)) if "custom.lineStyle" in own else "-"
         if below := own.get("custom.fillBelowTo"):
             axes.fill_between(where, lines[below], values, color=colour, alpha=0.25, linewidth=0)
@@ -88,6 +95,8 @@ def graph(axes: Axes, panel: Mapping[str, Any], asked: Sequence[Asked], session:
         axes.set_ylim(bottom=defaults["min"])
     if defaults.get("max") is not None:
         axes.set_ylim(top=defaults["max"] * 1.02)
+    if (up_to := custom.get("axisSoftMax")) is not None:
+        axes.set_ylim(top=max(axes.get_ylim()[1], up_to * 1.05))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: shown(v, unit)))
     axes.grid(axis="y", color="#e3e5e6", linewidth=0.6)
@@ -117,15 +126,24 @@ def over_time(axes: Axes, session: Session) -> None:
     axes.tick_params(length=2)
 
 
-def legend(axes: Axes) -> None:
-    """Below, in one or two lines, the largest last value first."""
-    handles, labels = axes.get_legend_handles_labels()
-    wide = axes.get_window_extent().width / axes.figure.dpi
+def legend_size(labels: Sequence[str], wide: float) -> tuple[int, int]:
+    """Columns and lines of a legend that is so many inches wide."""
     longest = max((len(label) for label in labels), default=1)
-    columns = max(1, int(wide / (0.3 + 0.058 * longest)))
+    columns = max(1, int((wide + 0.3) / (0.32 + 0.06 * longest)))
+    return columns, min(_LEGEND_LINES, -(-len(labels) // columns))
+
+
+def legend(axes: Axes) -> None:
+    """Below, in as many lines as there is room for; Grafana's scrolls."""
+    handles, labels = axes.get_legend_handles_labels()
+    size = axes.get_window_extent()
+    columns, lines = legend_size(labels, size.width / axes.figure.dpi)
+    shown_labels = labels[: columns * lines]
+    if len(shown_labels) < len(labels):
+        shown_labels[-1] = f"… {len(labels) - len(shown_labels) + 1} more"
     axes.legend(
-        handles[:_SHOWN_IN_LEGEND], labels[:_SHOWN_IN_LEGEND], loc="upper left", ncols=columns, frameon=False,
-        bbox_to_anchor=(-0.02, -0.16 * 1.9 / (axes.get_window_extent().height / axes.figure.dpi)),
+        handles[: columns * lines], shown_labels, loc="upper left", ncols=columns, frameon=False,
+        bbox_to_anchor=(-0.02, -0.3 / (size.height / axes.figure.dpi)),
         fontsize=6.5, handlelength=1.2, columnspacing=1.0, borderaxespad=0, labelspacing=0.25,
     )  # fmt: skip
 

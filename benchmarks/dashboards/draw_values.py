@@ -32,7 +32,7 @@ def number(
         where = [n / (len(values) - 1) for n in range(len(values))]
         frame.fill_between(where, [0.4 * value / most for value in values], color=colour, alpha=0.2, linewidth=0)
         frame.set(xlim=(0, 1), ylim=(0, 1))
-    size = min(22, 1.55 * 72 * inches[0] / max(len(text), 5))
+    size = min(22, 1.3 * 72 * inches[0] / max(len(text), 5))
     frame.text(0.5, 0.42, text, ha="center", va="center", fontsize=size, color=colour, weight="bold",
                transform=frame.transAxes)  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import dashboard_variables as variables
 from .dashboard_board import FLEET, HERE, MODEL, Board
 from .dashboard_panels import GREEN, RED, YELLOW, Query, gauges, graph, note, number
-from .dashboard_queries import dead_letters, firing, grown, happened, latest, per_second
+from .dashboard_queries import dead_letters, firing, grown, happened, known, latest, per_second
 from .dashboard_tables import Column, rows
 
 OF = {"model_id": "~$model_id"}
@@ -52,7 +52,7 @@ def fleet() -> Board:
         ),
         number(
             "Alerts firing",
-            "Of the rules shipped with Attributary. Without those rules this is always 0.",
+            "Of the shipped rules, each once for each model. Without those rules this is always 0.",
             Query(f"count({firing()}) or vector(0)"),
             steps=((None, GREEN), (1, RED)),
         ),
@@ -119,7 +119,10 @@ def fleet() -> Board:
         graph(
             "Changes over time",
             "Changes explained in each step, by what raised them: drift detector, the discrepancy, or a new version.",
-            Query(grown("model_changes_total", "$__interval", **OF), "{{model_id}} ({{route}})"),
+            Query(
+                known(grown("model_changes_total", "$__interval", **OF), latest("model_changes_total", **OF), "route"),
+                "{{model_id}} ({{route}})",
+            ),
             bars=True,
             least=0,
             empty="no change in this time range",
@@ -137,7 +140,7 @@ def fleet() -> Board:
             "Alerts that fire",
             "Of the shipped rules; their runbooks say what to do.",
             "alertname",
-            Query(f"max by (alertname, severity, model_id) ({firing()})", ""),
+            Query(firing()),
             size=(6, 8),
             empty="no alert fires, or Prometheus has no rules",
             columns=(Column("model_id", link=("The model", f"/d/{MODEL}?{HERE}&var-model_id=${{__value.raw}}")),),
@@ -164,7 +167,7 @@ def fleet() -> Board:
         graph(
             "Dead letters",
             "In each step, by topic and reason; each says in its headers why it is there.",
-            Query(dead_letters(), "{{topic}} {{reason}}"),
+            Query(dead_letters(), "{{reason}} {{topic}}"),
             bars=True,
             least=0,
             size=(9, 8),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import dashboard_variables as variables
 from .dashboard_board import MODEL, Board, choice, variable
 from .dashboard_panels import GREEN, RED, YELLOW, Query, band, graph, note, number, states
-from .dashboard_queries import by_reason, grown, happened, latest, per_second, ranks, rate, series
+from .dashboard_queries import grown, happened, known, latest, per_second, ranks, rate, series
 from .dashboard_tables import Column, compared, rows
 
 OF = {"model_id": "$model_id"}
@@ -189,6 +189,7 @@ def model() -> Board:
             columns=tuple(Column(name, decimals=4) for name in ("before", "now", "difference", "±")),
         ),
     )
+    place = ranks("feature_importance", PLACES, **OF_EXPLAINER)
     board.heading("Share and rank")
     board.line(
         graph(
@@ -203,8 +204,9 @@ def model() -> Board:
         ),
         states(
             "Rank",
-            f"1 is the most important. Features beyond place {PLACES} are not drawn.",
-            Query(f"{ranks('feature_importance', PLACES, **OF_EXPLAINER)} and {importance}", "{{feature}}"),
+            f"1 is the most important. Drawn are the first {PLACES}, and each while its importance is more than 1.96 "
+            "standard errors above 0: else its rank is chance.",
+            Query(f"{place} and {importance} > 1.96 * {error}", "{{feature}}"),
             size=(12, 8),
             most=PLACES,
         ),
@@ -279,7 +281,7 @@ def model() -> Board:
             "Observations",
             "Observed, and those of the chosen explainer that were not explained, by reason.",
             Query(per_second("model_observations_total", **OF), "observed"),
-            Query(by_reason(skipped, ever), "skipped: {{reason}}"),
+            Query(known(skipped, ever, "reason"), "skipped: {{reason}}"),
             unit="ops",
             least=0,
             size=(8, 8),

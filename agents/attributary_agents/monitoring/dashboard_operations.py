@@ -17,7 +17,7 @@ from .dashboard_queries import (
 )
 
 WORKER = {"instance": "~$instance"}
-STAGES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
 HOW_TO_READ = """\
 Top to bottom: are the workers up, do they keep pace, do they store what they have, do they refuse anything?
@@ -123,7 +123,7 @@ def operations() -> Board:
         graph(
             "Dead letters",
             "In each step, by topic and reason; each says in its headers why it is there.",
-            Query(dead_letters(), "{{topic}} {{reason}}"),
+            Query(dead_letters(), "{{reason}} {{topic}}"),
             bars=True,
             least=0,
             size=(8, 8),
@@ -132,25 +132,23 @@ def operations() -> Board:
     board.heading("Steps of the workers")
     spent = f"sum by (instance, stage) (rate({series('stage_duration_seconds_sum', '[$__rate_interval]', **WORKER)}))"
     board.line(
-        *(
-            graph(
-                f"Duration: {stage}",
-                "Quantiles over the chosen workers, as exactly as the buckets are fine.",
-                *(
-                    Query(
-                        f"histogram_quantile({part}, "
-                        + rate("stage_duration_seconds_bucket", stage=stage, **WORKER)
-                        + ")",
-                        name,
-                    )
-                    for name, part in STAGES
-                ),
-                unit="s",
-                least=0,
-                size=(6, 8),
-                empty="no step in this time range",
-            )
-            for stage in ("observation", "checkpoint")
+        graph(
+            "Duration of an observation",
+            "Quantiles over the chosen workers, as exactly as the buckets are fine.",
+            *_quantiles("observation", "$__rate_interval"),
+            unit="s",
+            least=0,
+            size=(6, 8),
+            empty="no observation in this time range",
+        ),
+        graph(
+            "Duration of a checkpoint",
+            "Quantiles of the last five minutes over the chosen workers: checkpoints are rare.",
+            *_quantiles("checkpoint", "5m"),
+            unit="s",
+            least=0,
+            size=(6, 8),
+            empty="no checkpoint in this time range",
         ),
         graph(
             "Busy",
@@ -201,6 +199,7 @@ def operations() -> Board:
             Query(f"sum({total('series_dropped_models')})", "models without series"),
             Query(f"sum({total('state_records_foreign_total')})", "foreign records"),
             least=0,
+            at_least_up_to=1,
             size=(8, 8),
         ),
     )
@@ -226,3 +225,8 @@ def operations() -> Board:
         note("How to read this", HOW_TO_READ, size=(6, 8)),
     )  # fmt: skip
     return board
+
+
+def _quantiles(stage: str, over: str) -> list[Query]:
+    counted = rate("stage_duration_seconds_bucket", over, stage=stage, **WORKER)
+    return [Query(f"histogram_quantile({part}, {counted})", name) for name, part in QUANTILES]

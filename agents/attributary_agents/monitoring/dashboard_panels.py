@@ -97,6 +97,7 @@ def graph(
     empty: str = "no data in this time range",
     least: float | None = None,
     most: float | None = None,
+    at_least_up_to: float | None = None,
     bars: bool = False,
     stacked: bool = False,
     steps: Steps = (),
@@ -111,6 +112,8 @@ def graph(
         Limits, drawn as dashed lines.
     dashed
         Name of the query that is itself a limit.
+    at_least_up_to
+        Value up to which the axis goes, where all are smaller.
     right
         Name of the query whose axis stands on the right, and its unit.
     """
@@ -130,6 +133,8 @@ def graph(
     panel.tooltip(common.VizTooltipOptions().mode(commons.TooltipDisplayMode.MULTI).sort(commons.SortOrder.DESCENDING))
     panel.draw_style(commons.GraphDrawStyle.BARS if bars else commons.GraphDrawStyle.LINE)
     panel.line_width(1).fill_opacity(70 if bars or stacked else 0).show_points(commons.VisibilityMode.NEVER)
+    if at_least_up_to is not None:
+        panel.axis_soft_max(at_least_up_to)
     if bars or stacked:
         panel.stacking(common.StackingConfig().mode(commons.StackingMode.NORMAL).group("A"))
     if steps:

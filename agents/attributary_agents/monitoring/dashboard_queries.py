@@ -84,9 +84,9 @@ def happened(name: str, **where: str) -> str:
     return f"{latest(name, **where)} - {lowest}"
 
 
-def rate(name: str, **where: str) -> str:
+def rate(name: str, over: str = "$__rate_interval", **where: str) -> str:
     """Per second, of a counter that begins at 0 with each process; summed over the workers."""
-    return f"sum {_by(name)} (rate({series(name, '[$__rate_interval]', **where)}))"
+    return f"sum {_by(name)} (rate({series(name, f'[{over}]', **where)}))"
 
 
 def ranks(name: str, places: int, **where: str) -> str:
@@ -97,23 +97,21 @@ def ranks(name: str, places: int, **where: str) -> str:
     return f"{places + 1} - {counted}"
 
 
-def by_reason(now: str, ever: str) -> str:
-    """`now` of those reasons for which there has `ever` been something; 0 of `none` beside them."""
-    return f'{now} and {ever} > 0 or label_replace(vector(0), "reason", "none", "", "")'
+def known(now: str, ever: str, label: str) -> str:
+    """`now` of the series that have `ever` counted anything; beside them 0, with `none` for the label."""
+    return f'{now} and {ever} > 0 or label_replace(vector(0), "{label}", "none", "", "")'
 
 
 def dead_letters() -> str:
     """Those of each step by topic and reason."""
     summed = "sum by (topic, reason)"
-    return by_reason(
-        f"{summed} ({grown('dead_letters_total', '$__interval')})", f"{summed} ({latest('dead_letters_total')})"
-    )
+    now, ever = grown("dead_letters_total", "$__interval"), latest("dead_letters_total")
+    return known(f"{summed} ({now})", f"{summed} ({ever})", "reason")
 
 
-def firing(**where: str) -> str:
+def firing() -> str:
     """The alerts of the shipped rules that fire; Prometheus makes this series itself."""
-    chosen = {"alertname": "~Attributary.*", "alertstate": "firing", **where}
-    return f"ALERTS{{{', '.join(map(_matcher, chosen, chosen.values()))}}}"
+    return 'max by (alertname, severity, model_id) (ALERTS{alertname=~"Attributary.*", alertstate="firing"})'
 
 
 def of_process(name: str, at: str = "") -> str:
