@@ -20,6 +20,7 @@ from .drift_stream_cli import demo_stream
 from .errors import AttributaryError
 from .logs import configure_logging
 from .models_cli import models
+from .rules_cli import rules
 
 stderr = Console(stderr=True)
 
@@ -149,6 +150,7 @@ def check(config: Config, as_json: bool) -> None:
 
 
 cli.add_command(models)
+cli.add_command(rules)
 cli.add_command(demo_stream)
 
 

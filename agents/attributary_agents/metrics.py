@@ -40,6 +40,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "explainer_skipped_total": ("Observations that were not explained", (*_EXPLAINER, "reason")),
     "explain_every_observations": ("One in so many observations is explained now; 1 is all", _MODEL),
     "explain_share_ratio": ("Share of the time that explaining took, when last measured", _MODEL),
+    "explain_budget_ratio": ("Share of the time that explaining may take, where a budget is configured", _MODEL),
     "model_loss": ("Smoothed loss of the model before it learns each observation", _MODEL),
     "model_baseline_loss": ("Smoothed loss of the smoothed mean prediction, which knows no feature", _MODEL),
     "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
@@ -61,18 +62,20 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
-    "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
+    "dead_letters_total": ("Records that could not be used", (*_PARTITION, "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
+    "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),
     "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
     "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
+    "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
 
-_OF_STEPS = ("worker_step_seconds", "worker_stalls_total")
+_WITHOUT_LOCK = ("worker_step_seconds", "worker_step_limit_seconds", "worker_stalls_total")
 
 
 class AttributaryCollector(Collector):
@@ -102,6 +105,7 @@ class AttributaryCollector(Collector):
         steps = self._view.under_way
         values = {
             "worker_step_seconds": time.monotonic() - steps[0].began if steps else 0.0,
+            "worker_step_limit_seconds": self._config.watchdog.warn_after_s,
             "worker_stalls_total": float(self._view.stalls),
         }
         for name, value in values.items():
@@ -110,7 +114,7 @@ class AttributaryCollector(Collector):
             yield family
 
     def _read(self) -> Iterator[Metric]:
-        families = {name: _family(name) for name in CATALOGUE if name not in _OF_STEPS}
+        families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
 
         def add(name: str, labels: tuple[str, ...], value: float | None) -> None:
             if value is not None:
@@ -130,20 +134,21 @@ class AttributaryCollector(Collector):
         self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
         self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
+        for number in view.partitions:
+            add("checkpoint_pending_seconds", (topics.observations, str(number)), view.pending_s(number))
         for stage, durations in (("observation", view.steps), ("checkpoint", view.checkpoints)):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
         yield from families.values()
 
     def _records(self, topic: str, counters: Mapping[int, PartitionCounters], add: _Add) -> None:
-        dead_letters = dict.fromkeys(REASONS, 0)
         for number, counted in counters.items():
             add("records_consumed_total", (topic, str(number)), float(counted.consumed))
             add("records_unavailable_total", (topic, str(number)), float(counted.unavailable))
             add("consumer_lag_records", (topic, str(number)), _maybe(self._view.lag.get((topic, number))))
-            for reason, count in counted.dead_letters.items():
-                dead_letters[reason] = dead_letters.get(reason, 0) + count
-        for reason, count in dead_letters.items():
-            add("dead_letters_total", (topic, reason), float(count))
+            # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
+            # rises by all that ever was when one comes.
+            for reason in sorted(REASONS.keys() | counted.dead_letters.keys()):
+                add("dead_letters_total", (topic, str(number), reason), float(counted.dead_letters[reason]))
 
     def _within_limits(self, models: list[ModelState]) -> list[ModelState]:
         """The first models, by id, whose feature series stay within the limits."""
@@ -184,6 +189,7 @@ class AttributaryCollector(Collector):
             add("model_evaluations_total", (*model, path), float(n))
         add("explain_every_observations", model, float(state.explain_every))
         add("explain_share_ratio", model, self._view.explain_shares.get(state.model_id))
+        add("explain_budget_ratio", model, state.config.explain.budget)
         add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
         change, counts = state.change, state.counts
