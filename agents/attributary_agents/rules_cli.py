@@ -11,7 +11,7 @@ import click
 from .errors import AttributaryError
 from .monitoring.rules import KUBERNETES_FILE, RULES_FILE, kubernetes_text, prometheus_text
 from .monitoring.rules_options import RuleOptions, Thresholds
-from .monitoring.rules_tests import run_promtool, unit_tests
+from .monitoring.rules_tests import CASES, run_promtool, unit_tests
 
 _DEFAULTS = RuleOptions()
 
@@ -79,9 +79,13 @@ def rules_thresholds() -> None:
 
 
 @rules.command("test")
+@click.argument("areas", nargs=-1, metavar="[AREA]...", type=click.Choice(list(CASES)))
 @click.option("--promtool", default="promtool", show_default=True, help="The program, or its path.")
-def rules_test(promtool: str) -> None:
-    """Check the rules with promtool and run their unit tests: every alert, firing and not firing."""
-    good, said = run_promtool(_DEFAULTS, promtool)
+def rules_test(areas: tuple[str, ...], promtool: str) -> None:
+    """Check the rules with promtool and run their unit tests: every alert, firing and not firing.
+
+    AREA is importance, change, quality, operations or rebalance; all by default.
+    """
+    good, said = run_promtool(_DEFAULTS, areas, promtool)
     click.echo(said, nl=False)
     sys.exit(0 if good else 1)

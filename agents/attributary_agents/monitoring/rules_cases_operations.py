@@ -65,6 +65,15 @@ _WORKER_CASES = [
             ],
         },
     ),
+    Case(
+        "two workers that are well",
+        {
+            **{selector("up", job="attributary", instance=instance): "1x60" for instance in "ab"},
+            **{series("series_dropped_models", instance): "0x60" for instance in "ab"},
+            **{series("models_refused", instance): "0x60" for instance in "ab"},
+        },
+        {("50m", name): [] for name in ("WorkerDown", "SeriesDropped", "ModelsRefused")},
+    ),
     Case("steps within the limit", {_STEP: "25x30", _LIMIT: "30x30"}, {("20m", "WorkerStuck"): []}),
     Case(
         "models without series, and refused ones, over two workers",
