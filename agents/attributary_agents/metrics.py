@@ -19,7 +19,7 @@ from .config import Config
 from .metrics_view import Durations, WorkerView
 from .model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
 from .publication import finite
-from .series_limits import ShownFeatures
+from .series_limits import ShownFeatures, ShownModels
 
 OTHER = "__other__"
 
@@ -86,6 +86,7 @@ class AttributaryCollector(Collector):
         self._view = view
         self._last: list[Metric] = []
         self._features = ShownFeatures(config.metrics.max_features)
+        self._models = ShownModels(config.metrics.max_models, config.metrics.max_series)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not scrape a worker that is not there yet."""
@@ -124,9 +125,10 @@ class AttributaryCollector(Collector):
         models = [state for partition in view.partitions.values() for state in partition.models.values()]
         models.sort(key=lambda state: state.model_id)
         self._features.keep_only({state.model_id for state in models})
-        shown = self._within_limits(models)
-        for state in shown:
-            self._model(state, add)
+        shown = self._models.choose({state.model_id: self._n_series(state) for state in models})
+        for state in models:
+            if state.model_id in shown:
+                self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
         add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
@@ -150,17 +152,10 @@ class AttributaryCollector(Collector):
             for reason in sorted(REASONS.keys() | counted.dead_letters.keys()):
                 add("dead_letters_total", (topic, str(number), reason), float(counted.dead_letters[reason]))
 
-    def _within_limits(self, models: list[ModelState]) -> list[ModelState]:
-        """The first models, by id, whose feature series stay within the limits."""
-        limits, series, shown = self._config.metrics, 0, []
-        for state in models[: limits.max_models]:
-            for explainer in state.explainers.values():
-                # Three series per feature, and the two sums of the others.
-                series += 3 * min(len(explainer.importance), limits.max_features) + 2
-            if series > limits.max_series:
-                break
-            shown.append(state)
-        return shown
+    def _n_series(self, state: ModelState) -> int:
+        """Series of features at most: three for each, and the two sums of the others."""
+        limit = self._config.metrics.max_features
+        return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
 
     def _model(self, state: ModelState, add: _Add) -> None:
         model = (state.model_id,)
