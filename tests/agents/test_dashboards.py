@@ -116,7 +116,7 @@ def test_grafana_s_types_know_every_key(board: dict[str, Any]) -> None:
     read = json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder))
     for ours, theirs in zip(board["annotations"].get("list", []), read["annotations"].get("list", []), strict=True):
         # Prometheus' own: Grafana's type says that a data source may add any.
-        own = {"titleFormat", "textFormat", "tagKeys", "useValueForTime", "step", "target"}
+        own = {"titleFormat", "textFormat", "tagKeys", "useValueForTime", "target"}
         assert ours.keys() - theirs.keys() <= own
         theirs.update({name: ours[name] for name in own})
     assert read == board
@@ -301,6 +301,8 @@ def test_changes_are_marked_at_the_time_that_the_gauge_says_in_milliseconds() ->
 def test_grafana_finds_prometheus_and_the_dashboards() -> None:
     (source,) = yaml.safe_load(PROVISIONING["provisioning/datasources/attributary.yaml"])["datasources"]
     assert (source["type"], source["isDefault"], source["url"]) == ("prometheus", True, "${PROMETHEUS_URL}")
+    scraping = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())["global"]
+    assert source["jsonData"]["timeInterval"] == scraping["scrape_interval"]
     (provider,) = yaml.safe_load(PROVISIONING["provisioning/dashboards/attributary.yaml"])["providers"]
     assert (provider["type"], provider["options"]["path"]) == ("file", "/etc/grafana/dashboards")
 

@@ -85,9 +85,8 @@ class Annotation(models.AnnotationQuery, Builder[models.AnnotationQuery]):
             "textFormat": text,
             "tagKeys": tags,
             "useValueForTime": value_is_time,
-            "step": "15s",
             # Versions of Grafana differ in where they look for the query.
-            "target": {"refId": "Anno", "expr": expr, "interval": "15s", "range": True, "instant": False},
+            "target": {"refId": "Anno", "expr": expr, "range": True, "instant": False},
         }
 
     def build(self) -> models.AnnotationQuery:

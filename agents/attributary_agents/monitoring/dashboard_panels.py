@@ -19,8 +19,6 @@ from .dashboard_queries import PREFIX, catalogued
 
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 GREEN, YELLOW, RED = "green", "yellow", "red"
-MIN_INTERVAL = "15s"
-"""No panel asks for a finer step than the shipped Prometheus scrapes."""
 
 P = TypeVar("P", series.Panel, stat.Panel, table.Panel, bargauge.Panel, barchart.Panel, statetimeline.Panel)
 Steps = Sequence[tuple[float | None, str]]
@@ -68,7 +66,6 @@ def common_parts(
     """What panels of every kind have: title, description, queries, unit, limits, and a text where there is no data."""
     panel.title(title).description(explained(description, queries)).datasource(SOURCE).unit(unit).no_value(empty)
     panel.thresholds(builders.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(as_steps(steps)))
-    panel.interval(MIN_INTERVAL)
     if decimals is not None:
         panel.decimals(decimals)
     if least is not None:

@@ -20,8 +20,8 @@ datasources:
     editable: false
     jsonData:
       httpMethod: POST
-      # As Prometheus' scrape_interval: the dashboards' steps follow from it.
-      timeInterval: 15s
+      # As Prometheus' scrape_interval: no graph has a finer step.
+      timeInterval: 5s
 """,
     "provisioning/dashboards/attributary.yaml": """\
 # Reads the dashboards from the folder below, and again when a file there changes.
