@@ -161,9 +161,9 @@ def _has_right(panel: Mapping[str, Any]) -> bool:
 
 def _text(frame: Axes, content: str, inches: tuple[float, float]) -> None:
     plain = re.sub(r"[*`]", "", content)
-    wide = int(inches[0] * 17.5)
+    wide = int(inches[0] * 16.5)
     paragraphs = re.split(r"\n\n|\n(?=- )", plain.strip())
-    lines = "\n".join(
+    lines = "\n\n".join(
         textwrap.fill(" ".join(p.split()), wide, subsequent_indent="  " if p[0] == "-" else "") for p in paragraphs
     )
-    frame.text(0.08 / inches[0], 1 - 0.34 / inches[1], lines, va="top", fontsize=7, linespacing=1.35)
+    frame.text(0.08 / inches[0], 1 - 0.34 / inches[1], lines, va="top", fontsize=7.5, linespacing=1.35)

@@ -17,8 +17,8 @@ from .grafana import Asked, Session, renamed
 from .units import shown
 
 _PALETTE = (
-    "#3274d9", "#56a64b", "#f2cc0c", "#e02f44", "#ff780a", "#8f3bb8", "#1f9ea8", "#a16a3f", "#6e7b8b", "#e377c2",
-    "#0a437c", "#9acd32",
+    "#3274d9", "#56a64b", "#f2cc0c", "#ff780a", "#8f3bb8", "#1f9ea8", "#a16a3f", "#6e7b8b", "#e377c2",
+    "#0a437c", "#9acd32", "#b39ddb", "#00695c",
 )  # fmt: skip
 _NAMED = {"red": "#e02f44", "green": "#56a64b", "yellow": "#e0b400", "blue": "#3274d9"}
 _LEGEND_LINES = 4

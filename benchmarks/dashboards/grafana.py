@@ -80,7 +80,7 @@ class Session:
                 continue  # the data source
             self.values[name] = (chosen or {}).get(name, value)
 
-    def only(self, values: Mapping[str, str]) -> Session:
+    def only(self, values: Mapping[str, str | list[str]]) -> Session:
         """The same with other values of some variables."""
         other = copy(self)
         other.values = {**self.values, **values}

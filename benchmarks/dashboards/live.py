@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -41,8 +42,8 @@ RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "rules"
 
 def settings(bootstrap: str) -> dict[str, Any]:
     """The workers' configuration."""
-    change = {"window": 300, "threshold": 0.3, "min_observations": 1000}
-    forest = {"class": "river.forest.ARFClassifier", "params": {"n_models": 5, "seed": 1}}
+    change = {"window": 500, "threshold": 0.3, "detector_params": {"delta": 0.025}, "min_observations": 1000}
+    forest = {"class": "river.forest.ARFClassifier", "params": {"n_models": 10, "seed": 1}}
     classifier = {"model": forest, "version": "1", "change": change}
     return {
         "kafka": {"brokers": [bootstrap], "group": "pictures", "topic_prefix": "pictures", "partitions": 2},
@@ -60,7 +61,7 @@ def settings(bootstrap: str) -> dict[str, Any]:
                     {"class": "river.linear_model.LinearRegression"},
                 ],
                 "version": "1",
-                "change": {**change, "threshold": 2.0, "detector_params": {"delta": 0.025}},
+                "change": {**change, "threshold": 2.0},
             },
         },
         "checkpoint": {"interval_s": 10},
@@ -120,7 +121,8 @@ def run(folder: Path, broker_spec: str) -> None:
                 time.sleep(0.2)
             with Prometheus(folder, scraping) as prometheus:
                 began = time.time()
-                sending = _in_background(config, began)
+                sending = threading.Thread(target=lambda: asyncio.run(_send(config, began)))
+                sending.start()
                 while (now := time.time() - began) < ENDS_AFTER_S:
                     if now > WORKER_STOPS_AFTER_S and second.exit_code is None:
                         second.stop()
@@ -129,11 +131,3 @@ def run(folder: Path, broker_spec: str) -> None:
                 (folder / "range.json").write_text(
                     json.dumps({"start": began, "end": time.time(), "data": str(prometheus.data)})
                 )
-
-
-def _in_background(config: Config, began: float) -> Any:
-    import threading
-
-    thread = threading.Thread(target=lambda: asyncio.run(_send(config, began)))
-    thread.start()
-    return thread

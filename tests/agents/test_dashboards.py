@@ -140,6 +140,8 @@ def test_panels_do_not_overlap_and_each_has_an_id_of_its_own(board: dict[str, An
 def test_a_panel_says_what_it_shows_in_which_unit_and_what_it_means_that_there_is_nothing(
     board: dict[str, Any],
 ) -> None:
+    titles = Counter(panel["title"] for panel in panels(board))
+    assert max(titles.values()) == 1
     for panel in panels(board):
         assert panel["title"]
         if panel["type"] == "text":
@@ -315,3 +317,14 @@ def test_a_query_of_what_there_is_not_is_refused() -> None:
     assert latest("model_loss", model_id="!~a|b", instance="!c") == (
         'max by (model_id) (attributary_model_loss{job=~"$job", model_id!~"a|b", instance!="c"})'
     )
+
+
+def test_the_page_shows_every_dashboard_and_every_picture() -> None:
+    page = (ROOT / "docs" / "dashboards.md").read_text()
+    for board in BOARDS.values():
+        assert f"| `{board['uid']}` |" in page
+    pictures = {path.name: path.stat().st_size for path in (ROOT / "docs/images/dashboards").iterdir()}
+    assert re.findall(r"\]\(images/dashboards/([\w.-]+)\)", page) == sorted(pictures)
+    assert max(pictures.values()) < 200_000
+    labels = {v["label"] for board in BOARDS.values() for v in board["templating"]["list"] if v.get("hide") != 2}
+    assert set(re.findall(r"^\| ([\w ]+) \| (?:all|fleet|model|operations)", page, flags=re.MULTILINE)) == labels

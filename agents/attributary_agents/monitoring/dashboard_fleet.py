@@ -88,7 +88,7 @@ def fleet() -> Board:
     )
     board.line(
         rows(
-            "Models",
+            "All models",
             "What is so now; changes are those of the time range. Shift is the largest and NDCG the smallest over the "
             "chosen explainers; n is the number of observations in the discrepancy.",
             "model_id",
@@ -165,7 +165,7 @@ def fleet() -> Board:
     )
     board.line(
         graph(
-            "Dead letters",
+            "Dead letters by reason",
             "In each step, by topic and reason; each says in its headers why it is there.",
             Query(dead_letters(), "{{reason}} {{topic}}"),
             bars=True,

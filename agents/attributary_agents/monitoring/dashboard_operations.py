@@ -110,7 +110,7 @@ def operations() -> Board:
     )
     board.heading("Records")
     board.line(
-        graph("Lag", "By partition.", Query(lag, "{{topic}} {{partition}}"), least=0, size=(8, 8)),
+        graph("Lag by partition", "By partition.", Query(lag, "{{topic}} {{partition}}"), least=0, size=(8, 8)),
         graph(
             "Records read",
             "By partition, and offsets that had no record: retention, compaction, transactions.",
@@ -121,7 +121,7 @@ def operations() -> Board:
             size=(8, 8),
         ),
         graph(
-            "Dead letters",
+            "Dead letters by reason",
             "In each step, by topic and reason; each says in its headers why it is there.",
             Query(dead_letters(), "{{reason}} {{topic}}"),
             bars=True,
