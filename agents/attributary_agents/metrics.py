@@ -6,24 +6,32 @@ No metric is kept in a registry: a model that has moved to another worker has no
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from .checkpoints import PartitionCounters
 from .config import Config
+from .last_change import exemplar
 from .metrics_view import Durations, WorkerView
 from .model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
 from .publication import finite
-from .series_limits import ShownFeatures
+from .series_limits import ShownFeatures, ShownModels
 
 OTHER = "__other__"
 
-_Add = Callable[[str, tuple[str, ...], float | None], None]
+
+class _Add(Protocol):
+    def __call__(
+        self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None, /
+    ) -> None: ...
+
 
 _FEATURE = ("model_id", "explainer", "feature")
 _EXPLAINER = ("model_id", "explainer")
@@ -86,6 +94,7 @@ class AttributaryCollector(Collector):
         self._view = view
         self._last: list[Metric] = []
         self._features = ShownFeatures(config.metrics.max_features)
+        self._models = ShownModels(config.metrics.max_models, config.metrics.max_series)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not scrape a worker that is not there yet."""
@@ -116,17 +125,19 @@ class AttributaryCollector(Collector):
     def _read(self) -> Iterator[Metric]:
         families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
 
-        def add(name: str, labels: tuple[str, ...], value: float | None) -> None:
+        def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
             if value is not None:
-                families[name].add_metric(labels, value)  # type: ignore[attr-defined]
+                more = {} if last is None else {"exemplar": last}  # only counters take one
+                families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
 
         view = self._view
         models = [state for partition in view.partitions.values() for state in partition.models.values()]
         models.sort(key=lambda state: state.model_id)
         self._features.keep_only({state.model_id for state in models})
-        shown = self._within_limits(models)
-        for state in shown:
-            self._model(state, add)
+        shown = self._models.choose({state.model_id: self._n_series(state) for state in models})
+        for state in models:
+            if state.model_id in shown:
+                self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
         add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
@@ -150,17 +161,10 @@ class AttributaryCollector(Collector):
             for reason in sorted(REASONS.keys() | counted.dead_letters.keys()):
                 add("dead_letters_total", (topic, str(number), reason), float(counted.dead_letters[reason]))
 
-    def _within_limits(self, models: list[ModelState]) -> list[ModelState]:
-        """The first models, by id, whose feature series stay within the limits."""
-        limits, series, shown = self._config.metrics, 0, []
-        for state in models[: limits.max_models]:
-            for explainer in state.explainers.values():
-                # Three series per feature, and the two sums of the others.
-                series += 3 * min(len(explainer.importance), limits.max_features) + 2
-            if series > limits.max_series:
-                break
-            shown.append(state)
-        return shown
+    def _n_series(self, state: ModelState) -> int:
+        """Series of features at most: three for each, and the two sums of the others."""
+        limit = self._config.metrics.max_features
+        return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
 
     def _model(self, state: ModelState, add: _Add) -> None:
         model = (state.model_id,)
@@ -206,7 +210,7 @@ class AttributaryCollector(Collector):
                 add("model_alarms_total", (*model, route), float(counts.alarms[route]))
                 add("model_changes_rejected_total", (*model, route), float(counts.rejected[route]))
             for route in CHANGE_ROUTES:
-                add("model_changes_total", (*model, route), float(counts.changes[route]))
+                add("model_changes_total", (*model, route), float(counts.changes[route]), exemplar(state, route))
             add("model_data_changes_total", model, float(counts.data_changes))
             add("model_rejected_discrepancy", model, counts.rejected_discrepancy)
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
