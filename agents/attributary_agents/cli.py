@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from .changes_cli import changes
 from .cli_options import config_option, json_option
 from .config import EXAMPLE, Config
 from .dashboards_cli import dashboards
@@ -151,6 +152,7 @@ def check(config: Config, as_json: bool) -> None:
 
 
 cli.add_command(models)
+cli.add_command(changes)
 cli.add_command(dashboards)
 cli.add_command(rules)
 cli.add_command(demo_stream)

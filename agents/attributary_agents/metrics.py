@@ -6,16 +6,19 @@ No metric is kept in a registry: a model that has moved to another worker has no
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from .checkpoints import PartitionCounters
 from .config import Config
+from .last_change import exemplar
 from .metrics_view import Durations, WorkerView
 from .model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
 from .publication import finite
@@ -23,7 +26,12 @@ from .series_limits import ShownFeatures, ShownModels
 
 OTHER = "__other__"
 
-_Add = Callable[[str, tuple[str, ...], float | None], None]
+
+class _Add(Protocol):
+    def __call__(
+        self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None, /
+    ) -> None: ...
+
 
 _FEATURE = ("model_id", "explainer", "feature")
 _EXPLAINER = ("model_id", "explainer")
@@ -117,9 +125,10 @@ class AttributaryCollector(Collector):
     def _read(self) -> Iterator[Metric]:
         families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
 
-        def add(name: str, labels: tuple[str, ...], value: float | None) -> None:
+        def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
             if value is not None:
-                families[name].add_metric(labels, value)  # type: ignore[attr-defined]
+                more = {} if last is None else {"exemplar": last}  # only counters take one
+                families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
 
         view = self._view
         models = [state for partition in view.partitions.values() for state in partition.models.values()]
@@ -201,7 +210,7 @@ class AttributaryCollector(Collector):
                 add("model_alarms_total", (*model, route), float(counts.alarms[route]))
                 add("model_changes_rejected_total", (*model, route), float(counts.rejected[route]))
             for route in CHANGE_ROUTES:
-                add("model_changes_total", (*model, route), float(counts.changes[route]))
+                add("model_changes_total", (*model, route), float(counts.changes[route]), exemplar(state, route))
             add("model_data_changes_total", model, float(counts.data_changes))
             add("model_rejected_discrepancy", model, counts.rejected_discrepancy)
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))

@@ -34,6 +34,7 @@ def test_these_are_the_commands() -> None:
         "models export",
         "models import",
         "models reset",
+        "changes",
         "rules",
         "rules export",
         "rules thresholds",

@@ -12,11 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.brokers import KafkaBroker
 from attributary_agents.local_broker import HOST, free_port
@@ -160,6 +162,25 @@ class Stack:
         child = start_child(argv, log=self.folder / f"{service}.log", env=environment)
         self._children[service] = child
         return child
+
+    def series(self, service: str, name: str) -> dict[str, float]:
+        """Model id to the value of `attributary_<name>` on a worker's /metrics; nothing while it is away."""
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.ports[service]}/metrics", timeout=10) as answer:
+                families = text_string_to_metric_families(answer.read().decode())
+        except OSError:
+            return {}
+        wanted = f"attributary_{name}"
+        samples = [sample for family in families for sample in family.samples if sample.name == wanted]
+        return {sample.labels["model_id"]: sample.value for sample in samples}
+
+    def is_ready(self, service: str) -> bool:
+        """What the service's health check asks."""
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.ports[service]}/readyz", timeout=10) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
 
     def stop(self, service: str) -> int:
         """SIGTERM; return the exit code."""
