@@ -13,6 +13,7 @@ import yaml
 from click.testing import CliRunner
 
 from attributary_agents.cli import cli
+from attributary_agents.config import Config
 from attributary_agents.errors import AttributaryError
 from attributary_agents.metrics import CATALOGUE
 from attributary_agents.monitoring.rules import KUBERNETES_FILE, RULES_FILE, alerts, groups, kubernetes_text
@@ -220,3 +221,48 @@ def test_thresholds_are_listed_with_their_meaning() -> None:
     assert [line.split("=")[0] for line in lines] == [known.name for known in fields(Thresholds)]
     Thresholds().with_values(line.split("\t")[0] for line in lines)
     assert all(line.split("\t")[1] for line in lines)
+
+
+RUNBOOKS = ROOT / "docs" / "runbooks"
+
+
+def test_every_alert_has_a_runbook_and_there_are_no_others() -> None:
+    for alert in ALERTS.values():
+        page = ROOT / alert.links(OPTIONS)["runbook_url"]
+        title, *_ = page.read_text().splitlines()
+        assert title == f"# {alert.full_name}"
+        assert re.findall(r"^## (.*)", page.read_text(), flags=re.MULTILINE) == ["Look at", "Do"]
+    assert {path.stem for path in RUNBOOKS.glob("*.md")} == {alert.full_name for alert in ALERTS.values()}
+
+
+def test_the_table_of_alerts_is_that_of_the_rules() -> None:
+    text = (ROOT / "docs" / "alerts.md").read_text()
+    rows = re.findall(
+        r"^\| \[`(\w+)`\]\(runbooks/(\w+)\.md\) \| (\w+) \| (\w+) \| (\w+) \| .+ \|$", text, flags=re.MULTILINE
+    )
+    assert rows == [(a.full_name, a.full_name, a.area, a.severity, a.wait) for a in ALERTS.values()]
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "docs" / "alerts.md", *sorted(RUNBOOKS.glob("*.md"))], ids=lambda page: page.stem
+)
+def test_links_and_names_in_the_pages_are_right(page: Path) -> None:
+    text = page.read_text()
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / link).is_file(), link
+    for link, anchor in re.findall(r"\]\(([^)#:]+)#([^)]*)\)", text):
+        heads = re.findall(r"^#+ (.*)", (page.parent / link).read_text(), flags=re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+    for name in re.findall(r"\b(?<!:)attributary_[a-z_]+", text):
+        assert name.removeprefix("attributary_") in CATALOGUE, name
+    for name in re.findall(r"--threshold (\w+)", text):
+        assert hasattr(Thresholds(), name), name
+    for first, second in re.findall(r"`attributary ([a-z]+)(?: ([a-z]+))?", text):
+        command: Any = cli.commands[first]
+        assert not hasattr(command, "commands") or second in command.commands, (first, second)
+    config = set(
+        re.findall(r"`((?:change|publish|explain|watchdog|web|kafka|metrics|state|checkpoint)\.[a-z_]+)", text)
+    )
+    schema = str(Config.model_json_schema())
+    for name in config:
+        assert f"'{name.split('.')[1]}'" in schema, name

@@ -214,6 +214,30 @@ _MODEL_CASES = [
         {("45m", "ObservationsStopped"): []},
     ),
     Case(
+        "a model's partition is nobody's",
+        {_OBSERVATIONS: "0+100x30 stale"},
+        {
+            ("35m", "ModelGone"): [],
+            ("36m", "ModelGone"): [
+                Fires(
+                    {**_JOB, **_CREDIT},
+                    "credit is on no worker",
+                    "It was within 1h, with 3k observations. Nobody owns its partition, or its state is still being "
+                    "read.",
+                ),
+            ],
+            ("92m", "ModelGone"): [],
+        },
+    ),
+    Case(
+        "a model that is there, and one that has just come",
+        {
+            _OBSERVATIONS: "0+100x60",
+            series("model_observations_total", model_id="churn"): "_x40 700x20",
+        },
+        {("50m", "ModelGone"): []},
+    ),
+    Case(
         "a state grows",
         {series("model_state_bytes", **_CREDIT): "99000000x9 150000000x30"},
         {

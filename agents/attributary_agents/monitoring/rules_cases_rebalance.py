@@ -53,6 +53,7 @@ _QUIET = (
     "FeatureCollapsed",
     "FeatureSurged",
     "ObservationsStopped",
+    "ModelGone",
     "Down",
 )
 
@@ -101,7 +102,7 @@ REBALANCE_CASES = [
             ("60m", _RATE): {_RATE_OF_MODEL: 100 / 60},
             # What increase() would make of it, and the reason why no rule has it: the restart counts 53 700 times.
             ("50m", f"increase({_OBSERVED}[15m]) > bool 50000"): {selector("", **_JOB, **_CREDIT): 1},
-            ("50m", f"{_OBSERVED} - min_over_time({_OBSERVED}[15m])"): {selector("", **_JOB, **_CREDIT): 1000},
+            ("50m", f"{_OBSERVED} - min_over_time({_OBSERVED}[9m])"): {selector("", **_JOB, **_CREDIT): 800},
         },
     ),
 ]

@@ -121,6 +121,18 @@ def _models(options: RuleOptions) -> list[Alert]:
             dashboard=MODEL_DASHBOARD,
         ),
         _alert(
+            "ModelGone",
+            "warning",
+            # Of a partition that nobody owns there is no series, and so no other alert.
+            f"last_over_time({observations}[{at.gone_within}])\nunless {observations}",
+            "{{ $labels.model_id }} is on no worker",
+            f"It was within {at.gone_within}, with {{{{ $value | humanize }}}} observations. Nobody owns its "
+            "partition, or its state is still being read.",
+            wait="5m",
+            keep=None,
+            dashboard=MODEL_DASHBOARD,
+        ),
+        _alert(
             "StateTooLarge",
             "warning",
             f"{recorded('model_state_bytes')} > {number(at.state_bytes)}",

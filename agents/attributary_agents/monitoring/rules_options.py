@@ -38,6 +38,7 @@ class Thresholds:
     dead_letters_ratio: float = _of(0.01, "Part of the records that are dead letters, for any one reason")
     dead_letters_window: str = _of("10m", "Window of the two parts")
     stopped_after: str = _of("15m", "How long a model may be without observations")
+    gone_within: str = _of("1h", "How long it is told that a model is on no worker")
     lag_records: float = _of(1000, "Records of a partition that wait, and become more")
     lag_window: str = _of("15m", "Over which they become more")
     checkpoint_seconds: float = _of(600, "Age of what is handled and not stored")
