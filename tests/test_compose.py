@@ -113,6 +113,37 @@ def test_everything_that_is_mounted_is_there() -> None:
     assert used == set(COMPOSE.volumes)
 
 
+def test_paths_inside_that_are_named_are_mounted() -> None:
+    environment = COMPOSE.services["grafana"]["environment"]
+    for name in ("GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH", "GF_PATHS_PROVISIONING"):
+        assert COMPOSE.on_host("grafana", environment[name]).exists(), name
+    providers = COMPOSE.on_host("grafana", f"{environment['GF_PATHS_PROVISIONING']}/dashboards").glob("*.yaml")
+    for path in providers:
+        for provider in yaml.safe_load(path.read_text())["providers"]:
+            assert any(COMPOSE.on_host("grafana", provider["options"]["path"]).glob("*.json"))
+    for name in ("prometheus", "alertmanager"):
+        assert COMPOSE.on_host(name, COMPOSE.option(name, "--config.file")).is_file()
+    data = {"prometheus": "--storage.tsdb.path", "alertmanager": "--storage.path"}
+    for name, option in data.items():
+        volumes = {target for source, target, _ in COMPOSE.mounts(name) if not source.startswith("./")}
+        assert COMPOSE.option(name, option) in volumes
+    # What the images' own programs write besides.
+    assert image_environment()["NUMBA_CACHE_DIR"] in {target for _, target, _ in COMPOSE.mounts("worker-1")}
+    kafka = COMPOSE.services["kafka"]["environment"]["KAFKA_LOG_DIRS"]
+    assert kafka in {target for _, target, _ in COMPOSE.mounts("kafka")}
+
+
+def test_grafana_asks_the_prometheus_of_the_file() -> None:
+    environment = COMPOSE.services["grafana"]["environment"]
+    assert environment["PROMETHEUS_URL"] == "http://prometheus:9090"
+    sources = COMPOSE.on_host("grafana", f"{environment['GF_PATHS_PROVISIONING']}/datasources").glob("*.yaml")
+    (source,) = [source for path in sources for source in yaml.safe_load(path.read_text())["datasources"]]
+    assert source["url"] == "${PROMETHEUS_URL}"
+    scraped = yaml.safe_load(COMPOSE.on_host("prometheus", "/etc/prometheus/prometheus.yml").read_text())
+    assert source["jsonData"]["timeInterval"] == scraped["global"]["scrape_interval"]
+    assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+
+
 def test_services_start_after_what_they_need() -> None:
     conditions = {
         (name, needed): of["condition"]
