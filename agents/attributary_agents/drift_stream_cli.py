@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import time
 from collections.abc import Callable
 from itertools import islice
@@ -85,18 +87,28 @@ async def _play(config: Config, streams: list[DriftStream], rate: float, limit: 
     from .produce import produce
 
     after = await last_sent(config, streams)
+    sent = dict.fromkeys(after, 0)
     sending = []
     for stream in streams:
         n = after[stream.model_id]
         _say(f"{stream.model_id}: from observation {n + 1} on, rule {stream.rule(n + 1)}")
         values = islice(stream.values(n), None if limit is None else max(limit - n, 0))
-        sending.append(produce(config, stream.model_id, values, rate=rate, progress=_drifts(stream, n)))
-    return sum(await asyncio.gather(*sending))
+        sending.append(produce(config, stream.model_id, values, rate=rate, progress=_counted(stream, n, sent)))
+    playing = asyncio.gather(*sending)
+    # The first process of a container has no default action for SIGTERM: it would be killed after the grace period.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await playing
+    return sum(sent.values())
 
 
-def _drifts(stream: DriftStream, after: int) -> Callable[[int], None]:
-    def progress(sent: int) -> None:
-        n = after + sent
+def _counted(stream: DriftStream, after: int, sent: dict[str, int]) -> Callable[[int], None]:
+    """Note how many were sent, and tell of a drift."""
+
+    def progress(n_sent: int) -> None:
+        sent[stream.model_id] = n_sent
+        n = after + n_sent
         if stream.drifts_at(n):
             _say(f"{stream.model_id}: drift at observation {n}, from rule {stream.rule(n - 1)} to {stream.rule(n)}")
 

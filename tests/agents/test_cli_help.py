@@ -48,6 +48,8 @@ def test_these_are_the_commands() -> None:
         "config schema",
         "demo",
         "demo-stream",
+        "dashboards",
+        "dashboards export",
     }
 
 

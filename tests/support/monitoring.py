@@ -7,6 +7,7 @@ themselves. A test that uses them carries the marker `prometheus`.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import time
@@ -209,7 +210,10 @@ class Prometheus(_Server):
 
     def samples(self, selector: str, seconds: float, at: float | None = None) -> list[Series]:
         """The samples themselves, with the times of their scrapes, of the last so many seconds."""
-        answer = self._ask("query", f"{selector}[{seconds:g}s]", {} if at is None else {"time": f"{at:.3f}"})
+        # PromQL's durations are whole.
+        answer = self._ask(
+            "query", f"{selector}[{max(math.ceil(seconds), 1)}s]", {} if at is None else {"time": f"{at:.3f}"}
+        )
         return [Series(dict(found["metric"]), [*map(_point, found["values"])]) for found in answer["result"]]
 
     def targets(self) -> list[dict[str, Any]]:
