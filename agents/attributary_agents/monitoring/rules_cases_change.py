@@ -194,7 +194,7 @@ QUALITY_CASES = [
                 Fires(
                     {**_JOB, "topic": "attributary.observations.v1"},
                     "Observations come without labels on attributary.observations.v1",
-                    "6% of the records in 10m have no label, more than 5%. "
+                    "6% of the records in 10m have no label, more than 5%; n = 1k records. "
                     "They are dead letters with the reason missing_label.",
                 )
             ],

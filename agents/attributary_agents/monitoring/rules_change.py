@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .rules_alerts import DIGITS, MODEL_DASHBOARD, Alert, ask, number, percent
+from .rules_alerts import DIGITS, MODEL_DASHBOARD, Alert, ask, ask_rise, number, percent
 from .rules_options import Thresholds
 from .rules_recorded import recorded, rise
 
@@ -99,7 +99,9 @@ def quality_alerts(at: Thresholds) -> list[Alert]:
             f"{missing} / {records} > {number(at.labels_missing_ratio)}",
             "Observations come without labels on {{ $labels.topic }}",
             f"{{{{ $value | humanizePercentage }}}} of the records in {at.dead_letters_window} have no label, more "
-            f"than {percent(at.labels_missing_ratio)}. They are dead letters with the reason missing_label.",
+            f"than {percent(at.labels_missing_ratio)}; n = "
+            f"{ask_rise('records_consumed_total', at.dead_letters_window, 'topic')} records. "
+            "They are dead letters with the reason missing_label.",
             wait="5m",
         ),
     ]
