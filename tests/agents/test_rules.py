@@ -81,7 +81,7 @@ def test_every_query_in_a_text_names_what_exists(alert: Any) -> None:
     known = known_series()
     text = " ".join(alert.rule(OPTIONS)["annotations"].values())
     queries = re.findall(r'with printf "([^"]+)" ([^|]+) \| query', text)
-    assert len(queries) == text.count("query }}")
+    assert len(queries) == text.count("| query }}")
     for query, values in queries:
         labels = re.findall(r"\$labels\.(\w+)", values)
         assert query.count("%q") == len(labels)
