@@ -182,6 +182,10 @@ class Stack:
         except OSError:
             return False
 
+    def terminate(self, service: str) -> None:
+        """SIGTERM, without waiting for the end."""
+        self._children[service].terminate()
+
     def stop(self, service: str) -> int:
         """SIGTERM; return the exit code."""
         return stop_child(self._children.pop(service), 60)
