@@ -10,6 +10,8 @@ import json
 import math
 import re
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,7 +90,7 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
             "rule_files": [str(rules)],
             "scrape_configs": [scrape],
         }
-        with Prometheus(folder, settings) as prometheus:
+        with Prometheus(folder, settings, arguments=["--enable-feature=exemplar-storage"]) as prometheus:
             began = time.time()
 
             def holds(expr: str) -> None:
@@ -238,3 +240,24 @@ def test_legends_name_labels_that_the_answers_have(name: str, seen: tuple[Promet
             assert labels <= {label for series in one.answer for label in series.labels}, panel["title"]
             if not labels and one.legend != "__auto" and panel["type"] == "timeseries":
                 assert len(one.answer) <= 1, f"{panel['title']}: several series with one name"
+
+
+def test_a_change_leads_to_the_event_that_explains_it(seen: tuple[Prometheus, float, float]) -> None:
+    session = opened("model", seen)
+    (panel,) = (panel for panel in panels(session.dashboard) if panel["title"] == "What has changed")
+    (link,) = panel["links"]
+    with urllib.request.urlopen(session.text(link["url"]), timeout=30) as answer:
+        event = json.load(answer)
+    assert event["sentence"].startswith(f"{CHANGED} ")
+    # A new version came last; the exemplar beside its count has the event's id.
+    for name, title in (("fleet", "Changes over time"), ("model", "What became of alarms")):
+        expr = asked(opened(name, seen), title)[0].expr
+        found = [one["labels"]["event_id"] for series in exemplars(seen, expr) for one in series["exemplars"]]
+        assert event["id"] in found
+
+
+def exemplars(seen: tuple[Prometheus, float, float], expr: str) -> list[dict[str, Any]]:
+    prometheus, began, ended = seen
+    what = urllib.parse.urlencode({"query": expr, "start": began, "end": ended})
+    with urllib.request.urlopen(f"{prometheus.url}/api/v1/query_exemplars?{what}", timeout=30) as answer:
+        return list(json.load(answer)["data"])
