@@ -123,7 +123,7 @@ CHANGE_CASES = [
         {
             series("model_discrepancy", **_CREDIT): "0.2x9 0.45x40",
             series("model_discrepancy_threshold", **_CREDIT): "0.3x50",
-            series("model_discrepancy_observations", **_CREDIT): "1500x50",
+            series("model_discrepancy_observations", **_CREDIT): "100x50",
         },
         {
             ("14m", "DiscrepancyHigh"): [],
@@ -131,7 +131,7 @@ CHANGE_CASES = [
                 Fires(
                     {**_JOB, **_CREDIT},
                     "credit predicts differently from its reference",
-                    "The discrepancy is 0.45, above 0.3; n = 1.5k observations.",
+                    "The discrepancy is 0.45, above 0.3; n = 100 observations.",
                 )
             ],
         },
@@ -160,7 +160,7 @@ QUALITY_CASES = [
         {
             series("model_loss", **_CREDIT): "0.3x9 0.71x40",
             series("model_baseline_loss", **_CREDIT): "0.6x50",
-            series("model_observations_total", **_CREDIT): "5000x50",
+            series("model_observations_total", **_CREDIT): "1000x50",
         },
         {
             ("24m", "WorseThanBaseline"): [],
@@ -168,7 +168,7 @@ QUALITY_CASES = [
                 Fires(
                     {**_JOB, **_CREDIT},
                     "credit is worse than a prediction that knows no feature",
-                    "Its loss is 0.71, above 0.6; n = 5k observations. Its importances say little now.",
+                    "Its loss is 0.71, above 0.6; n = 1k observations. Its importances say little now.",
                 )
             ],
         },
@@ -186,25 +186,25 @@ QUALITY_CASES = [
         {("40m", "WorseThanBaseline"): []},
     ),
     Case(
-        "one observation in ten has no label",
-        {_CONSUMED: "0+100x50", _UNLABELLED: "0x9 10+10x40"},
+        "six observations in a hundred have no label",
+        {_CONSUMED: "0+100x50", _UNLABELLED: "0x19 6+6x40"},
         {
-            ("9m", "LabelsMissing"): [],
-            ("30m", "LabelsMissing"): [
+            ("32m", "LabelsMissing"): [],
+            ("40m", "LabelsMissing"): [
                 Fires(
                     {**_JOB, "topic": "attributary.observations.v1"},
                     "Observations come without labels on attributary.observations.v1",
-                    "10% of the records in 10m have no label, more than 5%. "
+                    "6% of the records in 10m have no label, more than 5%. "
                     "They are dead letters with the reason missing_label.",
                 )
             ],
         },
     ),
     Case(
-        "one in fifty has none; many had none long ago; nothing comes",
+        "four in a hundred have none; many had none long ago; nothing comes",
         {
             _CONSUMED: "0+100x50",
-            _UNLABELLED: "7000+2x50",
+            _UNLABELLED: "7000+4x50",
             series("records_consumed_total", topic="quiet", partition="0"): "100x50",
             series("dead_letters_total", topic="quiet", partition="0", reason="missing_label"): "100x50",
         },

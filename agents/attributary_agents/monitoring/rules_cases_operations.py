@@ -19,7 +19,7 @@ _WORKER_CASES = [
         "the last worker goes",
         {_STEP: "0x9 stale"},
         {
-            ("9m", "Down"): [],
+            ("10m", "Down"): [],
             ("11m", "Down"): [
                 Fires(
                     {},
@@ -84,8 +84,8 @@ _WORKER_CASES = [
             series("models_refused", "b"): "0x40",
         },
         {
-            ("9m", "SeriesDropped"): [],
-            ("9m", "ModelsRefused"): [],
+            ("19m", "SeriesDropped"): [],
+            ("10m", "ModelsRefused"): [],
             ("20m", "SeriesDropped"): [
                 Fires(
                     {**_JOB},
@@ -114,7 +114,7 @@ _RECORD_CASES = [
             series("dead_letters_total", **_PARTITION, reason="missing_label"): "0+90x50",
         },
         {
-            ("9m", "DeadLetters"): [],
+            ("15m", "DeadLetters"): [],
             ("30m", "DeadLetters"): [
                 Fires(
                     {**_JOB, "topic": _TOPIC, "reason": "model_failed"},
@@ -134,6 +134,7 @@ _RECORD_CASES = [
             ): "0x9 1x30",
         },
         {
+            ("10m", "DeadLetters"): [],
             ("11m", "DeadLetters"): [
                 Fires(
                     {**_JOB, "topic": "attributary.models.v1", "reason": "not_allowed"},
@@ -166,19 +167,19 @@ _RECORD_CASES = [
     ),
     Case(
         "a lag that shrinks, as after a restart, and one that is small",
-        {_LAG: "90000-1000x60", series("consumer_lag_records", topic=_TOPIC, partition="4"): "0+10x60"},
-        {("40m", "LagGrowing"): []},
+        {_LAG: "90000-1000x60", series("consumer_lag_records", topic=_TOPIC, partition="4"): "0+16x60"},
+        {("60m", "LagGrowing"): []},
     ),
     Case(
         "nothing is stored any more",
-        {series("checkpoint_pending_seconds", **_PARTITION): "5x9 60+60x30"},
+        {series("checkpoint_pending_seconds", **_PARTITION): "5x9 61+60x30"},
         {
             ("19m", "CheckpointStale"): [],
-            ("21m", "CheckpointStale"): [
+            ("20m", "CheckpointStale"): [
                 Fires(
                     {**_JOB, **_PARTITION},
                     f"{_TOPIC}[3] is not stored",
-                    "The oldest observation without a checkpoint was handled 12m 0s ago, more than 600 s: a crash "
+                    "The oldest observation without a checkpoint was handled 11m 1s ago, more than 600 s: a crash "
                     "repeats all since.",
                 )
             ],
@@ -199,7 +200,7 @@ _MODEL_CASES = [
         "a model's observations stop",
         {_OBSERVATIONS: "0+100x30 3000x40"},
         {
-            ("44m", "ObservationsStopped"): [],
+            ("45m", "ObservationsStopped"): [],
             ("46m", "ObservationsStopped"): [
                 Fires({**_JOB, **_CREDIT}, "credit gets no observations", "None in 15m, after 3k."),
             ],
@@ -264,7 +265,7 @@ _MODEL_CASES = [
             series("explain_share_ratio", **_CREDIT): "0.3x40",
         },
         {
-            ("9m", "BudgetExhausted"): [],
+            ("19m", "BudgetExhausted"): [],
             ("20m", "BudgetExhausted"): [
                 Fires(
                     {**_JOB, **_CREDIT},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .rules_cases import Case, selector, series
-from .rules_recorded import rate, recorded
+from .rules_recorded import NAMES, labels_of, rate, recorded
 
 _PARTITION = {"topic": "attributary.observations.v1", "partition": "0"}
 _CREDIT = {"model_id": "credit"}
@@ -91,6 +91,11 @@ REBALANCE_CASES = [
         },
     ),
     Case(
+        "every recorded series on both workers at once: each has the value of one",
+        {key: "7x10" for name in NAMES for key in _moving("", "", name, dict.fromkeys(labels_of(name), "x"))},
+        values={("10m", 'count({__name__=~".+:max"} == 7)'): {"{}": len(NAMES)}},
+    ),
+    Case(
         "a is killed: b repeats from the last checkpoint, 500 records back",
         {
             **_STEADY,
@@ -100,6 +105,7 @@ REBALANCE_CASES = [
         {
             ("43m", _OBSERVED): {_OF_MODEL: 53800},
             ("60m", _RATE): {_RATE_OF_MODEL: 100 / 60},
+            ("44m", f"{_RATE} < bool 100"): {selector("", **_JOB, **_CREDIT): 1},
             # What increase() would make of it, and the reason why no rule has it: the restart counts 53 700 times.
             ("50m", f"increase({_OBSERVED}[15m]) > bool 50000"): {selector("", **_JOB, **_CREDIT): 1},
             ("50m", f"{_OBSERVED} - min_over_time({_OBSERVED}[9m])"): {selector("", **_JOB, **_CREDIT): 800},
