@@ -42,15 +42,31 @@ def rules() -> None:
 @click.option(
     "--job", default=_DEFAULTS.job, show_default=True, help="Scrape job of the workers, a regular expression."
 )
+@click.option(
+    "--worker-label",
+    "apart",
+    multiple=True,
+    default=_DEFAULTS.apart,
+    show_default=True,
+    metavar="LABEL",
+    help="Label that tells workers apart; repeat it for all, instance among them.",
+)
 @click.option("--runbook-base", default=_DEFAULTS.runbook_base, show_default=True, help="Where the runbooks are.")
 @click.option(
     "--dashboard-base", default=_DEFAULTS.dashboard_base, show_default=True, help="URL of Grafana; '' for no links."
 )
 def rules_export(
-    form: str, out: str, tests: bool, thresholds: tuple[str, ...], job: str, runbook_base: str, dashboard_base: str
+    form: str,
+    out: str,
+    tests: bool,
+    thresholds: tuple[str, ...],
+    job: str,
+    apart: tuple[str, ...],
+    runbook_base: str,
+    dashboard_base: str,
 ) -> None:
     """Write the rules, and say where."""
-    chosen = RuleOptions(Thresholds().with_values(thresholds), job, runbook_base, dashboard_base)
+    chosen = RuleOptions(Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, apart)
     name, text = (
         (RULES_FILE, prometheus_text(chosen)) if form == "prometheus" else (KUBERNETES_FILE, kubernetes_text(chosen))
     )

@@ -201,6 +201,13 @@ def test_export_prints_or_writes(tmp_path: Path) -> None:
     assert (tmp_path / "k8s" / KUBERNETES_FILE).read_text() == kubernetes_text(OPTIONS)
 
 
+def test_workers_are_told_apart_by_the_labels_that_are_named() -> None:
+    printed = export("--worker-label", "instance", "--worker-label", "node").output
+    assert "max without (instance, node) (attributary_model_loss)" in printed
+    assert "sum without (instance, node) (attributary_models_refused)" in printed
+    assert "pod" not in printed
+
+
 def test_links_begin_as_asked() -> None:
     other = replace(OPTIONS, runbook_base="https://wiki.example/runbooks/", dashboard_base="https://grafana.example")
     rule = ALERTS["ShareShifted"].rule(other)
@@ -209,7 +216,14 @@ def test_links_begin_as_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--tests"], ["--tests", "--out", "x", "--threshold", "share_shift=1"], ["--out", __file__]]
+    "arguments",
+    [
+        ["--tests"],
+        ["--tests", "--out", "x", "--threshold", "share_shift=1"],
+        ["--out", __file__],
+        ["--worker-label", "pod"],
+        ["--worker-label", "instance", "--worker-label", "a-b"],
+    ],
 )
 def test_export_refuses_what_it_cannot_do(arguments: list[str]) -> None:
     result = export(*arguments)

@@ -1,4 +1,4 @@
-"""/metrics, /livez and /readyz over HTTP."""
+"""/metrics, /livez, /readyz and /changes over HTTP, exemplars included."""
 
 from __future__ import annotations
 

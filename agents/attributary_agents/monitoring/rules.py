@@ -32,7 +32,7 @@ def groups(options: RuleOptions) -> list[dict[str, Any]]:
     found: dict[str, list[dict[str, object]]] = {}
     for alert in alerts(options):
         found.setdefault(alert.area, []).append(alert.rule(options))
-    recorded = {"name": "attributary-recorded", "rules": [recording.rule() for recording in recordings()]}
+    recorded = {"name": "attributary-recorded", "rules": [recording.rule() for recording in recordings(options.apart)]}
     return [recorded, *({"name": f"attributary-{area}", "rules": rules} for area, rules in found.items())]
 
 

@@ -94,6 +94,7 @@ IMPORTANCE_CASES = [
             _share("weight"): "0.09x69 0x80",
             _share("age"): "0.06x69 0.21x80",
             _share("zip"): "0.07x69 0.2x80",
+            _share("size"): "0.01x69 0.15x80",
         },
         {
             ("74m", "FeatureCollapsed"): [],
@@ -125,15 +126,16 @@ IMPORTANCE_CASES = [
     Case(
         "shares of a model that had just begun, of a new version, and of one that has gone",
         {
-            _OBSERVATIONS: "0+40x25 999x45 1000x80",  # now there are enough, then there were not
+            _OBSERVATIONS: "0+36x25 999x45 1000x80",  # now there are enough, then there were not
             _share("salary"): "0.4x69 0.02x80",
             _share("age"): "0.05x69 0.43x80",
             series("explainer_observations", model_id="swap", explainer="pfi"): "5000x69 0x3 999x80",
             series("feature_importance_share_ratio", model_id="swap", explainer="pfi", feature="b"): "0.9x69 0x80",
+            series("feature_importance_share_ratio", model_id="swap", explainer="pfi", feature="d"): "0.1x69 1x80",
             series("explainer_observations", model_id="gone", explainer="pfi"): "5000x69 stale",
             series("feature_importance_share_ratio", model_id="gone", explainer="pfi", feature="c"): "0.9x69 stale",
         },
-        {("75m", "FeatureCollapsed"): [], ("75m", "FeatureSurged"): []},
+        {("83m", "FeatureCollapsed"): [], ("83m", "FeatureSurged"): []},
     ),
     Case(
         "Prometheus begins afresh: there is nothing to compare with",

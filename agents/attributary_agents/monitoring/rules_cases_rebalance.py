@@ -6,6 +6,7 @@ from .rules_cases import Case, selector, series
 from .rules_recorded import NAMES, labels_of, rate, recorded
 
 _PARTITION = {"topic": "attributary.observations.v1", "partition": "0"}
+_UNREADABLE = {**_PARTITION, "reason": "invalid_json"}
 _CREDIT = {"model_id": "credit"}
 _EXPLAINED = {**_CREDIT, "explainer": "pfi"}
 _FEATURE = {**_EXPLAINED, "feature": "salary"}
@@ -99,6 +100,7 @@ REBALANCE_CASES = [
         "a is killed: b repeats from the last checkpoint, 500 records back",
         {
             **_STEADY,
+            **_moving("9000+0.5x39 stale", "_x42 9015+0.5x60", "dead_letters_total", _UNREADABLE),
             **_counters("50000+100x39 stale", "_x42 53700+100x60"),
         },
         _none("43m", "44m", "50m", "62m"),  # type: ignore[arg-type]
@@ -106,6 +108,9 @@ REBALANCE_CASES = [
             ("43m", _OBSERVED): {_OF_MODEL: 53800},
             ("60m", _RATE): {_RATE_OF_MODEL: 100 / 60},
             ("44m", f"{_RATE} < bool 100"): {selector("", **_JOB, **_CREDIT): 1},
+            ("44m", f'{rate("dead_letters_total")}{{reason="invalid_json"}} < bool 1'): {
+                selector("", **_JOB, **_UNREADABLE): 1
+            },
             # What increase() would make of it, and the reason why no rule has it: the restart counts 53 700 times.
             ("50m", f"increase({_OBSERVED}[15m]) > bool 50000"): {selector("", **_JOB, **_CREDIT): 1},
             ("50m", f"{_OBSERVED} - min_over_time({_OBSERVED}[9m])"): {selector("", **_JOB, **_CREDIT): 800},

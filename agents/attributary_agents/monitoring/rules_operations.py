@@ -6,7 +6,7 @@ import json
 
 from .rules_alerts import MODEL_DASHBOARD, Alert, Severity, ask, number, percent
 from .rules_options import RuleOptions
-from .rules_recorded import APART, recorded, rise
+from .rules_recorded import recorded, rise
 
 _WHERE = "{{ $labels.topic }}[{{ $labels.partition }}]"
 
@@ -17,6 +17,7 @@ def operations_alerts(options: RuleOptions) -> list[Alert]:
 
 
 def _workers(options: RuleOptions) -> list[Alert]:
+    workers = ", ".join(options.apart)
     return [
         _alert(
             "Down",
@@ -50,7 +51,7 @@ def _workers(options: RuleOptions) -> list[Alert]:
         _alert(
             "SeriesDropped",
             "warning",
-            f"sum without ({APART}) (attributary_series_dropped_models) > 0",
+            f"sum without ({workers}) (attributary_series_dropped_models) > 0",
             "{{ $value }} model(s) have no series",
             "Models beyond metrics.max_models or metrics.max_series of a worker are explained, and not exported.",
             wait="10m",
@@ -58,7 +59,7 @@ def _workers(options: RuleOptions) -> list[Alert]:
         _alert(
             "ModelsRefused",
             "critical",
-            f"sum without ({APART}) (attributary_models_refused) > 0",
+            f"sum without ({workers}) (attributary_models_refused) > 0",
             "{{ $value }} model(s) are refused: their stored state is damaged",
             "Their observations go to the dead letters until the state is reset or imported.",
             wait="1m",

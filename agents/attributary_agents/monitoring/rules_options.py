@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..errors import AttributaryError
+from .rules_recorded import APART
 
 _DURATION = re.compile(r"[1-9]\d*(?:s|m|h|d)")
 
@@ -88,6 +89,8 @@ class RuleOptions:
     ----------
     job
         Regular expression of the scrape job's name, for `up`.
+    apart
+        Labels that tell the workers of a group apart; `instance` must be one of them.
     runbook_base, dashboard_base
         What links to runbooks and dashboards begin with; without the latter there are none to dashboards.
     """
@@ -96,3 +99,11 @@ class RuleOptions:
     job: str = "attributary.*"
     runbook_base: str = "docs/runbooks"
     dashboard_base: str = "http://localhost:3000"
+    apart: tuple[str, ...] = APART
+
+    def __post_init__(self) -> None:
+        wrong = [label for label in self.apart if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", label)]
+        if wrong or "instance" not in self.apart:
+            raise AttributaryError(
+                f"--worker-label: expected names of labels, instance among them, got {', '.join(self.apart)}"
+            )

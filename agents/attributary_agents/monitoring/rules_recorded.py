@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ..metrics import CATALOGUE
 
 PREFIX = "attributary_"
-APART = "instance, pod"
-"""Labels that tell workers apart."""
+APART = ("instance", "pod")
+"""Labels that tell workers apart, as Prometheus adds them by default and in Kubernetes."""
 
 NAMES = (
     "feature_importance_share_ratio",
@@ -103,9 +103,10 @@ def rise(series: str, window: str) -> str:
     return f"({series} - min_over_time({series}[{window}]))"
 
 
-def recordings() -> list[Recording]:
+def recordings(apart: tuple[str, ...] = APART) -> list[Recording]:
     """All of them, in the order of evaluation."""
-    base = [Recording(recorded(name), f"max without ({APART}) ({PREFIX}{name})") for name in NAMES]
+    workers = ", ".join(apart)
+    base = [Recording(recorded(name), f"max without ({workers}) ({PREFIX}{name})") for name in NAMES]
     # The slope, which is right whatever the interval of evaluation; 0 for a while where a counter goes back.
     share = f'{recorded("feature_importance_share_ratio")}{{feature!="__other__"}}'
     base.append(Recording(USUAL_SHARE, f"avg_over_time({share}[10m])"))
