@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = {"with the limits": scrape(limited, view, args.scrapes)}
     found["without"] = scrape(unlimited, view, max(args.scrapes // 5, 1))
     out.print(_table(found))
-    out.print("Under the lock, with the limits:")
+    out.print("Where the time of reading goes, with the limits:")
     for line in profile(limited, view, 8):
         out.print(line, highlight=False)
     limits, of = limited.metrics, found["with the limits"]
@@ -66,8 +66,8 @@ def _table(found: dict[str, Scrape]) -> Table:
         "exposition": lambda one: f"{one.bytes / 1e6:.2f} MB",
         "a scrape, median": lambda one: f"{1000 * one.seconds[0]:.0f} ms",
         "the longest": lambda one: f"{1000 * one.seconds[1]:.0f} ms",
-        "of it under the lock, median": lambda one: f"{1000 * one.locked[0]:.0f} ms",
-        "the longest ": lambda one: f"{1000 * one.locked[1]:.0f} ms",
+        "an observation waits, median": lambda one: f"{1000 * one.waited[0]:.0f} ms",
+        "the longest ": lambda one: f"{1000 * one.waited[1]:.0f} ms",
         "memory while it is made": lambda one: f"{one.memory / 1e6:.1f} MB",
     }
     for name, show in rows.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from .draw_graphs import named, overrides
-from .grafana import Asked, Session, renamed
+from .grafana import Asked, Session, renamed, transformed
 from .units import coloured, shown
 
 
@@ -58,7 +57,7 @@ def table(
     frame: Axes, panel: Mapping[str, Any], asked: Sequence[Asked], now: float, inches: tuple[float, float]
 ) -> None:
     """Rows and columns after the panel's transformations: joined, filtered, renamed, sorted."""
-    columns, rows = _joined(panel, asked)
+    columns, rows = transformed(panel, asked)
     sort_by = panel["options"].get("sortBy") or []
     if sort_by and sort_by[0]["displayName"] in columns:
         column = columns.index(sort_by[0]["displayName"])
@@ -83,23 +82,6 @@ def table(
                                           color="#56a64b", linewidth=0))  # fmt: skip
             frame.text(edge + left, y, text, va="center", fontsize=7, color=colour)
     frame.set(xlim=(0, 1), ylim=(0, 1))
-
-
-def _joined(panel: Mapping[str, Any], asked: Sequence[Asked]) -> tuple[list[str], list[list[Any]]]:
-    options = {one["id"]: one["options"] for one in panel["transformations"]}
-    left_out = re.compile(options["filterFieldsByName"]["exclude"]["pattern"])
-    renames = options["organize"]["renameByName"]
-    key = options.get("joinByField", {}).get("byField")
-    rows: dict[Any, dict[str, Any]] = {}
-    names: dict[str, None] = {key: None} if key else {}
-    for one in asked:
-        field = f"Value #{one.ref}" if len(asked) > 1 else "Value"
-        for n, series in enumerate(one.answer):
-            fields = {**series.labels, field: series.value}
-            rows.setdefault(series.labels[key] if key else n, {}).update(fields)
-            names.update(dict.fromkeys(fields))
-    kept = [name for name in names if not left_out.fullmatch(name)]
-    return [renames.get(name, name) for name in kept], [[row.get(name) for name in kept] for row in rows.values()]
 
 
 def _cell(panel: Mapping[str, Any], name: str, value: Any, now: float) -> tuple[str, str]:

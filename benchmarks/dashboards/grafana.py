@@ -9,7 +9,7 @@ import json
 import re
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -180,6 +180,24 @@ def renamed(legend: str, labels: Mapping[str, str]) -> str:
     if legend in ("", "__auto"):
         return ", ".join(labels.values())
     return re.sub(r"\{\{\s*(\w+)\s*\}\}", lambda found: labels.get(found[1], ""), legend)
+
+
+def transformed(panel: Mapping[str, Any], asked: Sequence[Asked]) -> tuple[list[str], list[list[Any]]]:
+    """Columns and rows of a table after the panel's transformations: joined, filtered, renamed."""
+    options = {one["id"]: one["options"] for one in panel["transformations"]}
+    left_out = re.compile(options["filterFieldsByName"]["exclude"]["pattern"])
+    renames = options["organize"]["renameByName"]
+    key = options.get("joinByField", {}).get("byField")
+    rows: dict[Any, dict[str, Any]] = {}
+    names: dict[str, None] = {key: None} if key else {}
+    for one in asked:
+        field = f"Value #{one.ref}" if len(asked) > 1 else "Value"
+        for n, series in enumerate(one.answer):
+            fields = {**series.labels, field: series.value}
+            rows.setdefault(series.labels[key] if key else n, {}).update(fields)
+            names.update(dict.fromkeys(fields))
+    kept = [name for name in names if not left_out.fullmatch(name)]
+    return [renames.get(name, name) for name in kept], [[row.get(name) for name in kept] for row in rows.values()]
 
 
 def _as_text(series: Series) -> str:

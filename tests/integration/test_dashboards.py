@@ -10,12 +10,14 @@ import json
 import math
 import re
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
-from benchmarks.dashboards.grafana import Asked, Session, panels
+from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
 from benchmarks.harness import WorkerProcess
 from click.testing import CliRunner
 
@@ -88,7 +90,7 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
             "rule_files": [str(rules)],
             "scrape_configs": [scrape],
         }
-        with Prometheus(folder, settings) as prometheus:
+        with Prometheus(folder, settings, arguments=["--enable-feature=exemplar-storage"]) as prometheus:
             began = time.time()
 
             def holds(expr: str) -> None:
@@ -238,3 +240,62 @@ def test_legends_name_labels_that_the_answers_have(name: str, seen: tuple[Promet
             assert labels <= {label for series in one.answer for label in series.labels}, panel["title"]
             if not labels and one.legend != "__auto" and panel["type"] == "timeseries":
                 assert len(one.answer) <= 1, f"{panel['title']}: several series with one name"
+
+
+def test_a_change_leads_to_the_event_that_explains_it(seen: tuple[Prometheus, float, float]) -> None:
+    session = opened("model", seen)
+    (panel,) = (panel for panel in panels(session.dashboard) if panel["title"] == "What has changed")
+    (link,) = panel["links"]
+    with urllib.request.urlopen(session.text(link["url"]), timeout=30) as answer:
+        event = json.load(answer)
+    assert event["sentence"].startswith(f"{CHANGED} ")
+    # A new version came last; the exemplar beside its count has the event's id.
+    for name, title in (("fleet", "Changes over time"), ("model", "What became of alarms")):
+        expr = asked(opened(name, seen), title)[0].expr
+        found = [one["labels"]["event_id"] for series in exemplars(seen, expr) for one in series["exemplars"]]
+        assert event["id"] in found
+
+
+def exemplars(seen: tuple[Prometheus, float, float], expr: str) -> list[dict[str, Any]]:
+    prometheus, began, ended = seen
+    what = urllib.parse.urlencode({"query": expr, "start": began, "end": ended})
+    with urllib.request.urlopen(f"{prometheus.url}/api/v1/query_exemplars?{what}", timeout=30) as answer:
+        return list(json.load(answer)["data"])
+
+
+def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[Prometheus, float, float]) -> None:
+    def table(name: str, title: str) -> tuple[list[str], list[list[Any]]]:
+        session = opened(name, seen)
+        (panel,) = (panel for panel in panels(session.dashboard) if panel["title"] == title)
+        columns, rows = transformed(panel, session.ask(panel))
+        styled = [one["matcher"]["options"] for one in panel["fieldConfig"]["overrides"]]
+        assert set(styled) <= set(columns)
+        return columns, sorted(rows)
+
+    columns, rows = table("fleet", "All models")
+    assert columns[:8] == [
+        "model_id",
+        "detector",
+        "version",
+        "obs / s",
+        "loss",
+        "baseline loss",
+        "loss / baseline",
+        "shift",
+    ]
+    assert columns[8:] == [
+        "NDCG", "discrepancy", "threshold", "n", "changes", "last change", "last observation", "state"
+    ]  # fmt: skip
+    assert [row[:3] for row in rows] == [[CHANGED, "adwin", "2"], [REJECTED, "adwin", "1"]]
+    # The new version has no discrepancy yet.
+    assert all(isinstance(value, float) for value in rows[0][3:7])
+    assert all(isinstance(value, float) for value in rows[1][3:13])
+    columns, rows = table("fleet", "Alerts that fire")
+    assert columns == ["alertname", "model_id", "severity"]
+    assert [row[1] for row in rows] == [CHANGED, REJECTED]
+    columns, rows = table("model", "Importance now")
+    assert columns == ["feature", "importance", "±", "share"]
+    assert [row[0] for row in rows] == ["a", "b", ODD]
+    assert sum(row[3] for row in rows) == pytest.approx(1)
+    assert table("model", "What has changed")[0] == ["feature", "before", "now", "difference", "±"]
+    assert table("model", "Before the last change, and now")[0] == ["feature", "before", "now"]

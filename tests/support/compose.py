@@ -127,7 +127,8 @@ class Stack:
     def start_kafka(self) -> None:
         """Start Kafka, and run the one-shot service that creates the topics."""
         self.kafka.start()
-        assert self.run("topics").wait(120) == 0, self.log("topics")
+        self.run("topics")
+        assert self.wait("topics") == 0, self.log("topics")
 
     def start_monitoring(self) -> None:
         """Start Alertmanager and Prometheus, with the mounted files except for the addresses in targets/."""
@@ -181,6 +182,14 @@ class Stack:
                 return bool(answer.status == 200)
         except OSError:
             return False
+
+    def terminate(self, service: str) -> None:
+        """SIGTERM; `wait` gives the exit code."""
+        self._children[service].terminate()
+
+    def wait(self, service: str) -> int:
+        """Wait for the end; return the exit code."""
+        return self._children.pop(service).wait(60)
 
     def stop(self, service: str) -> int:
         """SIGTERM; return the exit code."""

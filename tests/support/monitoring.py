@@ -216,6 +216,13 @@ class Prometheus(_Server):
         )
         return [Series(dict(found["metric"]), [*map(_point, found["values"])]) for found in answer["result"]]
 
+    def exemplars(self, selector: str, seconds: float) -> list[dict[str, str]]:
+        """Labels of the exemplars of the last so many seconds; needs `--enable-feature=exemplar-storage`."""
+        now = time.time()
+        span = {"query": selector, "start": f"{now - seconds:.3f}", "end": f"{now:.3f}"}
+        found = self._get("/api/v1/query_exemplars", span)["data"]
+        return [exemplar["labels"] for series in found for exemplar in series["exemplars"]]
+
     def targets(self) -> list[dict[str, Any]]:
         """The targets that are scraped: `labels`, `health`, `lastError` and more."""
         return list(self._get("/api/v1/targets", {"state": "active"})["data"]["activeTargets"])

@@ -104,7 +104,7 @@ class Board:
     def __init__(self, uid: str, title: str, description: str) -> None:
         self.uid = uid
         self._made = builders.Dashboard(title).uid(uid).description(description).tags([TAG]).editable()
-        self._made.time("now-1h", "now").refresh("10s").timezone("browser")
+        self._made.time("now-15m", "now").refresh("10s").timezone("browser")
         self._made.tooltip(models.DashboardCursorSync.CROSSHAIR)
         self._made.link(
             builders.DashboardLink("Attributary")

@@ -20,7 +20,8 @@ One row per model. Begin with what is red.
 - **shift** is the share of importance that has moved since the reference, **NDCG** whether the order at the top is
   the same. Read both: of ten equal features one dying leaves NDCG at 1.
 
-A click on a model opens its own dashboard. Red lines are changes, blue ones new versions.
+A click on a model opens its own dashboard. Red lines are changes, blue ones new versions; `attributary changes` prints
+what explains them.
 """
 
 
@@ -122,6 +123,7 @@ def fleet() -> Board:
             Query(
                 known(grown("model_changes_total", "$__interval", **OF), latest("model_changes_total", **OF), "route"),
                 "{{model_id}} ({{route}})",
+                exemplars=True,
             ),
             bars=True,
             least=0,

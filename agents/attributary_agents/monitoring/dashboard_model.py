@@ -28,8 +28,9 @@ the model learns or the stream drifts, importance also lags by its window, which
 the model at the reference, went over its threshold. *What has changed* compares `$before` before that with now. A
 blue line is a new version. If shift or loss moves without a red line, the data may have changed and not the model.
 
-**Where the event is**: the changes topic has one event for each change, with a sentence, importances before, crossed
-and after, and what of the difference is the model's and what the data's.
+**The explanation** of each change is an event on the changes topic: a sentence, importances before, crossed and after,
+and what of the difference is the model's and what the data's. `attributary changes $model_id` prints it. The worker has
+the last one, too: *What has changed* links to it.
 """
 
 
@@ -57,6 +58,7 @@ def model() -> Board:
             hidden=True,
             regex="/.* ([0-9.]+) .*/",
         ),
+        variables.worker("$model_id"),
     )
     board.annotations(variables.changes("$model_id"), variables.deployments("$model_id"))
     importance = latest("feature_importance", **OF_FEATURE)
@@ -187,6 +189,7 @@ def model() -> Board:
             size=(12, 9),
             empty="no importance yet",
             columns=tuple(Column(name, decimals=4) for name in ("before", "now", "difference", "±")),
+            link=("The event, from the worker (where this browser reaches it)", "http://${worker}/changes/${model_id}"),
         ),
     )
     place = ranks("feature_importance", PLACES, **OF_EXPLAINER)
@@ -252,7 +255,7 @@ def model() -> Board:
             "What became of alarms",
             "In each step: model changes by route, changes of the data alone, and alarms whose discrepancy stayed "
             "within the threshold.",
-            Query(grown("model_changes_total", "$__interval", **OF), "change ({{route}})"),
+            Query(grown("model_changes_total", "$__interval", **OF), "change ({{route}})", exemplars=True),
             Query(grown("model_data_changes_total", "$__interval", **OF), "data change"),
             Query(grown("model_changes_rejected_total", "$__interval", **OF), "rejected ({{route}})"),
             bars=True,

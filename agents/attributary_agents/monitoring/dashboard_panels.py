@@ -27,10 +27,14 @@ Steps = Sequence[tuple[float | None, str]]
 
 @dataclass(frozen=True)
 class Query:
-    """What a panel asks, and what it calls the answer: a legend like `{{feature}}`, or a column's name."""
+    """What a panel asks, and what it calls the answer: a legend like `{{feature}}`, or a column's name.
+
+    With `exemplars`, also for those of the metric: the ids of events.
+    """
 
     expr: str
     name: str = ""
+    exemplars: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ def common_parts(
         target = prometheus.Dataquery().ref_id(chr(ord("A") + number)).datasource(SOURCE).expr(query.expr)
         target.legend_format(query.name or "__auto")
         target.format(PromQueryFormat.TABLE if as_table else PromQueryFormat.TIME_SERIES)
+        if query.exemplars:
+            target.exemplar(True)
         panel.with_target(target.instant() if instant else target.range())
     return panel
 

@@ -78,8 +78,12 @@ def rows(
     unit: str = "short",
     size: tuple[int, int] = (24, 9),
     empty: str = "none",
+    link: tuple[str, str] = ("", ""),
 ) -> Panel:
-    """A table of what is so now: a row for each value of the label `key`, a column for each query."""
+    """A table of what is so now: a row for each value of the label `key`, a column for each query.
+
+    `link` is the title and the URL of one that stands in the panel's corner.
+    """
     panel = common_parts(
         table.Panel(), title, description, queries, unit=unit, empty=empty, instant=True, as_table=True
     )
@@ -89,6 +93,10 @@ def rows(
         panel.override_by_name(column.name, column.properties())
     if sort_by:
         panel.sort_by([common.TableSortByFieldState().display_name(sort_by).desc(True)])
+    if link[1]:
+        panel.links(
+            [builders.DashboardLink(link[0]).type(models.DashboardLinkType.LINK).url(link[1]).target_blank(True)]
+        )
     return Panel(panel, *size)
 
 

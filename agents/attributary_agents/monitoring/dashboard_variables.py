@@ -25,6 +25,12 @@ def explainer(model_id: str, *, multi: bool = False) -> builders.QueryVariable:
     return variable("explainer", "Explainer", query, multi=multi, all_value=".+" if multi else "")
 
 
+def worker(model_id: str) -> builders.QueryVariable:
+    """Address of the worker that has the model now, as Prometheus scrapes it."""
+    query = f"query_result(topk(1, {series('model_info', model_id=model_id)}))"
+    return variable("worker", "Worker", query, hidden=True, regex='/instance="([^"]+)"/')
+
+
 def _version(model_id: str) -> str:
     # One per model, also while two workers show two versions of it: a join takes no more.
     return f"topk by (model_id) (1, {latest('model_info', model_id=model_id)})"
@@ -39,8 +45,7 @@ def changes(model_id: str) -> Annotation:
         f"({when} * 1000) * on (model_id) group_left (version, detector) {version}",
         colour="red",
         title="{{model_id}} changed",
-        text="version {{version}}, detector {{detector}}. What has changed: the panel of that name of the dashboard "
-        "Model, and the event on the changes topic.",
+        text="version {{version}}, detector {{detector}}. Explained by: attributary changes {{model_id}}",
         tags="model_id,version",
         value_is_time=True,
     )
