@@ -6,7 +6,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,12 @@ reference: venv ## Install iXAI, which speed compares with
 
 chaos: venv kafka-or-warn ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
+
+cardinality: venv ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
+	$(BIN)/python -m benchmarks.cardinality $(ARGS)
+
+image-check: venv ## Build what the image holds, without Docker, and run it without rights
+	PYTHON=$(CURDIR)/$(BIN)/python deploy/image/check.sh
 
 clean: ## Remove all that the targets above have made
 	rm -rf .venv $(JARS) deploy/kafka/target build dist

@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 from attributary_agents.brokers import Broker, BrokerMissingError, broker
+from tests.support.monitoring import MonitoringMissingError, require_programs
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -56,6 +57,12 @@ def _require_data() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("data"):
         _require_data()
+    if item.get_closest_marker("prometheus"):
+        try:
+            require_programs()
+        except MonitoringMissingError as error:
+            # As with a broker: CI installs them.
+            (pytest.fail if CI else pytest.skip)(str(error))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

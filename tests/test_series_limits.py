@@ -1,9 +1,9 @@
-"""Which features have series: never more than the limit, the most important ones, and without flapping."""
+"""Which features and models have series: never more than the limits, and without flapping."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_agents.series_limits import ShownFeatures
+from attributary_agents.series_limits import ShownFeatures, ShownModels
 
 _IMPORTANCES = st.dictionaries(st.sampled_from("abcdefghijkl"), st.floats(-1, 1), max_size=12)
 
@@ -42,3 +42,45 @@ def test_never_more_than_the_limit_and_as_many_as_there_are(rounds: list[dict[st
         assert len(shown) == len(set(shown)) == min(limit, len(importance))
         assert set(shown) <= set(importance)
         assert [importance[name] for name in shown] == sorted((importance[name] for name in shown), reverse=True)
+
+
+def test_the_first_models_by_id_are_shown() -> None:
+    assert ShownModels(2, 100).choose({"c": 1, "a": 1, "b": 1}) == {"a", "b"}
+
+
+def test_a_model_keeps_its_series_when_others_come() -> None:
+    models = ShownModels(2, 100)
+    assert models.choose({"m": 1, "n": 1}) == {"m", "n"}
+    assert models.choose({"a": 1, "m": 1, "n": 1}) == {"m", "n"}
+    assert models.choose({"a": 1, "n": 1}) == {"a", "n"}, "m has left"
+    assert models.choose({"a": 1, "m": 1, "n": 1}) == {"a", "n"}, "and has come back"
+
+
+def test_one_large_model_does_not_hide_the_small_ones() -> None:
+    assert ShownModels(9, 10).choose({"a": 4, "b": 7, "c": 5}) == {"a", "c"}
+
+
+def test_a_model_pushed_out_by_growth_comes_back_when_there_is_clearly_room() -> None:
+    models = ShownModels(9, 100)
+    assert models.choose({"a": 50, "b": 50}) == {"a", "b"}
+    assert models.choose({"a": 51, "b": 50}) == {"a"}
+    assert models.choose({"a": 50, "b": 50}) == {"a"}, "at the limit it would come and go"
+    assert models.choose({"a": 40, "b": 50}) == {"a", "b"}
+    assert models.choose({"a": 50, "b": 50}) == {"a", "b"}
+
+
+_MODELS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 9), max_size=8)
+
+
+@given(st.lists(_MODELS, min_size=1, max_size=6), st.integers(1, 5), st.integers(1, 30))
+def test_the_limits_hold_and_nobody_goes_without_need(rounds: list[dict[str, int]], most: int, series: int) -> None:
+    models, before = ShownModels(most, series), set[str]()
+    for n_series in rounds:
+        shown = models.choose(n_series)
+        assert shown <= n_series.keys()
+        assert len(shown) <= most
+        assert sum(n_series[model_id] for model_id in shown) <= series
+        stayed = [model_id for model_id in before if model_id in n_series]
+        if sum(n_series[model_id] for model_id in stayed) <= series:
+            assert set(stayed) <= shown
+        before = shown

@@ -14,11 +14,15 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from .changes_cli import changes
 from .cli_options import config_option, json_option
 from .config import EXAMPLE, Config
+from .dashboards_cli import dashboards
+from .drift_stream_cli import demo_stream
 from .errors import AttributaryError
 from .logs import configure_logging
 from .models_cli import models
+from .rules_cli import rules
 
 stderr = Console(stderr=True)
 
@@ -148,6 +152,10 @@ def check(config: Config, as_json: bool) -> None:
 
 
 cli.add_command(models)
+cli.add_command(changes)
+cli.add_command(dashboards)
+cli.add_command(rules)
+cli.add_command(demo_stream)
 
 
 @cli.group()

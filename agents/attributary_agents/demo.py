@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -188,5 +189,7 @@ def _scrape(url: str) -> tuple[int, dict[str, int]]:
     except OSError:
         return 0, {}
     consumed = sum(sample.value for sample in families["attributary_records_consumed"].samples)
-    letters = {s.labels["reason"]: int(s.value) for s in families["attributary_dead_letters"].samples if s.value}
-    return int(consumed), letters
+    letters: Counter[str] = Counter()
+    for sample in families["attributary_dead_letters"].samples:
+        letters[sample.labels["reason"]] += int(sample.value)
+    return int(consumed), +letters

@@ -6,24 +6,32 @@ No metric is kept in a registry: a model that has moved to another worker has no
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from .checkpoints import PartitionCounters
 from .config import Config
+from .last_change import exemplar
 from .metrics_view import Durations, WorkerView
 from .model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
 from .publication import finite
-from .series_limits import ShownFeatures
+from .series_limits import ShownFeatures, ShownModels
 
 OTHER = "__other__"
 
-_Add = Callable[[str, tuple[str, ...], float | None], None]
+
+class _Add(Protocol):
+    def __call__(
+        self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None, /
+    ) -> None: ...
+
 
 _FEATURE = ("model_id", "explainer", "feature")
 _EXPLAINER = ("model_id", "explainer")
@@ -40,6 +48,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "explainer_skipped_total": ("Observations that were not explained", (*_EXPLAINER, "reason")),
     "explain_every_observations": ("One in so many observations is explained now; 1 is all", _MODEL),
     "explain_share_ratio": ("Share of the time that explaining took, when last measured", _MODEL),
+    "explain_budget_ratio": ("Share of the time that explaining may take, where a budget is configured", _MODEL),
     "model_loss": ("Smoothed loss of the model before it learns each observation", _MODEL),
     "model_baseline_loss": ("Smoothed loss of the smoothed mean prediction, which knows no feature", _MODEL),
     "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
@@ -61,18 +70,20 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
-    "dead_letters_total": ("Records that could not be used", ("topic", "reason")),
+    "dead_letters_total": ("Records that could not be used", (*_PARTITION, "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
+    "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),
     "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
     "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
+    "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
 
-_OF_STEPS = ("worker_step_seconds", "worker_stalls_total")
+_WITHOUT_LOCK = ("worker_step_seconds", "worker_step_limit_seconds", "worker_stalls_total")
 
 
 class AttributaryCollector(Collector):
@@ -83,6 +94,7 @@ class AttributaryCollector(Collector):
         self._view = view
         self._last: list[Metric] = []
         self._features = ShownFeatures(config.metrics.max_features)
+        self._models = ShownModels(config.metrics.max_models, config.metrics.max_series)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not scrape a worker that is not there yet."""
@@ -102,6 +114,7 @@ class AttributaryCollector(Collector):
         steps = self._view.under_way
         values = {
             "worker_step_seconds": time.monotonic() - steps[0].began if steps else 0.0,
+            "worker_step_limit_seconds": self._config.watchdog.warn_after_s,
             "worker_stalls_total": float(self._view.stalls),
         }
         for name, value in values.items():
@@ -110,19 +123,21 @@ class AttributaryCollector(Collector):
             yield family
 
     def _read(self) -> Iterator[Metric]:
-        families = {name: _family(name) for name in CATALOGUE if name not in _OF_STEPS}
+        families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
 
-        def add(name: str, labels: tuple[str, ...], value: float | None) -> None:
+        def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
             if value is not None:
-                families[name].add_metric(labels, value)  # type: ignore[attr-defined]
+                more = {} if last is None else {"exemplar": last}  # only counters take one
+                families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
 
         view = self._view
         models = [state for partition in view.partitions.values() for state in partition.models.values()]
         models.sort(key=lambda state: state.model_id)
         self._features.keep_only({state.model_id for state in models})
-        shown = self._within_limits(models)
-        for state in shown:
-            self._model(state, add)
+        shown = self._models.choose({state.model_id: self._n_series(state) for state in models})
+        for state in models:
+            if state.model_id in shown:
+                self._model(state, add)
         add("series_dropped_models", (), float(len(models) - len(shown)))
         add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
@@ -130,32 +145,26 @@ class AttributaryCollector(Collector):
         self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
         self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
+        for number in view.partitions:
+            add("checkpoint_pending_seconds", (topics.observations, str(number)), view.pending_s(number))
         for stage, durations in (("observation", view.steps), ("checkpoint", view.checkpoints)):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
         yield from families.values()
 
     def _records(self, topic: str, counters: Mapping[int, PartitionCounters], add: _Add) -> None:
-        dead_letters = dict.fromkeys(REASONS, 0)
         for number, counted in counters.items():
             add("records_consumed_total", (topic, str(number)), float(counted.consumed))
             add("records_unavailable_total", (topic, str(number)), float(counted.unavailable))
             add("consumer_lag_records", (topic, str(number)), _maybe(self._view.lag.get((topic, number))))
-            for reason, count in counted.dead_letters.items():
-                dead_letters[reason] = dead_letters.get(reason, 0) + count
-        for reason, count in dead_letters.items():
-            add("dead_letters_total", (topic, reason), float(count))
+            # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
+            # rises by all that ever was when one comes.
+            for reason in sorted(REASONS.keys() | counted.dead_letters.keys()):
+                add("dead_letters_total", (topic, str(number), reason), float(counted.dead_letters[reason]))
 
-    def _within_limits(self, models: list[ModelState]) -> list[ModelState]:
-        """The first models, by id, whose feature series stay within the limits."""
-        limits, series, shown = self._config.metrics, 0, []
-        for state in models[: limits.max_models]:
-            for explainer in state.explainers.values():
-                # Three series per feature, and the two sums of the others.
-                series += 3 * min(len(explainer.importance), limits.max_features) + 2
-            if series > limits.max_series:
-                break
-            shown.append(state)
-        return shown
+    def _n_series(self, state: ModelState) -> int:
+        """Series of features at most: three for each, and the two sums of the others."""
+        limit = self._config.metrics.max_features
+        return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
 
     def _model(self, state: ModelState, add: _Add) -> None:
         model = (state.model_id,)
@@ -184,6 +193,7 @@ class AttributaryCollector(Collector):
             add("model_evaluations_total", (*model, path), float(n))
         add("explain_every_observations", model, float(state.explain_every))
         add("explain_share_ratio", model, self._view.explain_shares.get(state.model_id))
+        add("explain_budget_ratio", model, state.config.explain.budget)
         add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
         change, counts = state.change, state.counts
@@ -200,7 +210,7 @@ class AttributaryCollector(Collector):
                 add("model_alarms_total", (*model, route), float(counts.alarms[route]))
                 add("model_changes_rejected_total", (*model, route), float(counts.rejected[route]))
             for route in CHANGE_ROUTES:
-                add("model_changes_total", (*model, route), float(counts.changes[route]))
+                add("model_changes_total", (*model, route), float(counts.changes[route]), exemplar(state, route))
             add("model_data_changes_total", model, float(counts.data_changes))
             add("model_rejected_discrepancy", model, counts.rejected_discrepancy)
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))

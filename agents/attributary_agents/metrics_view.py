@@ -63,6 +63,7 @@ class WorkerView:
         self.steps = Durations(STEP_BUCKETS_S)
         self.checkpoints = Durations(CHECKPOINT_BUCKETS_S)
         self.last_checkpoint_s: float | None = None
+        self._pending_since: dict[int, float] = {}
         self.ready = False
         self.stalls = 0
         """Stalls that the watchdog has seen."""
@@ -74,6 +75,19 @@ class WorkerView:
     def step(self, seconds: float) -> None:
         """An observation took so long."""
         self.steps.observe(seconds)
+
+    def pending(self, partition: int) -> None:
+        """The partition has a record that is handled and in no checkpoint."""
+        self._pending_since.setdefault(partition, time.monotonic())
+
+    def stored(self, partition: int) -> None:
+        """All that is handled of the partition is in a checkpoint."""
+        self._pending_since.pop(partition, None)
+
+    def pending_s(self, partition: int) -> float:
+        """Seconds since the partition has a record that is handled and in no checkpoint; 0 where it has none."""
+        since = self._pending_since.get(partition)
+        return 0.0 if since is None else time.monotonic() - since
 
     def checkpoint(self, seconds: float) -> None:
         """A checkpoint took so long, just now."""
@@ -107,6 +121,7 @@ class WorkerView:
         """The partition is no longer ours: its series go at once."""
         lost = self.partitions.pop(partition, None)
         self.controls.pop(partition, None)
+        self.stored(partition)
         self.lag = {place: n for place, n in self.lag.items() if place[1] != partition}
         for model_id in lost.models if lost else ():
             self.state_bytes.pop(model_id, None)

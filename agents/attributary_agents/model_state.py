@@ -100,6 +100,8 @@ class ModelState:
     n_failed: int = 0
     last_observation_ms: int | None = None
     last_change_ms: int | None = None
+    last_change: dict[str, Any] | None = None
+    """The last event of a change, of the model or of its data, `in_short`."""
     partition: int = -1
     """Partition that the model's observations come on; -1 before the first."""
     offset: int = -1

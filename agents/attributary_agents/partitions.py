@@ -24,6 +24,7 @@ from .checkpoints import checkpoint_key, load_checkpoint
 from .config import Config
 from .control_log import ControlLog, control_key, decode_log
 from .errors import DamagedStateError
+from .last_change import in_short
 from .limits import check_size
 from .model_factory import make_model
 from .model_state import configured_as
@@ -166,10 +167,12 @@ class Partition:
         return swapped
 
     def _sent(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
-        for event in events:
+        outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
+        for event, sent in zip(events, outgoing, strict=True):
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
-        return [self._outgoing(event, n, record) for n, event in enumerate(events)]
+                self.models[event.model_id].last_change = in_short(event, sent.headers, record.timestamp_ms)
+        return outgoing
 
     def think_over(self, lag: int) -> dict[str, float]:
         """`Budget.think_over` for the models that are about to be stored."""

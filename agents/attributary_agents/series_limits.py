@@ -1,7 +1,8 @@
-"""Which features of a model have series of their own: the most important ones, without flapping.
+"""Which models have series, and which of their features have series of their own: without flapping.
 
 A feature that hovers around the limit would make a series that comes and goes with every scrape. So one that has
-a series keeps it until it falls clearly behind.
+a series keeps it until it falls clearly behind. A model that has series keeps them while there is room, whichever
+other models come and go.
 """
 
 from __future__ import annotations
@@ -41,3 +42,37 @@ class ShownFeatures:
     def keep_only(self, model_ids: set[str]) -> None:
         """Forget the models that are no longer here."""
         self._shown = {key: names for key, names in self._shown.items() if key[0] in model_ids}
+
+
+class ShownModels:
+    """Remembers which models were shown, in the order in which they came.
+
+    Parameters
+    ----------
+    max_models, max_series
+        Models, and series of their features in all. A model that had to go because others have grown comes back when
+        it fits into 9 / 10 of `max_series`.
+    """
+
+    def __init__(self, max_models: int, max_series: int) -> None:
+        self._max_models = max_models
+        self._max_series = max_series
+        self._shown: list[str] = []
+        self._pushed_out: set[str] = set()
+
+    def choose(self, n_series: Mapping[str, int]) -> set[str]:
+        """The models to show, of those in `n_series` with as many series of features."""
+        before = [model_id for model_id in self._shown if model_id in n_series]
+        self._pushed_out &= n_series.keys()
+        # By id where nobody was there before: the same models after every restart.
+        newcomers = sorted(n_series.keys() - set(before))
+        chosen: list[str] = []
+        total = 0
+        for model_id in (*before, *newcomers):
+            room = self._max_series * (0.9 if model_id in self._pushed_out else 1.0)
+            if len(chosen) < self._max_models and total + n_series[model_id] <= room:
+                chosen.append(model_id)
+                total += n_series[model_id]
+        self._pushed_out = (self._pushed_out | set(before)) - set(chosen)
+        self._shown = chosen
+        return set(chosen)

@@ -50,6 +50,7 @@ def encode_state(state: ModelState) -> bytes:
         "changes": state.counts.snapshot(),
         "stride": state.stride,
         "times_ms": [state.last_observation_ms, state.last_change_ms],
+        "last_change": state.last_change,
         "position": [state.partition, state.offset, state.failed_offsets],
     }
     return pack(MAGIC, data)
@@ -93,8 +94,9 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     state.partition, state.offset, state.failed_offsets = data["position"]
     state.n_observations, state.n_failed = data["counts"]
     state.counts = ModelCounts.from_snapshot(data["changes"])
-    state.stride = data.get("stride", 1)  # not in states of earlier releases
+    state.stride = data.get("stride", 1)  # this and `last_change` are not in states of earlier releases
     state.last_observation_ms, state.last_change_ms = data["times_ms"]
+    state.last_change = data.get("last_change")
     if (data["loss"], data["model_loss"]["weights"]["alpha"]) == (state.loss.name, config.alpha):
         state.model_loss = SmoothedMean.from_snapshot(data["model_loss"])
         state.baseline_loss = SmoothedMean.from_snapshot(data["baseline_loss"])

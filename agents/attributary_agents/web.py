@@ -1,4 +1,4 @@
-"""/metrics, /livez and /readyz, answered by a thread of its own: a busy event loop does not silence them."""
+"""/metrics, /livez, /readyz and /changes, answered by a thread of its own: a busy event loop does not silence them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+import orjson
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from . import changes_page
 from .config import Config
 from .errors import PreflightError
 from .metrics import AttributaryCollector
@@ -90,13 +92,25 @@ class WebServer:
         if path == "/readyz":
             ready = self._view.ready
             return _text(start_response, ready, "ready" if ready else "not ready: joining the group or recovering")
+        if path == changes_page.PREFIX or path.startswith(f"{changes_page.PREFIX}/"):
+            # The server gives the path's bytes as Latin-1.
+            told = path.encode("latin-1").decode("utf-8", "replace")
+            return _changes(start_response, *changes_page.answer(told, self._config, self._view))
         start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
-        return [b"/metrics, /livez or /readyz\n"]
+        return [b"/metrics, /livez, /readyz or /changes\n"]
 
 
 def _text(start_response: Any, good: bool, text: str) -> Iterable[bytes]:
     start_response("200 OK" if good else "503 Service Unavailable", [("Content-Type", "text/plain; charset=utf-8")])
     return [text.encode() + b"\n"]
+
+
+def _changes(start_response: Any, status: str, body: Any) -> Iterable[bytes]:
+    if isinstance(body, str):
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [body.encode("utf-8", "replace") + b"\n"]
+    start_response(status, [("Content-Type", "application/json")])
+    return [orjson.dumps(body)]
 
 
 class _Server(ThreadingMixIn, WSGIServer):

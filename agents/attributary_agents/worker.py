@@ -119,6 +119,8 @@ class Worker:
                 outgoing = partition.handle(_record(message))
                 took = time.perf_counter() - began
                 self.view.step(took)
+                if partition.n_pending:
+                    self.view.pending(partition.number)
             assigned.cadence.worked(took)
             for record in outgoing:
                 assigned.sent.append(self._send(record))
@@ -278,6 +280,7 @@ class Worker:
         await commit_exactly(self.app, assigned.tp, offset + 1)  # 4
         partition.checkpoint_done(offset)
         assigned.cadence.stored(busy_s)
+        self.view.stored(number)
         self.view.checkpoint(time.perf_counter() - began)
 
     def _write(self, partition: int, key: bytes, value: bytes | None) -> Any:

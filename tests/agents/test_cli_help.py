@@ -34,6 +34,11 @@ def test_these_are_the_commands() -> None:
         "models export",
         "models import",
         "models reset",
+        "changes",
+        "rules",
+        "rules export",
+        "rules thresholds",
+        "rules test",
         "topics",
         "topics list",
         "topics create",
@@ -42,6 +47,9 @@ def test_these_are_the_commands() -> None:
         "config example",
         "config schema",
         "demo",
+        "demo-stream",
+        "dashboards",
+        "dashboards export",
     }
 
 

@@ -20,7 +20,7 @@ from tests.agents.views import MODEL, MODELS, PREFIX, TOPIC, config_of, filled, 
 
 @pytest.fixture(scope="module")
 def worker() -> tuple[AttributaryCollector, WorkerView]:
-    config = config_of("m")
+    config = config_of("m", explain={"budget": 0.5})
     view = filled(config, {0: ["m"]}, n=200)
     assert view.partitions[0].models["m"].n_changes > 0, "so that there is a time of the last change"
     return AttributaryCollector(config, view), view
@@ -76,6 +76,8 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "model_state_bytes", **m) == 1000
     assert value(found, "explain_every_observations", **m) == 1
     assert value(found, "explain_share_ratio", **m) == 0.25
+    assert value(found, "explain_budget_ratio", **m) == 0.5
+    assert value(found, "worker_step_limit_seconds") == 30
     assert value(found, "model_discrepancy_threshold", **m) == 0.05
     assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
     assert value(found, "model_last_change_timestamp_seconds", **m) == 1_700_000_000.5
@@ -86,11 +88,16 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
 
 
 def test_every_reason_for_a_dead_letter_starts_at_zero() -> None:
-    found = samples(AttributaryCollector(config_of("m"), WorkerView()))
+    config = config_of("m")
+    view = WorkerView()
+    partition = view.partitions[3] = Partition(TOPIC, 3, config, lambda _key: None)
+    view.controls[3] = PartitionControl(MODELS, partition, lambda _key: None)
+    found = samples(AttributaryCollector(config, view))
     reasons = {dict(at)["topic"]: {} for name, at in found if name == "dead_letters_total"}
     for (name, at), n in found.items():
         if name == "dead_letters_total":
             reasons[dict(at)["topic"]][dict(at)["reason"]] = n
+            assert dict(at)["partition"] == "3"
     assert reasons == dict.fromkeys((TOPIC, MODELS), dict.fromkeys(REASONS, 0.0))
 
 
@@ -153,17 +160,46 @@ def test_the_live_version_and_the_records_of_the_models_topic() -> None:
     assert value(found, "model_versions_total", model_id="m", outcome="unexplained") == 1
     assert value(found, "records_consumed_total", topic=MODELS, partition="0") == 2
     assert value(found, "consumer_lag_records", topic=MODELS, partition="0") == 3
-    assert value(found, "dead_letters_total", topic=MODELS, reason="invalid_json") == 1
+    assert value(found, "dead_letters_total", topic=MODELS, partition="0", reason="invalid_json") == 1
     view.forget(0)
     left = samples(collector)
     assert {dict(at).get("partition") for _, at in left} == {None}
 
 
-def test_dead_letters_are_summed_over_partitions() -> None:
+def test_dead_letters_are_counted_by_partition_so_that_they_move_with_it() -> None:
     config = config_of("m", "n")
-    found = samples(AttributaryCollector(config, filled(config, {0: ["m"], 1: ["n"]})))
-    assert value(found, "dead_letters_total", topic=TOPIC, reason="invalid_json") == 2
-    assert value(found, "dead_letters_total", topic=TOPIC, reason="not_finite") == 0
+    view = filled(config, {0: ["m"], 1: ["n"]})
+    collector = AttributaryCollector(config, view)
+    found = samples(collector)
+    for partition in "01":
+        at = {"topic": TOPIC, "partition": partition}
+        assert value(found, "dead_letters_total", **at, reason="invalid_json") == 1
+        assert value(found, "dead_letters_total", **at, reason="not_finite") == 0
+    view.forget(0)
+    left = {dict(at)["partition"]: n for (name, at), n in samples(collector).items() if name == "dead_letters_total"}
+    assert left.keys() == {"1"}
+
+
+def test_what_no_checkpoint_has_grows_old_until_one_has_it() -> None:
+    config = config_of("m", "n")
+    view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    assert pending(collector) == {"0": 0.0, "1": 0.0}
+    view.pending(0)
+    began = pending(collector)["0"]
+    view.pending(0)  # a later record makes the oldest no younger
+    assert pending(collector)["0"] > began > 0
+    assert pending(collector)["1"] == 0
+    view.stored(0)
+    assert pending(collector) == {"0": 0.0, "1": 0.0}
+    view.pending(1)
+    view.forget(1)
+    assert view.pending_s(1) == 0, "another generation of it has not handled anything yet"
+
+
+def pending(collector: AttributaryCollector) -> dict[str, float]:
+    found = samples(collector).items()
+    return {dict(at)["partition"]: n for (name, at), n in found if name == "checkpoint_pending_seconds"}
 
 
 def test_a_worker_without_partitions_has_no_series_of_models() -> None:

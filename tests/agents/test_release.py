@@ -134,3 +134,66 @@ def test_the_group_waits_for_as_long_as_a_step_is_called_healthy_and_polling_nev
     assert conf.broker_request_timeout > conf.broker_rebalance_timeout
     assert 2**31 / 1000 > conf.broker_max_poll_interval > 365 * 3600  # milliseconds in 32 bits
     assert conf.producer_request_timeout > 2000
+
+
+class Storing(StandIn):
+    """As `StandIn`, but checkpoints are made; the store is a list and may refuse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refuses = False
+        self.stored: list[int] = []
+
+    async def checkpoint(self, assigned: Assigned) -> None:
+        await Worker.checkpoint(self, assigned)
+
+    def _send(self, record: Outgoing) -> Any:
+        sent = asyncio.get_running_loop().create_future()
+        sent.set_result(None)
+        return sent
+
+    def _write(self, partition: int, key: bytes, value: bytes | None) -> Any:
+        if self.refuses:
+            raise RuntimeError("no broker")
+        self.stored.append(partition)
+        return self._send(Outgoing("", b"", b"", []))
+
+
+def test_a_record_is_pending_from_when_it_is_handled_until_its_checkpoint_is_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker = Storing()
+    committed: list[int] = []
+
+    async def commit(_app: Any, _tp: TP, offset: int) -> None:
+        assert worker.view.pending_s(0) > 0, "not before it is committed"
+        committed.append(offset)
+
+    monkeypatch.setattr(worker_module, "commit_exactly", commit)
+
+    async def handle(assigned: Assigned, offset: int) -> None:
+        message = SimpleNamespace(
+            tp=assigned.tp, topic=TOPIC, partition=0, offset=offset, generation_id=1, key=b"m",
+            value=b'{"x": {"a": 1.0, "b": 1.0}, "y": true}', headers=[], timestamp=0.0,
+        )  # fmt: skip
+        await worker.handle(SimpleNamespace(message=message))
+
+    async def run() -> None:
+        (assigned,) = worker.own(1)
+        assigned.checked_start = True
+        assert worker.view.pending_s(0) == 0
+        await handle(assigned, 0)
+        before = worker.view.pending_s(0)
+        await handle(assigned, 1)
+        assert worker.view.pending_s(0) > before > 0, "the oldest counts"
+        worker.refuses = True
+        with pytest.raises(RuntimeError):
+            await worker.checkpoint(assigned)
+        assert worker.view.pending_s(0) > 0
+        worker.refuses = False
+        await worker.checkpoint(assigned)
+        assert (committed, worker.view.pending_s(0)) == ([2], 0)
+        await handle(assigned, 1)  # delivered again: it is in the checkpoint
+        assert worker.view.pending_s(0) == 0
+
+    asyncio.run(run())

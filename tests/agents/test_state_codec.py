@@ -139,6 +139,13 @@ def test_a_stored_model_that_the_new_loss_cannot_explain_gives_way_unexplained(
     assert "the change from version 1 cannot be explained" in caplog.text
 
 
+def test_the_last_change_comes_back_and_an_older_state_has_none(stopped: bytes) -> None:
+    state = decode_state("m", config(), stopped)
+    assert state.last_change is None, "as in a state of the last release"
+    state.last_change = {"id": "m:topic:0:17:0", "sentence": "m changed", "cause": None}
+    assert decode_state("m", config(), encode_state(state)).last_change == state.last_change
+
+
 def test_what_has_been_counted_comes_back(stopped: bytes) -> None:
     state = decode_state("m", config(), stopped)
     state.counts.changes["version"] = 3

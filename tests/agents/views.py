@@ -11,7 +11,7 @@ from attributary_agents.config import Config, parse_config
 from attributary_agents.metrics import AttributaryCollector
 from attributary_agents.metrics_view import WorkerView
 from attributary_agents.partitions import Partition
-from attributary_agents.records import Record
+from attributary_agents.records import Outgoing, Record
 from attributary_agents.replay import encode_value
 from tests.agents.stand_ins import FACTORY, observations
 
@@ -37,8 +37,18 @@ def config_of(*model_ids: str, metrics: dict[str, int] | None = None, **model: A
     return parse_config({"models": {name: {**MODEL, **model} for name in model_ids}, "metrics": metrics or {}})
 
 
-def filled(config: Config, partitions: dict[int, list[str]], n: int = 60, flip_at: int = 25) -> WorkerView:
-    """A view of a worker that has explained `n` observations of each model and met one bad record per partition."""
+def filled(
+    config: Config,
+    partitions: dict[int, list[str]],
+    n: int = 60,
+    flip_at: int = 25,
+    sent: list[Outgoing] | None = None,
+) -> WorkerView:
+    """A view of a worker that has explained `n` observations of each model and met one bad record per partition.
+
+    What it has sent of the observations is added to `sent`.
+    """
+    sent = [] if sent is None else sent
     view = WorkerView()
     for number, model_ids in partitions.items():
         partition = Partition(TOPIC, number, config, lambda _key: None)
@@ -46,7 +56,7 @@ def filled(config: Config, partitions: dict[int, list[str]], n: int = 60, flip_a
         for model_id in model_ids:
             for observation in observations(n, flip_at=flip_at):
                 value = encode_value({"x": observation.x, "y": observation.y})
-                partition.handle(Record(TOPIC, number, offset, 1_700_000_000_500, model_id.encode(), value))
+                sent += partition.handle(Record(TOPIC, number, offset, 1_700_000_000_500, model_id.encode(), value))
                 view.step(0.002)
                 offset += 1
             view.state_bytes[model_id] = 1000 + number

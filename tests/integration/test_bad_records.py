@@ -70,5 +70,5 @@ def test_bad_records_end_in_the_dead_letters_and_the_worker_goes_on(
     assert explained == len(BAD)
     assert sum(by_reason.values()) == len(BAD)
     for reason in {reason for _, _, reason in BAD.values()}:
-        count = by_reason[("reason", reason), ("topic", topics.observations)]
+        count = by_reason[("partition", "0"), ("reason", reason), ("topic", topics.observations)]
         assert count == sum(reason == other for _, _, other in BAD.values())

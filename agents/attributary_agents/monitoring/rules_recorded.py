@@ -1,0 +1,122 @@
+"""Recording rules: each series once, whichever worker it is on.
+
+A partition may move between workers, and takes its counters along. So `max without (instance, pod)` is one series
+through every move: while both workers show it, it counts once. Counters among them are never read by rate() or
+increase(): after a crash a counter goes on from the last checkpoint, a little below what was scraped, and Prometheus
+would take that for a restart from 0 and add all that ever was. See `rise`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..metrics import CATALOGUE
+
+PREFIX = "attributary_"
+APART = ("instance", "pod")
+"""Labels that tell workers apart, as Prometheus adds them by default and in Kubernetes."""
+
+NAMES = (
+    "feature_importance_share_ratio",
+    "importance_ndcg_ratio",
+    "importance_shift_ratio",
+    "explainer_observations",
+    "explain_every_observations",
+    "explain_share_ratio",
+    "explain_budget_ratio",
+    "model_loss",
+    "model_baseline_loss",
+    "model_discrepancy",
+    "model_discrepancy_threshold",
+    "model_discrepancy_observations",
+    "model_state_bytes",
+    "model_observations_total",
+    "model_changes_total",
+    "model_data_changes_total",
+    "model_versions_total",
+    "model_last_change_timestamp_seconds",
+    "records_consumed_total",
+    "dead_letters_total",
+    "consumer_lag_records",
+    "checkpoint_pending_seconds",
+)
+"""Metrics of models and partitions that rules read: those that move between workers."""
+
+RATES = ("model_observations_total", "records_consumed_total", "dead_letters_total")
+"""Counters whose rate over 5 minutes is recorded."""
+
+USUAL_SHARE = "feature:attributary_feature_importance_share_ratio:avg10m"
+"""A feature's share over 10 minutes, to compare with: no gap of a scrape or two is in it."""
+
+_LEVELS = (("feature", "feature"), ("explainer", "explainer"), ("model_id", "model"), ("partition", "partition"))
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A series and the expression that it is the value of."""
+
+    record: str
+    expr: str
+
+    def rule(self) -> dict[str, str]:
+        """As it stands in a rule file."""
+        return {"record": self.record, "expr": self.expr}
+
+
+def recorded(name: str) -> str:
+    """Name of the series recorded of a metric of the catalogue.
+
+    Examples
+    --------
+    >>> recorded("model_loss")
+    'model:attributary_model_loss:max'
+    """
+    if name not in NAMES:
+        raise KeyError(f"{name} is not recorded: add it to NAMES")
+    return f"{_level(name)}:{PREFIX}{name}:max"
+
+
+def rate(name: str) -> str:
+    """Name of the series with the rate of a counter.
+
+    Examples
+    --------
+    >>> rate("records_consumed_total")
+    'partition:attributary_records_consumed:rate5m'
+    """
+    if name not in RATES:
+        raise KeyError(f"the rate of {name} is not recorded: add it to RATES")
+    return f"{_level(name)}:{PREFIX}{name.removesuffix('_total')}:rate5m"
+
+
+def rise(series: str, window: str) -> str:
+    """How much a recorded counter has risen within the window: never what it fell to and began again from.
+
+    Counted from the lowest value of the window: so a counter that goes back, after a crash or with `attributary models
+    reset`, has not risen by that, gaps do no harm, and of what is repeated after a crash the repetition is counted.
+
+    Examples
+    --------
+    >>> rise("model:x:max", "5m")
+    '(model:x:max - min_over_time(model:x:max[5m]))'
+    """
+    return f"({series} - min_over_time({series}[{window}]))"
+
+
+def recordings(apart: tuple[str, ...] = APART) -> list[Recording]:
+    """All of them, in the order of evaluation."""
+    workers = ", ".join(apart)
+    base = [Recording(recorded(name), f"max without ({workers}) ({PREFIX}{name})") for name in NAMES]
+    # The slope, which is right whatever the interval of evaluation; 0 for a while where a counter goes back.
+    share = f'{recorded("feature_importance_share_ratio")}{{feature!="__other__"}}'
+    base.append(Recording(USUAL_SHARE, f"avg_over_time({share}[10m])"))
+    return base + [Recording(rate(name), f"clamp_min(deriv({recorded(name)}[5m]), 0)") for name in RATES]
+
+
+def labels_of(name: str) -> tuple[str, ...]:
+    """Labels of a metric of the catalogue."""
+    return CATALOGUE[name][1]
+
+
+def _level(name: str) -> str:
+    return next(level for label, level in _LEVELS if label in labels_of(name))

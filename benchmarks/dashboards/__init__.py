@@ -1,0 +1,1 @@
+"""Pictures of the Grafana dashboards' panels with real data: `python -m benchmarks.dashboards`."""

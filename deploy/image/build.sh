@@ -1,0 +1,17 @@
+#!/bin/sh
+# build.sh SOURCE TARGET: the wheel of SOURCE, installed with all it needs into a new virtual environment at TARGET.
+# The Dockerfile calls this, and so does check.sh, where there is no Docker.
+set -eu
+source=$1 target=$2
+python=${PYTHON:-python3}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m venv "$work/tools"
+"$work/tools/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" "$source"
+set -- "$work"/attributary-*.whl
+"$python" -m venv "$target"
+"$target/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
+  --constraint "$source/deploy/image/constraints.txt" "$1[fast,object-store]"
+# A worker installs nothing.
+"$target/bin/pip" uninstall --quiet --disable-pip-version-check --yes setuptools pip

@@ -1,0 +1,301 @@
+"""Every query of every dashboard, asked of a real Prometheus that has scraped a real worker on Apache Kafka.
+
+A model changes, another rejects its alarm, records are bad, a new version takes over. The time range is what Prometheus
+has seen; its scrape interval, a second, is what Grafana is told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
+from benchmarks.harness import WorkerProcess
+from click.testing import CliRunner
+
+from attributary_agents.brokers import Broker
+from attributary_agents.cli import cli
+from attributary_agents.config import parse_config
+from attributary_agents.monitoring.dashboards import dashboards
+from attributary_agents.topic_admin import create_topics
+from tests.integration.configs import logistic_config, observation
+from tests.support.kafka import produce
+from tests.support.monitoring import Prometheus, Series, wait_for
+
+pytestmark = [pytest.mark.kafka, pytest.mark.prometheus]
+DASHBOARDS = {name: json.loads(text) for name, text in dashboards().items()}
+CHANGED, REJECTED = "credit", "fraud"
+ODD = "c (x|y).*\\d$"
+"""A feature whose name a regular expression must not take at its word."""
+RULES = {
+    "groups": [
+        {
+            "name": "test",
+            "rules": [
+                {
+                    "alert": "AttributaryTest",
+                    "expr": "attributary_model_info == 1",
+                    "labels": {"severity": "info"},
+                }
+            ],
+        }
+    ]
+}
+
+
+def named(value: bytes, model: str) -> bytes:
+    return value.replace(b'"c"', json.dumps(ODD).encode()) if model == CHANGED else value
+
+
+@pytest.fixture(scope="module")
+def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, float, float]]:
+    """Prometheus, and the time range in which everything has happened."""
+    folder = tmp_path_factory.mktemp("dashboards")
+    raw = logistic_config(kafka_broker.bootstrap, models=(CHANGED, REJECTED))
+    odd = {"a": "number", "b": "number", ODD: "number"}
+    never = {**raw["models"][REJECTED]["change"], "threshold": 0.95}
+    raw["models"] = {
+        CHANGED: {**raw["models"][CHANGED], "features": odd, "explain": {"budget": 0.9}},
+        REJECTED: {**raw["models"][REJECTED], "change": never},
+    }
+    config = parse_config(raw)
+    create_topics(config)
+    topic = config.kafka.topics.observations
+    rules = folder / "rules.yml"
+    rules.write_text(yaml.safe_dump(RULES))
+
+    def send(values: list[bytes]) -> None:
+        produce(
+            kafka_broker.bootstrap,
+            topic,
+            [(model.encode(), named(value, model), []) for value in values for model in (CHANGED, REJECTED)],
+            partition=0,
+        )
+
+    with WorkerProcess(raw, folder) as worker:
+        scrape: dict[str, Any] = {
+            "job_name": "attributary",
+            "static_configs": [{"targets": [f"127.0.0.1:{worker.port}"]}],
+        }
+        settings = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(rules)],
+            "scrape_configs": [scrape],
+        }
+        with Prometheus(folder, settings, arguments=["--enable-feature=exemplar-storage"]) as prometheus:
+            began = time.time()
+
+            def holds(expr: str) -> None:
+                wait_for(expr, lambda: prometheus.query(expr), 90)
+
+            wait_for("the worker is ready", worker.is_ready, 90)
+            send([observation(i) for i in range(1000)])
+            send([b"{poison", json.dumps({"x": {"a": 1.0}}).encode()])
+            holds("sum(attributary_model_observations_total) == 2000 and count(attributary_model_state_bytes) == 2")
+            before = time.time()
+            holds(f"timestamp(attributary_model_info) > {before + 3}")
+            send([observation(i, flipped=True) for i in range(1500)])
+            holds(f'sum(attributary_model_changes_total{{model_id="{CHANGED}"}}) > 0')
+            holds(f'attributary_model_rejected_discrepancy{{model_id="{REJECTED}"}} > 0')
+            version = ["--class", "river.naive_bayes.GaussianNB", "--version", "2"]
+            deployed = CliRunner().invoke(
+                cli, ["models", "deploy", CHANGED, "-c", str(worker.config_path), "--partition", "0", *version]
+            )
+            assert deployed.exit_code == 0, deployed.output
+            holds('sum(attributary_records_consumed_total{topic=~".*models.*"}) == 1')
+            send([observation(i, flipped=True) for i in range(300)])
+            holds('attributary_model_info{version="2"}')
+            holds("sum(attributary_consumer_lag_records) == 0")
+            after = time.time()
+            holds(f"timestamp(attributary_model_info) > {after + 3}")
+            yield prometheus, began, time.time()
+
+
+def told(answer: list[Series]) -> int:
+    """How many points of it are numbers."""
+    return sum(not math.isnan(value) for series in answer for _, value in series.points)
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_every_query_of_every_panel_and_annotation_returns_data(
+    name: str, seen: tuple[Prometheus, float, float]
+) -> None:
+    prometheus, began, ended = seen
+    # Each model has what the other has not: a change, a rejected alarm.
+    models = (CHANGED, REJECTED) if name == "attributary-model.json" else ("",)
+    points: dict[tuple[str, str], int] = {}
+    for model in models:
+        chosen = {"before": "5s", **({"model_id": model} if model else {})}
+        session = Session(prometheus, DASHBOARDS[name], began, ended, 1, chosen)
+        for panel in panels(DASHBOARDS[name]):
+            for one in session.ask(panel):
+                at = panel["title"], one.ref
+                points[at] = points.get(at, 0) + told(one.answer)
+        for annotation, one in session.annotations():
+            at = annotation["name"], "annotation"
+            points[at] = points.get(at, 0) + sum(n > 0 for series in one.answer for _, n in series.points)
+    assert points
+    assert [at for at, n in points.items() if not n] == []
+
+
+def asked(session: Session, title: str) -> list[Asked]:
+    (panel,) = (panel for panel in panels(session.dashboard) if panel["title"] == title)
+    return session.ask(panel)
+
+
+def value(session: Session, title: str) -> float:
+    ((series,),) = (one.answer for one in asked(session, title))
+    return series.value
+
+
+def by(label: str, answer: list[Series]) -> dict[str, float]:
+    return {series.labels[label]: series.value for series in answer}
+
+
+def opened(name: str, seen: tuple[Prometheus, float, float], **chosen: str) -> Session:
+    prometheus, began, ended = seen
+    return Session(prometheus, DASHBOARDS[f"attributary-{name}.json"], began, ended, 1, {"before": "5s", **chosen})
+
+
+def test_variables_offer_what_there_is(seen: tuple[Prometheus, float, float]) -> None:
+    session = opened("model", seen)
+    assert session.options("job") == ["attributary"]
+    assert session.options("model_id") == [CHANGED, REJECTED]
+    assert session.options("explainer") == ["pfi", "sage"]
+    assert session.options("feature") == ["a", "b", ODD]
+    (change,) = session.options("change")
+    prometheus, began, ended = seen
+    (when,) = prometheus.query(f'attributary_model_last_change_timestamp_seconds{{model_id="{CHANGED}"}}')
+    assert float(change) == pytest.approx(when.value, abs=0.002)
+    assert began < float(change) < ended
+    (instance,) = opened("operations", seen).options("instance")
+    assert instance.startswith("127.0.0.1:")
+    # Where nothing has changed, the moment stands in: a query needs some time.
+    assert float(opened("model", seen, model_id=REJECTED).options("change")[0]) == pytest.approx(ended, abs=2)
+
+
+def test_the_fleet_shows_what_has_happened(seen: tuple[Prometheus, float, float]) -> None:
+    session = opened("fleet", seen)
+    assert value(session, "Models") == 2
+    assert value(session, "Dead letters") == 4
+    assert value(session, "Alerts firing") == 2
+    (changes,) = seen[0].query("sum(attributary_model_changes_total)")
+    assert value(session, "Changes") == changes.value >= 1
+    version, rate, loss, baseline, ratio = (one.answer for one in asked(session, "All models")[:5])
+    assert {series.labels["model_id"]: series.labels["version"] for series in version} == {CHANGED: "2", REJECTED: "1"}
+    assert by("model_id", rate).keys() == {CHANGED, REJECTED}
+    for model, found in by("model_id", ratio).items():
+        assert found == pytest.approx(by("model_id", loss)[model] / by("model_id", baseline)[model])
+    marks = [(colour, title) for _, colour, title in session.marks()]
+    assert ("red", f"{CHANGED} changed") in marks
+    assert ("blue", f"{CHANGED}: version 2") in marks
+    assert not [title for _, title in marks if REJECTED in title]
+
+
+def test_the_model_shows_what_has_changed(seen: tuple[Prometheus, float, float]) -> None:
+    session = opened("model", seen)
+    before, now = (by("feature", one.answer) for one in asked(session, "Before the last change, and now"))
+    assert before.keys() == now.keys() == {"a", "b", ODD}
+    _, _, difference, band = (by("feature", one.answer) for one in asked(session, "What has changed"))
+    assert difference == pytest.approx({feature: now[feature] - before[feature] for feature in now})
+    assert min(band.values()) > 0
+    (rank,) = asked(session, "Rank")
+    first = {series.labels["feature"] for series in rank.answer for _, place in series.points if place == 1}
+    assert {"a", "b"} <= first, "a was the first until the stream changed, then b"
+    observed = asked(session, "Observations")[0].answer[0]
+    counted = seen[0].query(f'attributary_model_observations_total{{model_id="{CHANGED}"}}', session.end)[0].value
+    earlier = (
+        seen[0]
+        .query(f'attributary_model_observations_total{{model_id="{CHANGED}"}}', observed.points[0][0] - session.step_s)[
+            0
+        ]
+        .value
+    )
+    assert sum(n for _, n in observed.points) * session.step_s == counted - earlier
+
+
+def test_a_chosen_feature_is_escaped(seen: tuple[Prometheus, float, float]) -> None:
+    session = opened("model", seen, feature=ODD)
+    (importance,) = asked(session, "Importance")
+    assert [series.labels["feature"] for series in importance.answer] == [ODD]
+    both = opened("model", seen).only({"feature": [ODD, "a"]})
+    assert [series.labels["feature"] for series in asked(both, "Importance")[0].answer] == ["a", ODD]
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_legends_name_labels_that_the_answers_have(name: str, seen: tuple[Prometheus, float, float]) -> None:
+    session = opened(name.removeprefix("attributary-").removesuffix(".json"), seen)
+    for panel in panels(session.dashboard):
+        # A panel that repeats has one value of its variable at a time.
+        for one in (session.only({"feature": "a"}) if "repeat" in panel else session).ask(panel):
+            labels = set(re.findall(r"\{\{(\w+)\}\}", one.legend))
+            assert labels <= {label for series in one.answer for label in series.labels}, panel["title"]
+            if not labels and one.legend != "__auto" and panel["type"] == "timeseries":
+                assert len(one.answer) <= 1, f"{panel['title']}: several series with one name"
+
+
+def test_a_change_leads_to_the_event_that_explains_it(seen: tuple[Prometheus, float, float]) -> None:
+    session = opened("model", seen)
+    (panel,) = (panel for panel in panels(session.dashboard) if panel["title"] == "What has changed")
+    (link,) = panel["links"]
+    with urllib.request.urlopen(session.text(link["url"]), timeout=30) as answer:
+        event = json.load(answer)
+    assert event["sentence"].startswith(f"{CHANGED} ")
+    # A new version came last; the exemplar beside its count has the event's id.
+    for name, title in (("fleet", "Changes over time"), ("model", "What became of alarms")):
+        expr = asked(opened(name, seen), title)[0].expr
+        found = [one["labels"]["event_id"] for series in exemplars(seen, expr) for one in series["exemplars"]]
+        assert event["id"] in found
+
+
+def exemplars(seen: tuple[Prometheus, float, float], expr: str) -> list[dict[str, Any]]:
+    prometheus, began, ended = seen
+    what = urllib.parse.urlencode({"query": expr, "start": began, "end": ended})
+    with urllib.request.urlopen(f"{prometheus.url}/api/v1/query_exemplars?{what}", timeout=30) as answer:
+        return list(json.load(answer)["data"])
+
+
+def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[Prometheus, float, float]) -> None:
+    def table(name: str, title: str) -> tuple[list[str], list[list[Any]]]:
+        session = opened(name, seen)
+        (panel,) = (panel for panel in panels(session.dashboard) if panel["title"] == title)
+        columns, rows = transformed(panel, session.ask(panel))
+        styled = [one["matcher"]["options"] for one in panel["fieldConfig"]["overrides"]]
+        assert set(styled) <= set(columns)
+        return columns, sorted(rows)
+
+    columns, rows = table("fleet", "All models")
+    assert columns[:8] == [
+        "model_id",
+        "detector",
+        "version",
+        "obs / s",
+        "loss",
+        "baseline loss",
+        "loss / baseline",
+        "shift",
+    ]
+    assert columns[8:] == [
+        "NDCG", "discrepancy", "threshold", "n", "changes", "last change", "last observation", "state"
+    ]  # fmt: skip
+    assert [row[:3] for row in rows] == [[CHANGED, "adwin", "2"], [REJECTED, "adwin", "1"]]
+    # The new version has no discrepancy yet.
+    assert all(isinstance(value, float) for value in rows[0][3:7])
+    assert all(isinstance(value, float) for value in rows[1][3:13])
+    columns, rows = table("fleet", "Alerts that fire")
+    assert columns == ["alertname", "model_id", "severity"]
+    assert [row[1] for row in rows] == [CHANGED, REJECTED]
+    columns, rows = table("model", "Importance now")
+    assert columns == ["feature", "importance", "±", "share"]
+    assert [row[0] for row in rows] == ["a", "b", ODD]
+    assert sum(row[3] for row in rows) == pytest.approx(1)
+    assert table("model", "What has changed")[0] == ["feature", "before", "now", "difference", "±"]
+    assert table("model", "Before the last change, and now")[0] == ["feature", "before", "now"]

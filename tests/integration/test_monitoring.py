@@ -1,0 +1,193 @@
+"""docker-compose.yml's pieces as processes: a drift becomes an alert, and a rebalance neither a gap nor a double count.
+
+Kafka, the topics, two workers, the producer, Prometheus and Alertmanager run with the commands, the settings and the
+files of docker-compose.yml and .env, at the demo's own rate and with its own scrape interval.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import yaml
+
+from attributary_agents.brokers import BrokerMissingError
+from tests.support.compose import ROOT, Compose, Stack
+from tests.support.kafka import read_all
+from tests.support.monitoring import Series, wait_for
+
+pytestmark = [pytest.mark.kafka, pytest.mark.prometheus, pytest.mark.timeout(600)]
+WORKERS = ("worker-1", "worker-2")
+DRIFTING, STEADY = "credit", "loans"
+OBSERVATIONS, CHANGES = "attributary.observations.v1", "attributary.changes.v1"
+RECORDED = "model:attributary_model_observations_total:max"
+RATE = "model:attributary_model_observations:rate5m"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    running = Stack(tmp_path_factory.mktemp("stack"), Compose())
+    began = time.monotonic()
+    try:
+        try:
+            running.start_kafka()
+        except BrokerMissingError as error:
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
+        running.start_monitoring()
+        for worker in WORKERS:
+            running.run(worker)
+        wait_for("both workers are ready", lambda: all(map(running.is_ready, WORKERS)), 120)
+        running.run("producer")
+        print(f"\nKafka, topics, Prometheus, Alertmanager and both workers up after {time.monotonic() - began:.0f} s")
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def alert(stack: Stack) -> dict[str, Any]:
+    """The alert of the first change, as Alertmanager has it."""
+    began = time.monotonic()
+    # 3000 observations at 100/s, then some 550 until the change is explained, then a scrape and an evaluation.
+    found = wait_for("an alert of a change", lambda: stack.alertmanager.alerts('area="change"'), 180)
+    print(f"\nthe alert is in Alertmanager {time.monotonic() - began:.0f} s after the producer began")
+    return dict(found[0])
+
+
+def test_the_drift_becomes_an_alert_with_its_model_and_labels(stack: Stack, alert: dict[str, Any]) -> None:
+    labels = {name: alert["labels"][name] for name in ("alertname", "model_id", "area", "severity", "job")}
+    assert labels == {
+        "alertname": "AttributaryChangeDetected",
+        "model_id": DRIFTING,
+        "area": "change",
+        "severity": "info",
+        "job": "attributary",
+    }
+    assert {"instance", "pod", "partition"}.isdisjoint(alert["labels"]), "an alert must not move with its model"
+    assert alert["annotations"]["summary"] == f"{DRIFTING} has changed"
+    assert alert["status"]["state"] == "active"
+    assert alert["receivers"] == [{"name": "webhook"}]
+
+
+def test_the_change_is_the_drift_s_and_the_topic_explains_it(stack: Stack, alert: dict[str, Any]) -> None:
+    drift = int(stack.compose.env["FIRST_DRIFT"])
+    assert f"credit: drift at observation {drift}, from rule 1 to 2" in stack.log("producer")
+    record = read_all(stack.kafka.bootstrap, CHANGES)[0]
+    change = json.loads(record.value)
+    # An alarm right after the drift, and the window of observations that is collected from it on.
+    assert drift <= change["detected_at"] <= drift + change["window"]
+    assert change["observation"] == change["detected_at"] + change["window"] - 1
+    assert change["model_id"] == DRIFTING
+    # As docs/compose.md promises it, to the digit: the same stream gives the same change.
+    page = (ROOT / "docs" / "compose.md").read_text()
+    assert change["sentence"].partition("; ")[0].partition(", hvalue")[0] in page
+    print(f"\n{change['sentence']}")
+    # From the spike to the event: Prometheus has kept its id.
+    ids = [labels["event_id"] for labels in stack.prometheus.exemplars("attributary_model_changes_total", 600)]
+    assert ids
+    assert dict(record.headers)["ce_id"].decode().endswith(ids[0])
+
+
+def test_the_stream_without_drift_raises_no_alert_of_its_own(stack: Stack, alert: dict[str, Any]) -> None:
+    assert stack.prometheus.query(f'{RECORDED}{{model_id="{STEADY}"}}')[0].value > 0
+    assert stack.alertmanager.alerts(f'model_id="{STEADY}"', 'area=~"change|importance|quality"') == []
+
+
+def test_every_rule_is_evaluated_without_a_fault(stack: Stack, alert: dict[str, Any]) -> None:
+    faults = {rule["name"]: rule["lastError"] for rule in stack.prometheus.rules() if rule["health"] != "ok"}
+    assert faults == {}
+    files = list(stack.compose.on_host("prometheus", "/etc/prometheus/rules").glob("*.yml"))
+    wanted = [rule for path in files for group in yaml.safe_load(path.read_text())["groups"] for rule in group["rules"]]
+    assert len(stack.prometheus.rules()) == len(wanted) > 0
+    assert {(target["labels"]["job"], target["health"]) for target in stack.prometheus.targets()} == {
+        ("attributary", "up"),
+        ("prometheus", "up"),
+        ("alertmanager", "up"),
+    }
+
+
+def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: dict[str, Any]) -> None:
+    scrape_s = float(yaml.safe_load(stack.prometheus.config.read_text())["global"]["scrape_interval"].rstrip("s"))
+    both = {DRIFTING, STEADY}
+    began = time.time()
+
+    def owned(*workers: str) -> set[str]:
+        return {model for worker in workers for model in stack.series(worker, "model_observations_total")}
+
+    def away_until(done: Callable[[], bool]) -> float:
+        """Wait; return the longest time in which a model was on no worker, as their /metrics say."""
+        longest, since, deadline = 0.0, None, time.monotonic() + 120
+        while since is not None or not done():
+            now = time.monotonic()
+            assert now < deadline, stack.log("worker-1") + stack.log("worker-2")
+            if owned(*WORKERS) == both:
+                since = None
+            else:
+                since = since or now
+                longest = max(longest, now - since)
+            time.sleep(0.1)
+        return longest
+
+    def scraped_since(at: float, n: int) -> bool:
+        series = stack.prometheus.samples(RECORDED, time.time() - at)
+        return {one.labels["model_id"] for one in series if len(one.points) >= n} == both
+
+    stack.terminate("worker-1")
+    away = [away_until(lambda: owned("worker-2") == both)]
+    assert stack.wait("worker-1") == 0, stack.log("worker-1")
+    moved = time.time()
+    wait_for("it was scraped again", lambda: scraped_since(moved, 2), 120)
+    stack.run("worker-1")
+    away.append(away_until(lambda: len(owned("worker-1")) == len(owned("worker-2")) == 1))
+    moved = time.time()
+    wait_for("both were scraped again", lambda: scraped_since(moved, 2), 120)
+
+    # No more observations: the workers come to the end, and Prometheus to what they say there.
+    assert stack.stop("producer") == 0
+    sent = times_sent(stack)
+    at_end = {model: float(len(times)) for model, times in sent.items()}
+
+    def recorded_now() -> dict[str, float]:
+        return {one.labels["model_id"]: one.value for one in stack.prometheus.query(RECORDED)}
+
+    wait_for("the recorded series are at the end", lambda: recorded_now() == at_end, 120)
+
+    for series in stack.prometheus.samples(RECORDED, time.time() - began + 2 * scrape_s):
+        model, times = series.labels["model_id"], [at for at, _ in series.points]
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        took = " and ".join(f"{move:.1f} s" for move in away)
+        print(f"\n{model}: longest gap {max(gaps):.0f} s, with a scrape every {scrape_s:g} s; on no worker for {took}")
+        # The time in which nobody has the model, and two scrapes, of which the second comes a little late.
+        assert max(gaps) < 2 * scrape_s + max(away) + 1
+        assert counts_nothing_twice(series, sent[model]) == []
+        true_rate = (series.value - series.points[0][1]) / (times[-1] - times[0])
+        (rate,) = stack.prometheus.query(f'{RATE}{{model_id="{model}"}}', at=times[-1])
+        print(f"{model}: {rate.value:.0f} observations/s by the rule, {true_rate:.0f} by the topic")
+        assert rate.value == pytest.approx(true_rate, rel=0.5), "counted twice it would be twice as much"
+
+
+def counts_nothing_twice(series: Series, times_ms: list[int]) -> list[str]:
+    """Where the series falls, or says more than had been sent by then."""
+    faults = []
+    before = 0.0
+    for at, value in series.points:
+        if value < before:
+            faults.append(f"falls from {before} to {value} at {at}")
+        if value > bisect_right(times_ms, at * 1000 + 1):
+            faults.append(f"says {value} at {at}, when {bisect_right(times_ms, at * 1000 + 1)} had been sent")
+        before = value
+    return faults
+
+
+def times_sent(stack: Stack) -> dict[str, list[int]]:
+    """Model id to the times of its observations in milliseconds."""
+    times: dict[str, list[int]] = {}
+    for record in read_all(stack.kafka.bootstrap, OBSERVATIONS):
+        times.setdefault(record.key.decode(), []).append(record.timestamp)
+    return {model: sorted(found) for model, found in times.items()}

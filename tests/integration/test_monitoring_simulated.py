@@ -1,0 +1,101 @@
+"""Hours of the demo's streams in seconds: what the shipped rules say of a stream that drifts, and of one that does not.
+
+A worker's own parts explain one observation per simulated second; its Collector is read as by a scrape every 15 s; and
+`promtool test rules` evaluates every shipped rule over that, with its own clock. Two hours and not half an hour, as
+some rules compare with an hour ago.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attributary_agents.config import Config, load_config
+from attributary_agents.drift_stream import DriftStream
+from attributary_agents.metrics import AttributaryCollector
+from attributary_agents.metrics_view import WorkerView
+from attributary_agents.partitions import Partition
+from attributary_agents.records import Record
+from tests.support.compose import Compose, image_environment
+from tests.support.monitoring import promtool
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(600)]
+SCRAPE_S = 15
+AREAS = ("importance", "change", "quality")
+COMPOSE = Compose()
+RULES = sorted(COMPOSE.on_host("prometheus", "/etc/prometheus/rules").glob("*.yml"))
+FIRST, EVERY = int(COMPOSE.env["FIRST_DRIFT"]), int(COMPOSE.env["DRIFT_EVERY"])
+
+
+def test_a_stream_without_drift_raises_no_alert_in_two_hours(tmp_path: Path) -> None:
+    assert raised(tmp_path, COMPOSE.env["LOANS_STREAM"], hours=2) == {}
+
+
+def test_a_stream_with_drift_raises_the_alert_of_the_change_when_it_was_explained(tmp_path: Path) -> None:
+    found = raised(tmp_path, COMPOSE.env["CREDIT_STREAM"], hours=1.5)
+    # A window of 500 observations from the alarm on, and one observation is one second.
+    first = min(found["AttributaryChangeDetected"])
+    assert FIRST + 500 < 60 * first <= FIRST + 1000
+    # All these could have fired above.
+    moved = {f"Attributary{name}" for name in ("RankingShifted", "ShareShifted", "FeatureCollapsed", "FeatureSurged")}
+    assert set(found) == {"AttributaryChangeDetected", "AttributaryDiscrepancyHigh", *moved}
+    assert min(minute for name in moved for minute in found[name]) >= FIRST / 60
+
+
+def raised(folder: Path, stream: str, *, hours: float) -> dict[str, list[int]]:
+    """Alert to the minutes at which it fires; of the alerts about models."""
+    config = load_config(COMPOSE.on_host("worker-1", image_environment()["ATTRIBUTARY_CONFIG"]))
+    series = scraped(config, DriftStream.parse(stream, first=FIRST, every=EVERY), int(3600 * hours))
+    groups = [group for path in RULES for group in yaml.safe_load(path.read_text())["groups"]]
+    rules = [rule for group in groups for rule in group["rules"]]
+    alerts = [rule["alert"] for rule in rules if rule.get("labels", {}).get("area") in AREAS]
+    assert len(alerts) >= 10
+    minutes = range(1, int(60 * hours))
+    test = {
+        "rule_files": [str(path) for path in RULES],
+        "evaluation_interval": f"{SCRAPE_S}s",
+        "tests": [
+            {
+                "interval": f"{SCRAPE_S}s",
+                "input_series": [{"series": name, "values": " ".join(values)} for name, values in series.items()],
+                "alert_rule_test": [
+                    {"eval_time": f"{minute}m", "alertname": alert, "exp_alerts": []}
+                    for minute in minutes
+                    for alert in alerts
+                ],
+            }
+        ],
+    }
+    path = folder / "test.yml"
+    path.write_text(yaml.safe_dump(test))
+    done = promtool("test", "rules", path)
+    said = done.stdout + done.stderr
+    found: dict[str, list[int]] = {}
+    # Of each alert that fires and was expected not to, at each time: its name, and the time as Go writes it.
+    for alert, hour, minute in re.findall(r"alertname: ?(\w+), time: ?(?:(\d+)h)?(\d+)m", said):
+        found.setdefault(alert, []).append(60 * int(hour or 0) + int(minute))
+    assert (done.returncode == 0) == (not found), said[-3000:]
+    return found
+
+
+def scraped(config: Config, stream: DriftStream, n: int) -> dict[str, list[str]]:
+    """Series to its values, one per scrape, `_` where it is absent."""
+    topic, view = config.kafka.topics.observations, WorkerView()
+    partition = view.partitions[0] = Partition(topic, 0, config, lambda _key: None)
+    collector = AttributaryCollector(config, view)
+    series: dict[str, list[str]] = {}
+    for i, value in enumerate(islice(stream.values(), n)):
+        partition.handle(Record(topic, 0, i, 1000 * i, stream.model_id.encode(), value))
+        if i % SCRAPE_S == 0:
+            for family in collector.collect():
+                for sample in family.samples:
+                    labels = {**sample.labels, "job": "attributary", "instance": "worker-1:6066"}
+                    pairs = [f'{key}="{labels[key]}"' for key in sorted(labels)]
+                    name = f"{sample.name}{{{','.join(pairs)}}}"
+                    values = series.setdefault(name, [])
+                    values += ["_"] * (i // SCRAPE_S - len(values)) + [repr(float(sample.value))]
+    return series

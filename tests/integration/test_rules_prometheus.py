@@ -1,0 +1,113 @@
+"""The shipped rules in a Prometheus that scrapes the web servers of two workers: a change, and a move."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from attributary_agents.config import Config
+from attributary_agents.metrics_view import WorkerView
+from attributary_agents.monitoring.rules_recorded import recorded, recordings
+from attributary_agents.web import WebServer
+from tests.agents.views import config_of, filled
+from tests.support.monitoring import Prometheus, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "deploy" / "prometheus" / "rules" / "attributary.rules.yml"
+pytestmark = pytest.mark.prometheus
+
+
+@pytest.fixture
+def config() -> Config:
+    made = config_of("m", explain={"budget": 0.5})
+    return made.model_copy(update={"web": made.web.model_copy(update={"port": 0})})
+
+
+@pytest.fixture
+def views(config: Config) -> tuple[WorkerView, WorkerView]:
+    """A worker whose model has not changed yet, and one without partitions."""
+    view = filled(config, {0: ["m"]}, n=60, flip_at=1000)
+    assert view.partitions[0].models["m"].n_changes == 0
+    return view, WorkerView()
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path, config: Config, views: tuple[WorkerView, WorkerView]) -> Iterator[Prometheus]:
+    """Scrapes the two workers each second."""
+    with ExitStack() as stack:
+        targets = []
+        for view in views:
+            web = WebServer(config, view)
+            web.start()
+            stack.callback(web.stop)
+            targets.append(f"127.0.0.1:{web.port}")
+        settings = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(RULES)],
+            "scrape_configs": [{"job_name": "attributary", "static_configs": [{"targets": targets}]}],
+        }
+        features = ["--enable-feature=exemplar-storage"]
+        yield stack.enter_context(Prometheus(tmp_path, settings, arguments=features))
+
+
+def test_a_change_is_told_once_and_a_move_changes_nothing(
+    config: Config, prometheus: Prometheus, views: tuple[WorkerView, WorkerView]
+) -> None:
+    here, there = views
+    names = {recording.record for recording in recordings()}
+    conditional = {recorded("model_last_change_timestamp_seconds")}  # not before the first change
+
+    def there_are() -> bool:
+        found = {series.labels["__name__"] for series in prometheus.query('{__name__=~".+:.+"}')}
+        print("absent:", names - found)
+        return names - conditional <= found
+
+    wait_for("the recorded series", there_are, 60)
+    assert {rule["health"] for rule in prometheus.rules()} == {"ok"}
+    assert fired(prometheus) == set()
+
+    sent = filled(config, {0: ["m"]}, n=200)  # what the model has been through since
+    with here.lock:
+        here.partitions[0] = sent.partitions[0]
+    changes = sent.partitions[0].models["m"].n_changes
+    assert changes > 0
+    wait_for("the alert", lambda: "AttributaryChangeDetected" in fired(prometheus), 60)
+    found = [alert for alert in prometheus.alerts() if alert["labels"]["alertname"] == "AttributaryChangeDetected"]
+    for alert in found:
+        assert alert["labels"]["model_id"] == "m"
+        assert alert["annotations"]["explanation"] == "attributary changes m"
+
+    last = sent.partitions[0].models["m"].last_change
+    assert last is not None
+    wait_for("the exemplar", lambda: last["id"] in exemplars(prometheus), 60)
+
+    total = f"sum({recorded('model_changes_total')})"
+    with there.lock:
+        there.partitions[0] = here.partitions[0]  # for a moment both show it
+    wait_for("both", lambda: value(prometheus, "count(attributary_model_loss)") == 2, 60)
+    assert value(prometheus, total) == changes
+    with here.lock:
+        here.forget(0)
+    wait_for("the move", lambda: value(prometheus, "count(attributary_model_loss)") == 1, 60)
+    wait_for("the recorded series again", there_are, 60)
+    assert value(prometheus, total) == changes
+    assert {rule["health"] for rule in prometheus.rules()} == {"ok"}
+
+
+def fired(prometheus: Prometheus) -> set[str]:
+    return {alert["labels"]["alertname"] for alert in prometheus.alerts() if alert["state"] == "firing"}
+
+
+def value(prometheus: Prometheus, expression: str) -> float | None:
+    found = prometheus.query(expression)
+    return found[0].value if found else None
+
+
+def exemplars(prometheus: Prometheus) -> str:
+    url = f"{prometheus.url}/api/v1/query_exemplars?query=attributary_model_changes_total&start=0&end=4000000000"
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
