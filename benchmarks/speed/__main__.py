@@ -33,8 +33,9 @@ from benchmarks.speed.accuracy import CASES, Effort, accuracy
 from benchmarks.speed.growth import AXES, point
 from benchmarks.speed.kinds import KINDS
 from benchmarks.speed.memory import OBSERVATIONS, memory
+from benchmarks.speed.parts import profile
 from benchmarks.speed.reference import installed
-from benchmarks.speed.report import fill, tables
+from benchmarks.speed.report import TARGET_KINDS, fill, tables
 from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME
 from benchmarks.speed.table import COLUMNS, QUICK, Plan, measure, steps
 
@@ -73,6 +74,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--growth", nargs="*", choices=list(AXES_BY_NAME), metavar="AXIS", help=f"of {', '.join(AXES_BY_NAME)}"
     )
     modes.add_argument("--largest", type=int, help="of --growth: leave larger sizes out")
+    modes.add_argument("--parts", action="store_true", help="where the time of an explained observation goes")
     modes.add_argument("--memory", action="store_true", help="allocations and resident memory (Linux)")
     modes.add_argument(
         "--accuracy", nargs="*", choices=list(CASES_BY_NAME), metavar="CASE", help=" ".join(CASES_BY_NAME)
@@ -154,8 +156,25 @@ def run_accuracy(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
     return {"cases": accuracy(cases, effort, lambda text: bar.update(task, description=text, refresh=True))}
 
 
+def run_parts(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
+    """Where the time goes."""
+    plan = _plan(args, FULL if args.full else Plan())
+    subjects = [subject for subject in SUBJECTS if subject.name in args.only]
+    kinds = [kind for kind in KINDS if kind.name in TARGET_KINDS]
+    task = bar.add_task("", total=len(subjects) * len(kinds))
+    found: dict[str, dict[str, Any]] = {}
+    for subject in subjects:
+        bar.update(task, description=subject.title, refresh=True)
+        found[subject.name] = {}
+        n = plan.observations * (QUICK if subject.quick else 1)
+        for kind in kinds:
+            found[subject.name][kind.name] = profile(subject, kind, learned=plan.learned, observations=n)
+            bar.update(task, advance=1, refresh=True)
+    return {"subjects_parts": found}
+
+
 MODES: dict[str, Callable[[argparse.Namespace, Progress], dict[str, Any]]] = {
-    "speed": run_speed, "growth": run_growth, "memory": run_memory, "accuracy": run_accuracy,
+    "speed": run_speed, "parts": run_parts, "growth": run_growth, "memory": run_memory, "accuracy": run_accuracy,
 }  # fmt: skip
 
 

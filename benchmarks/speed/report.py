@@ -10,6 +10,7 @@ from benchmarks.change.report import Table, as_markdown
 from benchmarks.speed.accuracy import CASES, TARGET
 from benchmarks.speed.growth import AXES, PAPER_FEATURES, PAPER_SLOPE, Axis, slopes
 from benchmarks.speed.kinds import KINDS
+from benchmarks.speed.parts import EVALUATOR, PARTS
 from benchmarks.speed.subjects import SUBJECTS_BY_NAME
 from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE
 
@@ -25,7 +26,7 @@ TARGET_KINDS = ("iPFI, M 10", "iSAGE, m 10")
 def tables(results: Results) -> list[Table]:
     """Those of the modes that have been run."""
     made: dict[str, Callable[[Results], list[Table]]] = {
-        "speed": speed, "growth": growth, "memory": memory, "accuracy": accuracy,
+        "speed": speed, "parts": parts, "growth": growth, "memory": memory, "accuracy": accuracy,
     }  # fmt: skip
     return [table for mode, make in made.items() if mode in results for table in make(results[mode])]
 
@@ -97,6 +98,33 @@ def _full(found: Results) -> Table:
     title = "All kinds: ratio to the model alone, and how many times as fast as iXAI the whole loop is"
     header = ("model, stream", "explained", "rows", "ours", "naive loop", "iXAI", "faster", "difference")
     return Table("full", title, header, rows)
+
+
+def parts(found: Results) -> list[Table]:
+    """Where the time of an explained observation goes, in parts of that of predicting and learning."""
+    rows = []
+    for name, of_subject in found["subjects_parts"].items():
+        for kind, one in of_subject.items():
+            alone, of_parts = one["alone_us"], one["parts_us"]
+            cells = [f"{of_parts[part] / alone:.2f}" for part in PARTS]
+            evaluator = f"{of_parts[EVALUATOR]:.0f}" if EVALUATOR in of_parts else UNMEASURED
+            rest = one["explain_us"] - sum(of_parts[part] for part in PARTS)
+            rows.append(
+                (
+                    SUBJECTS_BY_NAME[name].title,
+                    kind,
+                    f"{alone:,.0f}",
+                    f"{1.0 - one['predict_us'] / alone:.2f}",
+                    *cells,
+                    f"{rest / alone:+.2f}",
+                    times(1.0 + (one["explain_us"] - one["predict_us"]) / alone),
+                    f"{one['explain_us']:.0f}",
+                    f"{evaluator} for {one['rows']}",
+                )
+            )
+    title = "Where the time goes: medians, in parts of predicting and learning"
+    columns = ("learn", *PARTS.values(), "rest", "together", "explaining, µs", "the evaluator, µs for rows")
+    return [Table("parts", title, ("model, stream", "explained", "alone, µs", *columns), rows)]
 
 
 def growth(found: Results) -> list[Table]:

@@ -22,10 +22,13 @@ from benchmarks.speed.growth import AXES, MOST_ROWS, ONE, plan_of, point, slope,
 from benchmarks.speed.kinds import KINDS, Kind
 from benchmarks.speed.naive import Naive
 from benchmarks.speed.ours import Ours
+from benchmarks.speed.parts import EVALUATOR, PARTS, profile
 from benchmarks.speed.reference import Reference, cross_entropy, installed, squared
 from benchmarks.speed.report import NOT_INSTALLED, fill, tables
 from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME, Subject
 from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE, Plan, difference, largest_difference, measure, present
+
+from attributary_explainers.removal_explainer import RemovalExplainer
 
 TINY = Plan(learned=200, observations=4, block=2, checked=2)
 LINEAR, TREE = SUBJECTS_BY_NAME["linear"], SUBJECTS_BY_NAME["tree"]
@@ -287,6 +290,25 @@ def test_the_slope_is_that_of_the_ratio_per_feature() -> None:
     assert found[REFERENCE] == {"paper's range": None, "all": None}
 
 
+# ---------------------------------------------------------------- parts
+
+
+def test_parts_are_within_the_whole_and_nothing_stays_wrapped() -> None:
+    hear = RemovalExplainer.hear
+    found = profile(LINEAR, KINDS[1], learned=50, observations=20)
+    of_parts = found["parts_us"]
+    assert set(of_parts) == {*PARTS, EVALUATOR}
+    assert all(value > 0.0 for value in of_parts.values())
+    assert of_parts[EVALUATOR] < of_parts["answer"]
+    assert found["rows"] == 1 + 9 * 10
+    assert RemovalExplainer.hear is hear
+    model_alone = {**found, "alone_us": 10.0, "predict_us": 4.0, "explain_us": 12.0}
+    model_alone["parts_us"] = {**dict.fromkeys(PARTS, 2.0), EVALUATOR: 1.0}
+    (table,) = tables({"parts": {"subjects_parts": {"linear": {"iPFI, M 10": model_alone}}}})
+    (row,) = table.rows
+    assert row[2:] == ("10", "0.60", "0.20", "0.20", "0.20", "0.20", "+0.40", "1.80", "12", "1 for 91")
+
+
 # ---------------------------------------------------------------- memory
 
 
@@ -403,9 +425,10 @@ def test_the_command_runs_the_other_modes(
     path = tmp_path / "results.json"
     monkeypatch.setitem(CASES_BY_NAME, "pfi-agrawal-1", replace(CASES_BY_NAME["pfi-agrawal-1"], pool=6))
     small = ["--observations", "2", "--repeats", "1", "--largest", "1", "--columns", OURS, "--json", str(path)]
-    assert main(["--growth", "trees", "--accuracy", "pfi-agrawal-1", *small]) == 0
+    assert main(["--growth", "trees", "--accuracy", "pfi-agrawal-1", "--parts", "--only", "tree", *small]) == 0
     found = json.loads(path.read_text())
-    assert set(found) == {"growth", "accuracy"}
+    assert set(found) == {"growth", "accuracy", "parts"}
+    assert set(found["parts"]["subjects_parts"]) == {"tree"}
     (at_one,) = found["growth"]["axes"]["trees"]
     assert at_one["size"] == 1
     case = found["accuracy"]["cases"]["pfi-agrawal-1"]
