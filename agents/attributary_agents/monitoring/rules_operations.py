@@ -163,7 +163,7 @@ def _models(options: RuleOptions) -> list[Alert]:
             f"{rise(_refused(), at.change_window)} > 0",
             "A new version of {{ $labels.model_id }} cannot take over",
             "It was deployed and could not be loaded or explained when it was due: the last one goes on.",
-            keep=None,
+            keep="2m",
             dashboard=MODEL_DASHBOARD,
         ),
     ]
