@@ -176,8 +176,9 @@ def test_the_configuration_is_that_of_the_services() -> None:
     assert [target for group in targets for target in group["targets"]] == [
         f"{name}:{config.web.port}" for name in workers
     ]
-    for name in workers:
-        assert COMPOSE.services[name]["ports"][0].endswith(f":{config.web.port}")
+    for name, group in zip(workers, targets, strict=True):
+        # Where a browser on this machine finds the worker: the dashboards link there.
+        assert COMPOSE.services[name]["ports"] == [f"{group['labels']['instance']}:{config.web.port}"]
         assert f"127.0.0.1:{config.web.port}/readyz" in COMPOSE.services[name]["healthcheck"]["test"][-1]
     streams = [word.split("=", 1)[1] for word in COMPOSE.services["producer"]["command"] if word.startswith("--stream")]
     parsed = [DriftStream.parse(stream, first=2, every=1) for stream in streams]

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from attributary_topics import decode_json
@@ -38,6 +38,7 @@ async def read_changes(
     """
     topic = config.kafka.topics.changes
     consumer = AIOKafkaConsumer(
+        topic,
         **client_options(config.kafka),
         enable_auto_commit=False,
         auto_offset_reset="earliest",
@@ -45,16 +46,16 @@ async def read_changes(
     )
     seen: set[str] = set()
     try:
-        await consumer.start()
-        places = [TopicPartition(topic, n) for n in sorted(consumer.partitions_for_topic(topic) or ())]
-        consumer.assign(places)
-        ends = await consumer.end_offsets(places)
+        await consumer.start()  # without a group it assigns itself every partition
+        ends = await consumer.end_offsets(list(consumer.assignment()))
         found: list[Any] = []
         while any([await consumer.position(place) < end for place, end in ends.items()]):
             for batch in (await consumer.getmany(timeout_ms=500)).values():
                 found += [record for record in batch if model_id in (None, _key(record))]
-        found.sort(key=lambda record: (record.timestamp, record.partition, record.offset))
-        for event in deque(_events(found, seen), maxlen=last):
+        found.sort(key=lambda record: (record.partition, record.offset))
+        events = _events(found, seen)
+        events.sort(key=lambda event: event["time"] or "")  # the observations' own
+        for event in deque(events, maxlen=last):
             yield event
         while follow:
             for batch in (await consumer.getmany(timeout_ms=500)).values():

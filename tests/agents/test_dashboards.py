@@ -300,6 +300,27 @@ def test_changes_are_marked_at_the_time_that_the_gauge_says_in_milliseconds() ->
         assert versions["useValueForTime"] is False
 
 
+def test_the_band_is_filled_between_its_two_lines() -> None:
+    (panel,) = (panel for panel in panels(BOARDS["attributary-model.json"]) if panel["title"] == "$feature")
+    names = [target["legendFormat"] for target in panel["targets"]]
+    own = {one["matcher"]["options"]: {p["id"]: p["value"] for p in one["properties"]} for one in overrides(panel)}
+    assert own.keys() <= set(names)
+    assert own["upper"]["custom.fillBelowTo"] == "lower"
+    assert own["upper"]["custom.lineWidth"] == own["lower"]["custom.lineWidth"] == 0
+    assert (panel["repeat"], panel["maxPerRow"]) == ("feature", 4)
+
+
+@each
+def test_what_is_set_for_one_series_or_column_names_one_that_there_is(board: dict[str, Any]) -> None:
+    for panel in panels(board):
+        names = {target["legendFormat"] for target in panel.get("targets", [])} | {"model_id"}
+        assert {one["matcher"]["options"] for one in overrides(panel)} <= names, panel["title"]
+
+
+def overrides(panel: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(panel.get("fieldConfig", {}).get("overrides", []))
+
+
 def test_grafana_finds_prometheus_and_the_dashboards() -> None:
     (source,) = yaml.safe_load(PROVISIONING["provisioning/datasources/attributary.yaml"])["datasources"]
     assert (source["type"], source["isDefault"], source["url"]) == ("prometheus", True, "${PROMETHEUS_URL}")

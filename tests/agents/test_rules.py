@@ -76,6 +76,20 @@ def test_every_series_and_label_in_an_expression_exists(expr: str) -> None:
     assert labels_said(parsed) <= set.union(*(known[name] for name, _ in found))
 
 
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_every_query_in_a_text_names_what_exists(alert: Any) -> None:
+    known = known_series()
+    text = " ".join(alert.rule(OPTIONS)["annotations"].values())
+    queries = re.findall(r'with printf "([^"]+)" ([^|]+) \| query', text)
+    assert len(queries) == text.count("| query }}")
+    for query, values in queries:
+        labels = re.findall(r"\$labels\.(\w+)", values)
+        assert query.count("%q") == len(labels)
+        assert re.findall(r"(\w+)=%q", query) == labels
+        for name, matched in series_of(promql_parser.parse(query.replace("%q", '"x"'))):
+            assert matched <= known[name]
+
+
 def test_a_metric_that_nobody_records_is_refused() -> None:
     with pytest.raises(KeyError, match="not recorded"):
         recorded("model_info")

@@ -24,16 +24,16 @@ from tests.support.kafka import produce
 
 
 @pytest.fixture(scope="module")
-def changed(embedded_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+def changed(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     """A configuration with a topic of change events of two models, one of them there twice; and the events."""
-    raw = logistic_config(embedded_broker.bootstrap, models=("m", "n"))
+    raw = logistic_config(kafka_broker.bootstrap, partitions=3, models=("m", "n"))
     config = parse_config(raw)
     create_topics(config)
     sent: list[Any] = []
     filled(config_of("m", "n"), {0: ["m", "n"]}, n=200, sent=sent)
     events = [one for one in sent if one.topic.endswith("changes.v1")]
     records = [(one.key, one.value, list(one.headers)) for one in [*events, events[0]]]
-    produce(embedded_broker.bootstrap, config.kafka.topics.changes, records, partition=0)
+    produce(kafka_broker.bootstrap, config.kafka.topics.changes, records)
     path = tmp_path_factory.mktemp("changes") / "attributary.yaml"
     path.write_text(yaml.safe_dump(raw))
     told = [{"id": dict(one.headers)["ce_id"].decode(), **json.loads(one.value)} for one in events]
@@ -49,17 +49,20 @@ def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(path, *arguments), capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.embedded
+@pytest.mark.kafka
 def test_each_event_is_printed_once_in_order(changed: tuple[Path, list[dict[str, Any]]]) -> None:
     path, events = changed
     done = run(path, "--last", "100")
     assert done.returncode == 0, done.stderr
     lines = [line.split("\t") for line in done.stdout.splitlines()]
-    assert [line[1:] for line in lines] == [[event["id"], event["sentence"]] for event in events]
+    for model_id in "mn":  # on a partition each
+        told = [[event["id"], event["sentence"]] for event in events if event["model_id"] == model_id]
+        assert [line[1:] for line in lines if line[1].startswith(f"{model_id}:")] == told
+    assert len(lines) == len(events)
     assert {line[0] for line in lines} == {"2023-11-14T22:13:20.500Z"}
 
 
-@pytest.mark.embedded
+@pytest.mark.kafka
 def test_the_last_of_one_model_as_json(changed: tuple[Path, list[dict[str, Any]]]) -> None:
     path, events = changed
     done = run(path, "m", "--last", "1", "--json")
@@ -68,9 +71,9 @@ def test_the_last_of_one_model_as_json(changed: tuple[Path, list[dict[str, Any]]
     assert event == [one for one in events if one["model_id"] == "m"][-1]
 
 
-@pytest.mark.embedded
+@pytest.mark.kafka
 def test_those_that_come_are_printed_as_they_come(
-    embedded_broker: Broker, changed: tuple[Path, list[dict[str, Any]]]
+    kafka_broker: Broker, changed: tuple[Path, list[dict[str, Any]]]
 ) -> None:
     path, events = changed
     topic = parse_config(yaml.safe_load(path.read_text())).kafka.topics.changes
@@ -79,7 +82,7 @@ def test_those_that_come_are_printed_as_they_come(
         assert following.stdout is not None
         assert events[-1]["id"] in following.stdout.readline()
         value = json.dumps({**events[-1], "sentence": "n changed again"}).encode()
-        produce(embedded_broker.bootstrap, topic, [(b"n", value, [("ce_id", b"new")])], partition=0)
+        produce(kafka_broker.bootstrap, topic, [(b"n", value, [("ce_id", b"new")])], partition=0)
         assert following.stdout.readline() == "None\tnew\tn changed again\n"
         following.send_signal(signal.SIGINT)
         assert following.wait(60) == 0

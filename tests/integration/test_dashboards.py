@@ -160,6 +160,10 @@ def by(label: str, answer: list[Series]) -> dict[str, float]:
     return {series.labels[label]: series.value for series in answer}
 
 
+def drawn(answer: list[Series]) -> set[tuple[str, float]]:
+    return {(series.labels["feature"], when) for series in answer for when, _ in series.points}
+
+
 def opened(name: str, seen: tuple[Prometheus, float, float], **chosen: str) -> Session:
     prometheus, began, ended = seen
     return Session(prometheus, DASHBOARDS[f"attributary-{name}.json"], began, ended, 1, {"before": "5s", **chosen})
@@ -187,6 +191,12 @@ def test_the_fleet_shows_what_has_happened(seen: tuple[Prometheus, float, float]
     assert value(session, "Models") == 2
     assert value(session, "Dead letters") == 4
     assert value(session, "Alerts firing") == 2
+    (reasons,) = asked(session, "Dead letters by reason")
+    assert {s.labels["reason"]: max(n for _, n in s.points) > 0 for s in reasons.answer} == {
+        "invalid_json": True,
+        "missing_feature": True,
+        "none": False,
+    }
     (changes,) = seen[0].query("sum(attributary_model_changes_total)")
     assert value(session, "Changes") == changes.value >= 1
     version, rate, loss, baseline, ratio = (one.answer for one in asked(session, "All models")[:5])
@@ -206,8 +216,23 @@ def test_the_model_shows_what_has_changed(seen: tuple[Prometheus, float, float])
     assert before.keys() == now.keys() == {"a", "b", ODD}
     _, _, difference, band = (by("feature", one.answer) for one in asked(session, "What has changed"))
     assert difference == pytest.approx({feature: now[feature] - before[feature] for feature in now})
-    assert min(band.values()) > 0
+    prometheus, then = seen[0], float(str(session.values["change"])) - 5
+    of = f'{{model_id="{CHANGED}", explainer="pfi"}}'
+    assert before == by("feature", prometheus.query(f"attributary_feature_importance{of}", then))
+    assert now == by("feature", prometheus.query(f"attributary_feature_importance{of}", session.end))
+    error, earlier_error = (
+        by("feature", prometheus.query(f"attributary_feature_importance_std_error{of}", at))
+        for at in (session.end, then)
+    )
+    assert band == pytest.approx({name: 1.96 * math.hypot(error[name], earlier_error[name]) for name in now})
+    of_a = session.only({"feature": "a"})
+    middle, upper, lower = (one.answer[0].value for one in asked(of_a, "$feature"))
+    assert (middle, upper, lower) == pytest.approx(
+        (now["a"], now["a"] + 1.96 * error["a"], now["a"] - 1.96 * error["a"])
+    )
     (rank,) = asked(session, "Rank")
+    clear = f"attributary_feature_importance{of} > on (feature) 1.96 * attributary_feature_importance_std_error{of}"
+    assert drawn(rank.answer) == drawn(prometheus.query_range(clear, session.start, session.end, session.step_s))
     first = {series.labels["feature"] for series in rank.answer for _, place in series.points if place == 1}
     assert {"a", "b"} <= first, "a was the first until the stream changed, then b"
     observed = asked(session, "Observations")[0].answer[0]

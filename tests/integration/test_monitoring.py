@@ -172,6 +172,15 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
         assert rate.value == pytest.approx(true_rate, rel=0.5), "counted twice it would be twice as much"
 
 
+def test_what_falls_or_runs_ahead_is_seen() -> None:
+    times = [1000, 2000, 3000]
+    assert counts_nothing_twice(Series({}, [(1.0, 1.0), (2.5, 2.0), (3.0, 3.0), (4.0, 3.0)]), times) == []
+    assert counts_nothing_twice(Series({}, [(1.0, 1.0), (2.5, 3.0)]), times) == [
+        "says 3.0 at 2.5, when 2 had been sent"
+    ]
+    assert counts_nothing_twice(Series({}, [(3.0, 3.0), (4.0, 2.0)]), times) == ["falls from 3.0 to 2.0 at 4.0"]
+
+
 def counts_nothing_twice(series: Series, times_ms: list[int]) -> list[str]:
     """Where the series falls, or says more than had been sent by then."""
     faults = []

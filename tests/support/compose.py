@@ -144,6 +144,8 @@ class Stack:
             groups = yaml.safe_load(path.read_text())
             for group in groups:
                 group["targets"] = [addresses[target] for target in group["targets"]]
+                if "labels" in group:  # the published ports: here there are none but the processes' own
+                    (group["labels"]["instance"],) = group["targets"]
             path.write_text(yaml.safe_dump(groups))
         self.prometheus.start()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .rules_options import RuleOptions
-from .rules_recorded import recorded
+from .rules_recorded import recorded, rise
 
 Severity = Literal["info", "warning", "critical"]
 Area = Literal["importance", "change", "quality", "operations"]
@@ -78,10 +78,22 @@ DIGITS = 'printf "%.3g"'
 
 def ask(name: str, *labels: str, form: str = "humanize") -> str:
     """Template text with the present value of another recorded series of the alert's labels; `?` where it has none."""
-    matchers = ", ".join(f"{label}=%q" for label in labels)
+    return _asked(_matched(name, labels), labels, form)
+
+
+def ask_rise(name: str, window: str, label: str) -> str:
+    """As `ask`, with how much a counter has risen within the window, summed over what has the same label."""
+    return _asked(f"sum({rise(_matched(name, (label,)), window)})", (label, label), "humanize")
+
+
+def _matched(name: str, labels: tuple[str, ...]) -> str:
+    return f"{recorded(name)}{{{', '.join(f'{label}=%q' for label in labels)}}}"
+
+
+def _asked(query: str, labels: tuple[str, ...], form: str) -> str:
     values = " ".join(f"$labels.{label}" for label in labels)
-    query = f'printf "{recorded(name)}{{{matchers}}}" {values} | query'
-    return f"{{{{ with {query} }}}}{{{{ . | first | value | {form} }}}}{{{{ else }}}}?{{{{ end }}}}"
+    shown = f"{{{{ . | first | value | {form} }}}}{{{{ else }}}}?{{{{ end }}}}"
+    return f'{{{{ with printf "{query}" {values} | query }}}}{shown}'
 
 
 def number(value: float) -> str:

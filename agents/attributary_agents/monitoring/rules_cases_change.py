@@ -25,7 +25,7 @@ def _changed(n: int, **route: str) -> list[Fires]:
 
 CHANGE_CASES = [
     Case(
-        "one change: it is told at once, for ten minutes",
+        "one change: it is told at once, for ten minutes and two more",
         {
             _CHANGES: "0x9 1x60",
             series("model_changes_total", **_CREDIT, route="version"): "0x70",
@@ -35,7 +35,16 @@ CHANGE_CASES = [
             ("9m", "ChangeDetected"): [],
             ("10m", "ChangeDetected"): _changed(1, route="detector"),
             ("18m", "ChangeDetected"): _changed(1, route="detector"),
-            ("21m", "ChangeDetected"): [],
+            ("24m", "ChangeDetected"): [],
+        },
+    ),
+    Case(
+        "a change by a clock that is ahead: it ends as the alert that it began as",
+        {_CHANGES: "0x9 1x60", _LAST: "_x10 630x60"},
+        {
+            ("10m", "ChangeDetected"): _changed(1, route="detector"),
+            **{(f"{minute}m", "ChangeDetected"): _changed(1, route="detector") for minute in (19, 20, 21)},
+            ("24m", "ChangeDetected"): [],
         },
     ),
     Case(
@@ -63,8 +72,8 @@ CHANGE_CASES = [
         {
             ("29m", "ChangeDetected"): [],
             ("30m", "ChangeDetected"): _changed(1),
-            ("39m", "ChangeDetected"): _changed(1),
-            ("40m", "ChangeDetected"): [],
+            ("34m", "ChangeDetected"): _changed(1),
+            ("38m", "ChangeDetected"): [],
         },
     ),
     Case(
@@ -96,7 +105,7 @@ CHANGE_CASES = [
     Case(
         "a storm of changes, by whatever route",
         {
-            _CHANGES: "10x10 11+1x3 14x60",
+            _CHANGES: "10x10 11+1x3 14x90",
             series("model_changes_total", **_CREDIT, route="discrepancy"): "4x10 5x80",
             series("model_changes_total", **_CREDIT, route="version"): "0x90",
         },
@@ -194,7 +203,7 @@ QUALITY_CASES = [
                 Fires(
                     {**_JOB, "topic": "attributary.observations.v1"},
                     "Observations come without labels on attributary.observations.v1",
-                    "6% of the records in 10m have no label, more than 5%. "
+                    "6% of the records in 10m have no label, more than 5%; n = 1k records. "
                     "They are dead letters with the reason missing_label.",
                 )
             ],

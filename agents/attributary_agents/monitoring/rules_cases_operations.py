@@ -119,7 +119,7 @@ _RECORD_CASES = [
                 Fires(
                     {**_JOB, "topic": _TOPIC, "reason": "model_failed"},
                     f"Records of {_TOPIC} cannot be used: model_failed",
-                    "2% of the records in 10m became dead letters for this reason, more than 1%. "
+                    "2% of the records in 10m became dead letters for this reason, more than 1%; n = 1k records. "
                     "Each says in its headers what is wrong with it.",
                 )
             ],
@@ -139,7 +139,7 @@ _RECORD_CASES = [
                 Fires(
                     {**_JOB, "topic": "attributary.models.v1", "reason": "not_allowed"},
                     "Records of attributary.models.v1 cannot be used: not_allowed",
-                    "100% of the records in 10m became dead letters for this reason, more than 1%. "
+                    "100% of the records in 10m became dead letters for this reason, more than 1%; n = 1 records. "
                     "Each says in its headers what is wrong with it.",
                 )
             ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .rules_cases import Case, selector, series
+from .rules_cases import Case, Fires, selector, series
 from .rules_recorded import NAMES, labels_of, rate, recorded
 
 _PARTITION = {"topic": "attributary.observations.v1", "partition": "0"}
@@ -90,6 +90,23 @@ REBALANCE_CASES = [
             ("42m", _OBSERVED): {_OF_MODEL: 54200},
             ("42m", f"sum({recorded('records_consumed_total')})"): {"{}": 54200},
         },
+    ),
+    Case(
+        "a change, and then a move with a gap of two scrapes: it is told without an interruption",
+        _moving("0x29 1x4 stale", "_x37 1x60", "model_changes_total", {**_CREDIT, "route": "detector"}),
+        {
+            (f"{minute}m", "ChangeDetected"): [
+                Fires(
+                    {**_JOB, **_CREDIT, "route": "detector"},
+                    "credit has changed",
+                    "1 change(s) in 10m, raised by: detector. Which features it relies on more or less stands in the "
+                    "change event.",
+                    {"explanation": "attributary changes credit"},
+                )
+            ]
+            for minute in range(30, 40)
+        }
+        | {("45m", "ChangeDetected"): []},
     ),
     Case(
         "every recorded series on both workers at once: each has the value of one",

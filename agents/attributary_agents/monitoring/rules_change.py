@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .rules_alerts import DIGITS, MODEL_DASHBOARD, Alert, ask, number, percent
+from .rules_alerts import DIGITS, MODEL_DASHBOARD, Alert, ask, ask_rise, number, percent
 from .rules_options import Thresholds
 from .rules_recorded import recorded, rise
 
@@ -10,6 +10,10 @@ _CHANGES = recorded("model_changes_total")
 _LAST = recorded("model_last_change_timestamp_seconds")
 _EXPLAINED = {"explanation": "attributary changes {{ $labels.model_id }}"}
 """Where the event is told: the command that prints it."""
+
+
+_THROUGH_A_GAP = "2m"
+"""So that a rebalance does not end it, and begin it again as if there were another change."""
 
 
 def change_alerts(at: Thresholds) -> list[Alert]:
@@ -23,14 +27,15 @@ def change_alerts(at: Thresholds) -> list[Alert]:
             "info",
             # A change is one rare event. Counters of a known model start at 0, so its first change is a rise. Where the
             # first scrape of a model comes behind its first change, the time of the change tells; it is the
-            # observation's own, so only for a stream that is not far behind.
+            # observation's own, so only for a stream that is not far behind. It tells for half as long: were it the
+            # last to tell of a change that is counted, the alert would end as another one, without a route.
             f"{rise(_CHANGES, window)} > 0\n"
             f"or ignoring (route)\n"
-            f"0 * ((time() - {_LAST} > -60) < {_seconds(window)}) + 1",
+            f"0 * ((time() - {_LAST} > -60) < {_seconds(window) // 2}) + 1",
             "{{ $labels.model_id }} has changed",
             f"{{{{ $value }}}} change(s) in {window}{{{{ with $labels.route }}}}, raised by: {{{{ . }}}}{{{{ end }}}}. "
             "Which features it relies on more or less stands in the change event.",
-            keep=None,
+            keep=_THROUGH_A_GAP,
             dashboard=MODEL_DASHBOARD,
             annotations=_EXPLAINED,
         ),
@@ -41,7 +46,7 @@ def change_alerts(at: Thresholds) -> list[Alert]:
             f"{rise(recorded('model_data_changes_total'), window)} > 0",
             "{{ $labels.model_id }} relies on other features because its data has changed",
             f"{{{{ $value }}}} alarm(s) in {window} explained by the data: the model predicts as before.",
-            keep=None,
+            keep=_THROUGH_A_GAP,
             dashboard=MODEL_DASHBOARD,
             annotations=_EXPLAINED,
         ),
@@ -99,7 +104,9 @@ def quality_alerts(at: Thresholds) -> list[Alert]:
             f"{missing} / {records} > {number(at.labels_missing_ratio)}",
             "Observations come without labels on {{ $labels.topic }}",
             f"{{{{ $value | humanizePercentage }}}} of the records in {at.dead_letters_window} have no label, more "
-            f"than {percent(at.labels_missing_ratio)}. They are dead letters with the reason missing_label.",
+            f"than {percent(at.labels_missing_ratio)}; n = "
+            f"{ask_rise('records_consumed_total', at.dead_letters_window, 'topic')} records. "
+            "They are dead letters with the reason missing_label.",
             wait="5m",
         ),
     ]
@@ -109,5 +116,5 @@ def _missing(letters: str) -> str:
     return f'{letters}{{reason="missing_label"}}'
 
 
-def _seconds(duration: str) -> str:
-    return str(int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]])
+def _seconds(duration: str) -> int:
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .rules_alerts import MODEL_DASHBOARD, Alert, Severity, ask, number, percent
+from .rules_alerts import MODEL_DASHBOARD, Alert, Severity, ask, ask_rise, number, percent
 from .rules_options import RuleOptions
 from .rules_recorded import recorded, rise
 
@@ -81,7 +81,9 @@ def _records(options: RuleOptions) -> list[Alert]:
             f"> {number(at.dead_letters_ratio)}",
             "Records of {{ $labels.topic }} cannot be used: {{ $labels.reason }}",
             f"{{{{ $value | humanizePercentage }}}} of the records in {window} became dead letters for this reason, "
-            f"more than {percent(at.dead_letters_ratio)}. Each says in its headers what is wrong with it.",
+            f"more than {percent(at.dead_letters_ratio)}; n = "
+            f"{ask_rise('records_consumed_total', window, 'topic')} records. "
+            "Each says in its headers what is wrong with it.",
             wait="1m",
         ),
         _alert(
@@ -161,7 +163,7 @@ def _models(options: RuleOptions) -> list[Alert]:
             f"{rise(_refused(), at.change_window)} > 0",
             "A new version of {{ $labels.model_id }} cannot take over",
             "It was deployed and could not be loaded or explained when it was due: the last one goes on.",
-            keep=None,
+            keep="2m",
             dashboard=MODEL_DASHBOARD,
         ),
     ]
