@@ -5,6 +5,7 @@ No metric is kept in a registry: a model that has moved to another worker has no
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
@@ -22,6 +23,7 @@ from .last_change import exemplar
 from .metrics_view import Durations, WorkerView
 from .model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
 from .publication import finite
+from .scrape_turns import BusyError, Turns
 from .series_limits import ShownFeatures, ShownModels
 
 OTHER = "__other__"
@@ -101,12 +103,9 @@ class AttributaryCollector(Collector):
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """One consistent reading; the previous one while a single observation takes longer than a second."""
-        if self._view.lock.acquire(timeout=1.0):
-            try:
-                self._last = list(self._read())
-            finally:
-                self._view.lock.release()
+        """A reading in which each model is of one moment; the previous one while an observation takes over a second."""
+        with contextlib.suppress(BusyError), Turns(self._view.lock) as turns:
+            self._last = list(self._read(turns))
         # Without the lock: they are there for the time when a step holds it.
         return [*self._last, *self._of_steps()]
 
@@ -122,7 +121,7 @@ class AttributaryCollector(Collector):
             family.add_metric((), value)  # type: ignore[attr-defined]
             yield family
 
-    def _read(self) -> Iterator[Metric]:
+    def _read(self, turns: Turns) -> Iterator[Metric]:
         families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
 
         def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
@@ -138,6 +137,7 @@ class AttributaryCollector(Collector):
         for state in models:
             if state.model_id in shown:
                 self._model(state, add)
+                turns.give()
         add("series_dropped_models", (), float(len(models) - len(shown)))
         add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
         add("state_records_foreign_total", (), float(view.records.n_foreign))

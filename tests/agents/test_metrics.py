@@ -304,6 +304,42 @@ def test_a_scrape_waits_for_a_step_that_ends() -> None:
     assert read == [7]
 
 
+class Recorded:
+    """A lock that remembers what was done with it, and is not to be had at the n-th time."""
+
+    def __init__(self, refused_at: int | None = None) -> None:
+        self.calls: list[str] = []
+        self._refused_at = refused_at
+
+    def acquire(self, timeout: float) -> bool:
+        assert timeout == 1.0
+        self.calls.append("take")
+        return self.calls.count("take") != self._refused_at
+
+    def release(self) -> None:
+        self.calls.append("give")
+
+
+def test_observations_have_their_turn_after_each_model() -> None:
+    config = config_of("m", "n", "o")
+    view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
+    view.lock = lock = Recorded()  # type: ignore[assignment]
+    list(AttributaryCollector(config, view).collect())
+    assert lock.calls == ["take", "give"] * 4
+
+
+@pytest.mark.parametrize("refused_at", [1, 2, 4])
+def test_a_step_that_lasts_in_the_middle_of_a_scrape_gives_the_previous_reading(refused_at: int) -> None:
+    config = config_of("m", "n", "o")
+    view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    before = samples(collector)
+    view.partitions[0].counters.consumed += 1000
+    view.lock = lock = Recorded(refused_at)  # type: ignore[assignment]
+    assert samples(collector) == before
+    assert lock.calls == ["take", "give"] * (refused_at - 1) + ["take"], "never given back without having it"
+
+
 def test_a_partition_that_is_lost_takes_its_series_along() -> None:
     config = config_of("m", "n")
     view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
