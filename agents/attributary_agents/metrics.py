@@ -105,9 +105,16 @@ class AttributaryCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """A reading in which each model is of one moment; the previous one while an observation takes over a second."""
         with contextlib.suppress(BusyError), Turns(self._view.lock) as turns:
-            self._last = list(self._read(turns))
+            assigned: list[tuple[int, int]] | None = None
+            # Again, where a partition has come or gone between two models: it takes its series along.
+            while assigned != (assigned := self._assigned()):
+                read = list(self._read(turns))
+            self._last = read
         # Without the lock: they are there for the time when a step holds it.
         return [*self._last, *self._of_steps()]
+
+    def _assigned(self) -> list[tuple[int, int]]:
+        return [(number, id(partition)) for number, partition in self._view.partitions.items()]
 
     def _of_steps(self) -> Iterator[Metric]:
         steps = self._view.under_way

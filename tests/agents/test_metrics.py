@@ -328,6 +328,21 @@ def test_observations_have_their_turn_after_each_model() -> None:
     assert lock.calls == ["take", "give"] * 4
 
 
+def test_a_partition_that_is_lost_in_the_middle_of_a_scrape_takes_its_series_along() -> None:
+    config = config_of("m", "n", "o")
+    view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
+
+    class Losing(Recorded):
+        def release(self) -> None:
+            super().release()
+            view.partitions.pop(0, None)
+
+    view.lock = Losing()  # type: ignore[assignment]
+    found = samples(AttributaryCollector(config, view))
+    models = {dict(labels).get("model_id") for _, labels in found} - {None}
+    assert models == {"o"}
+
+
 @pytest.mark.parametrize("refused_at", [1, 2, 4])
 def test_a_step_that_lasts_in_the_middle_of_a_scrape_gives_the_previous_reading(refused_at: int) -> None:
     config = config_of("m", "n", "o")
