@@ -163,8 +163,8 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
         gaps = [later - earlier for earlier, later in pairwise(times)]
         took = " and ".join(f"{move:.1f} s" for move in away)
         print(f"\n{model}: longest gap {max(gaps):.0f} s, with a scrape every {scrape_s:g} s; on no worker for {took}")
-        # The time in which nobody has the model, and two scrapes, of which the second comes a little late.
-        assert max(gaps) < 2 * scrape_s + max(away) + 1
+        # The time in which nobody has the model, and two scrapes; one more may be lost to a busy machine.
+        assert max(gaps) <= 3 * scrape_s + max(away)
         assert counts_nothing_twice(series, sent[model]) == []
         true_rate = (series.value - series.points[0][1]) / (times[-1] - times[0])
         (rate,) = stack.prometheus.query(f'{RATE}{{model_id="{model}"}}', at=times[-1])
