@@ -163,7 +163,9 @@ def _text(frame: Axes, content: str, inches: tuple[float, float]) -> None:
     plain = re.sub(r"[*`]", "", content)
     wide = int(inches[0] * 16.5)
     paragraphs = re.split(r"\n\n|\n(?=- )", plain.strip())
-    lines = "\n\n".join(
-        textwrap.fill(" ".join(p.split()), wide, subsequent_indent="  " if p[0] == "-" else "") for p in paragraphs
-    )
+    lines = ""
+    for paragraph in paragraphs:
+        item = paragraph.startswith("-")
+        lines += "\n" if item else "\n\n" if lines else ""
+        lines += textwrap.fill(" ".join(paragraph.split()), wide, subsequent_indent="  " if item else "")
     frame.text(0.08 / inches[0], 1 - 0.34 / inches[1], lines, va="top", fontsize=7.5, linespacing=1.35)

@@ -13,10 +13,12 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from benchmarks.dashboards.draw import draw
 from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
 from benchmarks.harness import WorkerProcess
 from click.testing import CliRunner
@@ -324,3 +326,10 @@ def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[
     assert sum(row[3] for row in rows) == pytest.approx(1)
     assert table("model", "What has changed")[0] == ["feature", "before", "now", "difference", "±"]
     assert table("model", "Before the last change, and now")[0] == ["feature", "before", "now"]
+
+
+def test_every_panel_can_be_drawn(seen: tuple[Prometheus, float, float], tmp_path: Path) -> None:
+    for name in ("fleet", "model", "operations"):
+        for path in draw(opened(name, seen), tmp_path):
+            assert path.name.startswith(name)
+            assert path.stat().st_size > 10_000

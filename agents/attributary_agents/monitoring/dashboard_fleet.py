@@ -172,7 +172,7 @@ def fleet() -> Board:
             Query(dead_letters(), "{{reason}} {{topic}}"),
             bars=True,
             least=0,
-            size=(9, 8),
+            size=(8, 8),
         ),
         graph(
             "State",
@@ -180,9 +180,9 @@ def fleet() -> Board:
             Query(latest("model_state_bytes", **OF), "{{model_id}}"),
             unit="bytes",
             least=0,
-            size=(9, 8),
+            size=(8, 8),
             empty="nothing is stored yet",
         ),
-        note("How to read this", HOW_TO_READ, size=(6, 8)),
+        note("How to read this", HOW_TO_READ, size=(8, 8)),
     )
     return board

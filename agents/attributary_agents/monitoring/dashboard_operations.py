@@ -211,18 +211,18 @@ def operations() -> Board:
             Query(of_process("process_resident_memory_bytes"), "{{instance}}"),
             unit="bytes",
             least=0,
-            size=(6, 8),
+            size=(5, 8),
         ),
         graph(
             "CPU",
             "Processors in use.",
             Query(f"rate({of_process('process_cpu_seconds_total', '[$__rate_interval]')})", "{{instance}}"),
             least=0,
-            size=(6, 8),
+            size=(5, 8),
         ),
         graph("Up", "1 where the scrape was answered.", Query(of_process("up"), "{{instance}}"), least=0, most=1,
-              size=(6, 8)),
-        note("How to read this", HOW_TO_READ, size=(6, 8)),
+              size=(5, 8)),
+        note("How to read this", HOW_TO_READ, size=(9, 8)),
     )  # fmt: skip
     return board
 
