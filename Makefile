@@ -6,7 +6,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality image-check clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ chaos: venv kafka-or-warn ## Kill workers and brokers, and compare with an undis
 
 cardinality: venv ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
 	$(BIN)/python -m benchmarks.cardinality $(ARGS)
+
+dashboards: venv kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
+	$(BIN)/python -m benchmarks.dashboards $(ARGS)
 
 image-check: venv ## Build what the image holds, without Docker, and run it without rights
 	PYTHON=$(CURDIR)/$(BIN)/python deploy/image/check.sh
