@@ -35,10 +35,12 @@ from river.tree.nodes.hatr_nodes import (
     AdaNumMultiwayBranchReg,
 )
 
+from . import tree_numpy, tree_routes
+from .compiled import HAS_NUMBA
 from .evaluator import NotCoveredError
 from .growing import enlarged
 from .schema import Array, NotEncodableError, Schema
-from .tree_routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY, route
+from .tree_routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY
 
 KINDS: dict[type, int] = {
     NumericBinaryBranch: NUMERIC,
@@ -62,6 +64,8 @@ KINDS: dict[type, int] = {
 
 STEADY = (HoeffdingTreeClassifier, HoeffdingTreeRegressor, BaseTreeClassifier, BaseTreeRegressor)
 """Trees in which an observation changes one leaf, which learns its weight, and what may become of that leaf."""
+
+route = tree_routes.route if HAS_NUMBA else tree_numpy.route
 
 _NO_CHILDREN: list[Any] = []
 _NAN = math.nan

@@ -18,6 +18,7 @@ from river.tree import (
 from river.tree.splitter import GaussianSplitter
 
 from ..ordering import sort_key
+from . import tree_numpy, tree_votes
 from .compiled import HAS_NUMBA
 from .evaluator import Evaluator, NotCoveredError, check_instance
 from .registry import register
@@ -26,7 +27,6 @@ from .tree_leaves import ClassLeaves
 from .tree_numbers import NumberLeaves
 from .tree_proofs import CLASSIFIERS, REGRESSORS, TREES, Hashes, relied_on
 from .tree_structure import Structure
-from .tree_votes import estimate, vote
 
 CLASSIFIER_TREES: frozenset[type] = frozenset(
     (
@@ -43,10 +43,20 @@ _ADAPTIVE = (HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor)
 
 Trees = Callable[[], list[Any]]
 
+vote, estimate = (tree_votes.vote, tree_votes.estimate) if HAS_NUMBA else (tree_numpy.vote, tree_numpy.estimate)
+_fewest_rows = 0 if HAS_NUMBA else tree_numpy.FEWEST_ROWS
+
 
 def nominal(model: Any) -> frozenset[Any]:
     """The features that a tree, or all trees of a forest, read as categories whatever they are."""
     return frozenset(model.nominal_attributes or ())
+
+
+def _check_rows(X: Array) -> None:
+    if len(X) < _fewest_rows:
+        raise NotCoveredError(
+            "without numba, the model itself is as fast for so few rows: pip install 'attributary[fast]'"
+        )
 
 
 def _check_classifiers(trees: Sequence[Any]) -> None:
@@ -85,8 +95,6 @@ class TreeClassifiers(Evaluator):
     def __init__(
         self, trees: Trees, schema: Schema, weights: Callable[[], Sequence[float]] | None = None, *groups: Hashes
     ) -> None:
-        if not HAS_NUMBA:
-            raise NotCoveredError("needs numba: pip install 'attributary[fast]'")
         self.relies_on = relied_on(TREES, CLASSIFIERS, *groups)
         _check_classifiers(trees())
         self.schema = schema
@@ -104,6 +112,7 @@ class TreeClassifiers(Evaluator):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
+        _check_rows(X)
         trees = self._trees()
         try:
             return self._predict(X, trees)
@@ -181,8 +190,6 @@ class TreeRegressors(Evaluator):
     def __init__(
         self, trees: Trees, schema: Schema, combine: Callable[[Array], Array] | None = None, *groups: Hashes
     ) -> None:
-        if not HAS_NUMBA:
-            raise NotCoveredError("needs numba: pip install 'attributary[fast]'")
         self.relies_on = relied_on(TREES, REGRESSORS, *groups)
         _check_regressors(trees())
         self.schema = schema
@@ -194,6 +201,7 @@ class TreeRegressors(Evaluator):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
+        _check_rows(X)
         trees = self._trees()
         try:
             return self._predict(X, trees)

@@ -16,7 +16,6 @@ from river import drift, linear_model, tree
 from river.tree import splitter as splitters
 
 from attributary_explainers.evaluation import tree_leaves
-from attributary_explainers.evaluation import trees as module
 from attributary_explainers.evaluation.evaluator import NotCoveredError, unchanged
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
@@ -452,18 +451,12 @@ def test_a_value_so_far_away_that_river_itself_fails() -> None:
         make_evaluator(model, schema).predict(schema.encode_many([{"a": 1e200}]))
 
 
-def test_without_numba_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HAS_NUMBA", False)
-    for model in (tree.HoeffdingTreeClassifier(), tree.HoeffdingTreeRegressor()):
-        with pytest.raises(NotCoveredError, match="pip install"):
-            make_evaluator(model, Schema(("a",)))
-
-
 def test_the_kernels_are_plain_python_too() -> None:
     script = """
-from attributary_explainers.evaluation import compiled, trees
+from attributary_explainers.evaluation import compiled, tree_routes, tree_structure, tree_votes, trees
 assert not compiled.HAS_NUMBA
-trees.HAS_NUMBA = True
+tree_structure.route, trees.vote, trees.estimate = tree_routes.route, tree_votes.vote, tree_votes.estimate
+trees._fewest_rows = 0
 from river import tree
 from tests.explainers.evaluation.harness import follow
 from tests.explainers.evaluation.tree_cases import drifting, growing_numbers
