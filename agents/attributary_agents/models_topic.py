@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from .config import Config
@@ -44,6 +44,7 @@ async def read_deployments(config: Config) -> dict[str, Any]:
     """
     topic = config.kafka.topics.models
     consumer = AIOKafkaConsumer(
+        topic,
         **client_options(config.kafka),
         enable_auto_commit=False,
         auto_offset_reset="earliest",
@@ -51,12 +52,8 @@ async def read_deployments(config: Config) -> dict[str, Any]:
     )
     found: dict[str, Any] = {}
     try:
-        await consumer.start()
-        places = [TopicPartition(topic, n) for n in sorted(consumer.partitions_for_topic(topic) or ())]
-        if not places:
-            places = [TopicPartition(topic, n) for n in range(config.kafka.partitions)]
-        consumer.assign(places)
-        ends = await consumer.end_offsets(places)
+        await consumer.start()  # without a group it assigns itself every partition
+        ends = await consumer.end_offsets(list(consumer.assignment()))
         # Positions and not counts: a compacted topic has offsets without a record.
         while any([await consumer.position(place) < end for place, end in ends.items()]):
             for batch in (await consumer.getmany(timeout_ms=500)).values():

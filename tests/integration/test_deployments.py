@@ -184,11 +184,9 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
             worker.wait_consumed(n, timeout_s=60)
             deploy(worker, "credit", "--artefact", "two.pkl", "--version", version)
             # A version takes over with an observation that comes after it was read.
-            if moment == "once taken over":
+            if moment != "at once":
                 wait_for(lambda: len(afters(config)) == int(version) - 1)  # noqa: B023
             produce(kafka_broker.bootstrap, topics.observations, send[n : n + N // 4], partition=0)
-            if moment == "once stored":
-                wait_for(lambda: len(afters(config)) == int(version) - 1)  # noqa: B023
             if moment == "once taken over":
                 wait_for(lambda: versions(worker).get("credit") == version)  # noqa: B023
             worker.kill()
@@ -202,7 +200,11 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
     assert len(seen) == 2
     undisturbed = check_equal(kafka_broker, config, seen)
     changes = [json.loads(value) for value, _ in undisturbed["sent"][topics.changes].values()]
-    assert sorted(event["model_version"] for event in changes if event["route"] == "version") == ["2", "3"]
+    # Killed at once, the worker may read both versions after all observations: then the second one alone takes over.
+    apart = len(set(seen.values())) == 2
+    told = sorted(event["model_version"] for event in changes if event["route"] == "version")
+    assert told == (["2", "3"] if apart else ["3"])
+    assert apart or moment == "at once"
 
 
 def test_bad_control_records_are_dead_letters_and_the_worker_lives(kafka_broker: Broker, tmp_path: Path) -> None:
