@@ -7,6 +7,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from attributary_agents import local_broker
 from attributary_agents.brokers import Broker, BrokerMissingError, broker
 from tests.support.monitoring import MonitoringMissingError, require_programs
 
@@ -17,6 +18,12 @@ CI = bool(os.environ.get("CI"))
 # No test asserts on time, Hypothesis's own included; under CI the same examples every time.
 hypothesis.settings.register_profile("attributary", deadline=None, derandomize=CI)
 hypothesis.settings.load_profile("attributary")
+
+
+# Each test process has ports of its own: none may get that of a broker which another one has stopped for a while.
+_first, _end = local_broker._PORTS
+_width, _process = (_end - _first) // 4, int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 4
+local_broker._PORTS = (_first + _process * _width, _first + (_process + 1) * _width)
 
 
 @pytest.fixture(scope="session")

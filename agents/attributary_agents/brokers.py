@@ -112,15 +112,15 @@ class KafkaBroker(LocalBroker):
 
     def __init__(self, data_dir: Path | None = None) -> None:
         super().__init__(data_dir)
-        while (port := free_port()) == self._port:
-            pass
-        self._controller_port = port
+        self._controller_port = 0
 
     def _require(self) -> None:
         self._java()
         self._jars()
 
     def _prepare(self, folder: Path) -> list[str]:
+        # Another one at each start: nobody else has to know it, and it may have been taken while the broker was down.
+        self._controller_port = free_port()
         properties = folder / "server.properties"
         properties.write_text(self._properties(folder / "data"))
         java = [self._java(), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]

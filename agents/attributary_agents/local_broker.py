@@ -21,6 +21,7 @@ HOST = "127.0.0.1"
 # Below the range from which Linux takes the ports of outgoing connections: otherwise a client that keeps
 # trying while the broker restarts can be given the broker's own port, connect to itself and hold it.
 _PORTS = (20_000, 32_000)
+_given: set[int] = set()
 _random = random.SystemRandom()  # not the global one: test processes with equal seeds would pick equal ports
 _STOP_TIMEOUT_S = 30.0
 _LOG_LINES_SHOWN = 15
@@ -168,15 +169,20 @@ class LocalBroker(Broker):
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens."""
-    for _ in range(100):
+    """Return a port on which nothing listens, another one each time: who has it may not listen yet, or be down."""
+    if 2 * len(_given) > _PORTS[1] - _PORTS[0]:
+        _given.clear()
+    for _ in range(1000):
         port = _random.randrange(*_PORTS)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((HOST, port))
             except OSError:
                 continue
+        _given.add(port)
         return port
     raise BrokerError(f"no free port between {_PORTS[0]} and {_PORTS[1]}: end what listens there")
 

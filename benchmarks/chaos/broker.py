@@ -16,9 +16,8 @@ class ChaosBroker(KafkaBroker):
 
     def __init__(self, data_dir: Path | None = None) -> None:
         super().__init__(data_dir)
-        taken = {self._port, self._controller_port}
-        self.proxied_port = _other(taken)
-        self.advertised_port = _other(taken)
+        self.proxied_port = free_port()
+        self.advertised_port = free_port()
 
     def _properties(self, data: Path) -> str:
         lines = dict(line.split("=", 1) for line in super()._properties(data).splitlines())
@@ -42,10 +41,3 @@ class ChaosBroker(KafkaBroker):
             except OSError:  # compacted away since
                 continue
         return total
-
-
-def _other(taken: set[int]) -> int:
-    while (port := free_port()) in taken:
-        pass
-    taken.add(port)
-    return port
