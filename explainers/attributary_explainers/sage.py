@@ -145,7 +145,7 @@ class IncrementalSAGE(RemovalExplainer):
             return "not_finite"
         marginal = self._marginal.copy()  # taken over once nothing can be in the way any more
         marginal_loss = self.loss(y, marginal.update(y_pred, self._times))
-        if max(abs(model_loss), abs(marginal_loss)) >= LARGEST:
+        if not (abs(model_loss) < LARGEST and abs(marginal_loss) < LARGEST):
             return "not_finite"  # before the means below: one infinite loss would stay in them for ever
         found = self._compiled(request, y, answer, marginal_loss, model_loss)
         if found is None:
