@@ -6,13 +6,10 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
-
 from attributary_topics import decode_json
 
 from .config import Config
-from .kafka_clients import client_fault, client_options
+from .topic_reading import topic_reader
 
 
 async def read_changes(
@@ -36,35 +33,20 @@ async def read_changes(
     PreflightError
         The broker cannot be reached.
     """
-    topic = config.kafka.topics.changes
-    consumer = AIOKafkaConsumer(
-        topic,
-        **client_options(config.kafka),
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
     seen: set[str] = set()
-    try:
-        await consumer.start()  # without a group it assigns itself every partition
-        ends = await consumer.end_offsets(list(consumer.assignment()))
-        found: list[Any] = []
-        while any([await consumer.position(place) < end for place, end in ends.items()]):
-            for batch in (await consumer.getmany(timeout_ms=500)).values():
-                found += [record for record in batch if model_id in (None, _key(record))]
+    found: list[Any] = []
+    async with topic_reader(config, config.kafka.topics.changes) as reader:
+        async for batch in reader.present():
+            found += [record for record in batch if model_id in (None, _key(record))]
         found.sort(key=lambda record: (record.partition, record.offset))
         events = _events(found, seen)
         events.sort(key=lambda event: event["time"] or "")  # the observations' own
         for event in deque(events, maxlen=last):
             yield event
-        while follow:
-            for batch in (await consumer.getmany(timeout_ms=500)).values():
+        if follow:
+            async for batch in reader.to_come():
                 for event in _events([record for record in batch if model_id in (None, _key(record))], seen):
                     yield event
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
 
 
 def _key(record: Any) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from .config import Config
 from .errors import PreflightError
 from .kafka_clients import client_fault, client_options
+from .topic_reading import topic_reader
 
 
 async def send_deployment(config: Config, model_id: str, value: bytes, partition: int | None = None) -> tuple[int, int]:
@@ -42,27 +43,11 @@ async def read_deployments(config: Config) -> dict[str, Any]:
     PreflightError
         The broker cannot be reached.
     """
-    topic = config.kafka.topics.models
-    consumer = AIOKafkaConsumer(
-        topic,
-        **client_options(config.kafka),
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
     found: dict[str, Any] = {}
-    try:
-        await consumer.start()  # without a group it assigns itself every partition
-        ends = await consumer.end_offsets(list(consumer.assignment()))
-        # Positions and not counts: a compacted topic has offsets without a record.
-        while any([await consumer.position(place) < end for place, end in ends.items()]):
-            for batch in (await consumer.getmany(timeout_ms=500)).values():
-                for record in batch:
-                    _note(found, record)
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
+    async with topic_reader(config, config.kafka.topics.models) as reader:
+        async for batch in reader.present():
+            for record in batch:
+                _note(found, record)
     return found
 
 
