@@ -6,6 +6,7 @@ themselves. A test that uses them carries the marker `prometheus`.
 
 from __future__ import annotations
 
+import abc
 import json
 import math
 import shutil
@@ -86,7 +87,7 @@ class Series:
         return self.points[-1][1]
 
 
-class _Server:
+class _Server(abc.ABC):
     """A program with a web interface on loopback; as a context manager it runs inside the block."""
 
     name: ClassVar[str]
@@ -133,8 +134,9 @@ class _Server:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.stop()
 
+    @abc.abstractmethod
     def _arguments(self) -> Sequence[str]:
-        raise NotImplementedError
+        """What follows the program's name on its command line."""
 
     def _get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
         url = f"{self.url}{path}?{urllib.parse.urlencode(parameters or {})}"
