@@ -89,4 +89,4 @@ image-check: venv ## Build what the image holds, without Docker, and run it with
 clean: ## Remove all that the targets above have made
 	rm -rf .venv $(JARS) deploy/kafka/target build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find agents topics explainers tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find agents topics explainers support tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -25,15 +25,15 @@ import yaml
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from rich.console import Console
 from rich.progress import Progress
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import broker
-from attributary_agents.config import Config, parse_config
-from attributary_agents.kafka_clients import client_options
-from attributary_agents.produce import produce
-from attributary_agents.replay import encode_value
-from attributary_agents.sources import open_source
-from attributary_agents.topic_admin import create_topics
-from benchmarks.harness import WorkerProcess
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.demo.brokers import broker
+from attributary_agents.kafka.clients import client_options
+from attributary_agents.kafka.producing import produce
+from attributary_agents.kafka.topics import create_topics
+from attributary_agents.replay.files import open_source
+from attributary_agents.replay.replay import encode_value
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "elec2.csv.gz"
 ROWS = 45_312
@@ -130,7 +130,7 @@ def run_main_job(
 def _start_replay(data: Path, rows: int, config: dict[str, Any], folder: Path) -> Popen[bytes]:
     path = folder / "replay.yaml"
     path.write_text(yaml.safe_dump(config))
-    argv = [sys.executable, "-m", "attributary_agents.cli", "replay", str(data)]
+    argv = [sys.executable, "-m", "attributary_agents.cli.command", "replay", str(data)]
     argv += ["--config", str(path), "--out", str(folder / "replay"), "--limit", str(rows)]
     return Popen(argv, stdout=DEVNULL)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from support.monitoring import MonitoringMissingError, require_programs
 
-from attributary_agents import local_broker
-from attributary_agents.brokers import Broker, BrokerMissingError, broker
-from tests.support.monitoring import MonitoringMissingError, require_programs
+from attributary_agents.demo import local_broker
+from attributary_agents.demo.brokers import Broker, BrokerMissingError, broker
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"

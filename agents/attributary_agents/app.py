@@ -10,14 +10,14 @@ from typing import Any
 
 import faust
 
-from .config import Config, KafkaConfig
-from .faust_fixes import ExactApp
-from .kafka_clients import client_options
-from .metrics_view import WorkerView
-from .state_records import StateRecords
-from .stored_names import wanted_names
-from .web import WebServer
-from .worker import Worker
+from .config.settings import Config, KafkaConfig
+from .kafka.clients import client_options
+from .kafka.faust_fixes import ExactApp
+from .monitoring.web import WebServer
+from .state.names import wanted_names
+from .state.records import StateRecords
+from .worker.view import WorkerView
+from .worker.worker import Worker
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 # Faust logs under the module of the subclass.
-CHATTY = ("faust", "mode", "aiokafka", "attributary_agents.faust_fixes")
+CHATTY = ("faust", "mode", "aiokafka", "attributary_agents.kafka.faust_fixes")
 
 REPEATED_AFTER_S = 30.0
 

@@ -10,14 +10,14 @@ from typing import Any
 import faust
 
 from .app import create_app
-from .config import Config
+from .config.settings import Config
+from .kafka.topics import check_group, check_topics
 from .logs import configure_logging
-from .object_store import check_objects
-from .prequential import check_models
-from .signals import StopSignals, stop_before_the_start
-from .topic_admin import check_group, check_topics
-from .warm_up import warm_up
-from .watchdog import Watchdog
+from .models.prequential import check_models
+from .models.warm_up import warm_up
+from .state.objects import check_objects
+from .worker.signals import StopSignals, stop_before_the_start
+from .worker.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 

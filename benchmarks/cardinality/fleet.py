@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from attributary_agents.config import Config, parse_config
-from attributary_agents.metrics_view import WorkerView
-from attributary_agents.partitions import Partition
-from attributary_agents.records import Record
-from attributary_agents.replay import encode_value
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.replay.replay import encode_value
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
+from attributary_agents.worker.view import WorkerView
 
 UNLIMITED = {"max_features": 100_000, "max_models": 100_000, "max_series": 100_000_000}
 

@@ -15,10 +15,10 @@ from typing import Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.config import Config
-from attributary_agents.metrics import AttributaryCollector
-from attributary_agents.metrics_view import WorkerView
-from attributary_agents.web import WebServer
+from attributary_agents.config.settings import Config
+from attributary_agents.monitoring.metrics import AttributaryCollector
+from attributary_agents.monitoring.web import WebServer
+from attributary_agents.worker.view import WorkerView
 
 FEATURES = ("feature_importance", "feature_importance_share_ratio", "feature_importance_std_error")
 

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.change.report import SLOW, explanation_delay, pooled_false, pooled_found
-from benchmarks.change.settings import (
-    DELTA_SETTINGS,
-    DETECTOR_SETTINGS,
-    THRESHOLD_SETTINGS,
-    WINDOW_SETTINGS,
-    Setting,
-)
+from benchmarks.change.settings import DELTA_SETTINGS, DETECTOR_SETTINGS, THRESHOLD_SETTINGS, WINDOW_SETTINGS, Setting
 from benchmarks.papers.figures import COLOURS, figure, label_axes
 
 SERIES: Mapping[str, tuple[Sequence[Setting], Callable[[Setting], str]]] = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attributary_explainers import ChangeExplainer
-from attributary_explainers.detectors import DETECTOR_NAMES
+from attributary_explainers.change.detectors import DETECTOR_NAMES
 
 WINDOW, THRESHOLD, DELTA = 300, 0.3, 0.002
 """K, tau and ADWIN's delta where nothing else is said: the defaults."""

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from river import base
 
-from attributary_explainers.copying import dump_model, load_model
+from attributary_explainers.pickling import dump_model, load_model
 
 Row = Mapping[str, Any]
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from attributary_agents.brokers import BrokerError
-from benchmarks.chaos import report
-from benchmarks.chaos.broker import ChaosBroker
-from benchmarks.chaos.lab import Lab
-from benchmarks.chaos.scenarios import SCENARIOS, describe, run
+from attributary_agents.demo.brokers import BrokerError
+from benchmarks.chaos.compare import report
+from benchmarks.chaos.lab.broker import ChaosBroker
+from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.scenarios.registry import SCENARIOS, describe, run
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "chaos"
 

@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.support.monitoring import Prometheus
+from support.monitoring import Prometheus
 
-from attributary_agents.monitoring.dashboards import dashboards
+from attributary_agents.monitoring.dashboards.export import dashboards
 
 from .draw import draw
 from .grafana import Session

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.monitoring import Prometheus, Series
+from support.monitoring import Prometheus, Series
 
 ALL = "$__all"
 _NAME = re.compile(r"\$\{(\w+)\}|\$(\w+)")

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from river.datasets import synth
-from tests.support.monitoring import Prometheus
+from support.monitoring import Prometheus
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import broker
-from attributary_agents.config import Config, parse_config
-from attributary_agents.deployments import decode
-from attributary_agents.models_topic import send_deployment
-from attributary_agents.produce import produce
-from attributary_agents.replay import encode_value
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.demo.brokers import broker
+from attributary_agents.kafka.deployments import send_deployment
+from attributary_agents.kafka.producing import produce
+from attributary_agents.kafka.topics import create_topics
+from attributary_agents.models.deployments import decode
+from attributary_agents.replay.replay import encode_value
 from attributary_topics import encode_json
-from benchmarks.harness import WorkerProcess
 
 SCRAPE_S = 2
 RATE = 25.0

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.papers import (
-    change,
-    ipfi,
-    ipfi_cost,
-    ipfi_drift,
-    isage,
-    isage_elec2,
-    isage_removal,
-    isage_static,
+from benchmarks.papers import change
+from benchmarks.papers.ipfi import approximation as ipfi
+from benchmarks.papers.ipfi import cost as ipfi_cost
+from benchmarks.papers.ipfi import drift as ipfi_drift
+from benchmarks.papers.isage import (
+    elec2 as isage_elec2,
+)
+from benchmarks.papers.isage import (
+    removal as isage_removal,
+)
+from benchmarks.papers.isage import (
     sensors,
+)
+from benchmarks.papers.isage import (
+    static as isage_static,
+)
+from benchmarks.papers.isage import (
+    switching as isage,
 )
 from benchmarks.papers.rows import Row
 

@@ -27,7 +27,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from attributary_explainers.evaluation.compiled import HAS_NUMBA
+from attributary_explainers.compiled import HAS_NUMBA
 from benchmarks.change.report import as_markdown, as_rich
 from benchmarks.speed.accuracy import CASES, Effort, accuracy
 from benchmarks.speed.growth import AXES, point

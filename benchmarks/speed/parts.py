@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from attributary_explainers.evaluation.asking import Asking
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.removal_explainer import RemovalExplainer
+from attributary_explainers.incremental.batching import Asking
+from attributary_explainers.incremental.removal import RemovalExplainer
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.subjects import Subject

@@ -3,15 +3,15 @@
 Knows models and observations; knows nothing of Kafka, files or clocks.
 """
 
-from .base import IncrementalExplainer
-from .batch import batch_pfi, batch_sage
-from .change import ChangeExplainer
-from .change_explanation import ChangeExplanation, RejectedAlarm
-from .conditional import EMPTY, ConditionalSampler
-from .conditional_imputer import ConditionalImputer
-from .copying import dump_model, freeze, load_model
-from .detectors import DETECTOR_NAMES, DETECTORS_OF_ERRORS, make_detector
-from .discrepancy import Distance, as_distance, expected_discrepancy
+from .batch.exact import exact_sage, expected_pfi
+from .batch.sampled import batch_pfi, batch_sage
+from .batch.tables import BatchImportance
+from .batch.window import IntervalPFI, SlidingWindowSAGE, interval_pfi
+from .change.detectors import DETECTOR_NAMES, DETECTORS_OF_ERRORS, make_detector
+from .change.discrepancy import Distance, as_distance, expected_discrepancy
+from .change.explainer import ChangeExplainer
+from .change.explanation import ChangeExplanation, RejectedAlarm
+from .change.importance import ImportanceChange
 from .errors import (
     ConstantLossWarning,
     ExplainerError,
@@ -23,23 +23,11 @@ from .errors import (
     NoPredictionError,
     SnapshotError,
 )
-from .exact import exact_sage, expected_pfi
 from .history import ChangeMark, ImportanceHistory
-from .importance_change import ImportanceChange
-from .imputers import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Draws, Imputer, MarginalImputer
-from .losses import LOSS_NAMES, Loss, as_loss, most_probable
-from .mdi import IncrementalMDI
-from .missing import MISSING_NAMES, read_missing
-from .model_batch import BatchModel, as_batch
-from .model_cost import is_cheap
-from .model_outputs import is_usable
-from .model_sklearn import SklearnModel
-from .models import is_classifier, model_function, model_kind, predict_rows, resolve_loss, show_row
-from .pdp import IncrementalPDP
-from .pfi import IncrementalPFI
-from .ranking import ndcg, ranks, shares, shift
-from .removal_explainer import SKIP_REASONS, RemovalExplainer
-from .reservoirs import (
+from .imputers.conditional.sampler import EMPTY, ConditionalSampler
+from .imputers.marginal import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Draws, Imputer, MarginalImputer
+from .imputers.observational import ConditionalImputer
+from .imputers.reservoirs import (
     RESERVOIR_NAMES,
     GeometricReservoir,
     Reservoir,
@@ -47,13 +35,25 @@ from .reservoirs import (
     UniformReservoir,
     make_reservoir,
 )
-from .sage import IncrementalSAGE
-from .smoothed_importance import SmoothedImportance
-from .smoothing import SmoothedMean, SmoothedPrediction
-from .tables import BatchImportance
-from .together import Explainers
+from .incremental.base import IncrementalExplainer
+from .incremental.mdi import IncrementalMDI
+from .incremental.pdp import IncrementalPDP
+from .incremental.pfi import IncrementalPFI
+from .incremental.removal import SKIP_REASONS, RemovalExplainer
+from .incremental.sage import IncrementalSAGE
+from .incremental.together import Explainers
+from .losses.losses import LOSS_NAMES, Loss, as_loss
+from .missing import MISSING_NAMES, read_missing
+from .models.batch import BatchModel, as_batch
+from .models.cost import is_cheap
+from .models.function import is_classifier, model_function, model_kind, resolve_loss
+from .models.sklearn import SklearnModel
+from .pickling import dump_model, freeze, load_model
+from .predictions import is_usable, most_probable, predict_rows, show_row
+from .ranking import ndcg, ranks, shares, shift
+from .smoothing.importance import SmoothedImportance
+from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .typing import ModelFunction
-from .window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 
 __all__ = [
     "DETECTORS_OF_ERRORS",

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from .base import IncrementalExplainer
-from .change_explanation import ChangeExplanation
+from .batch.tables import BatchImportance
+from .change.explanation import ChangeExplanation
 from .errors import InvalidParameterError
+from .incremental.base import IncrementalExplainer
 from .ranking import shares
-from .tables import BatchImportance
 from .typing import Importance
 from .validation import check_integer, check_number
 

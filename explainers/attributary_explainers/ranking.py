@@ -8,6 +8,12 @@ from typing import Any
 
 from .typing import Importance
 
+SIGNIFICANCE = 0.05
+"""Level at which a change of importance is told from noise, for all features together."""
+
+BAND = 1.96
+"""Standard errors to either side: an interval of 95 % where the estimate is normal."""
+
 
 def ranks(importance: Mapping[Any, float]) -> dict[Any, int]:
     """Rank per feature, 1 for the most important; ties by name, so that ranks are reproducible."""
@@ -56,3 +62,8 @@ def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
     if ideal == 0.0:
         return 1.0
     return sum(r / math.log2(order[name] + 1) for name, r in relevance.items()) / ideal
+
+
+def largest_first(change: Importance, names: list[Any]) -> list[Any]:
+    """The names, that with the largest change first, whatever its sign; equals by name."""
+    return sorted(names, key=lambda f: (-abs(change[f]), str(f)))

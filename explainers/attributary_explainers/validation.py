@@ -7,8 +7,14 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from .errors import InvalidParameterError
 from .typing import Groups
+
+LARGEST = 1e150
+"""Beyond it the square of a number, or a sum of such, may not be finite."""
 
 
 def check_integer(parameter: str, value: object, *, minimum: int) -> int:
@@ -59,3 +65,8 @@ def check_groups(groups: Groups | None) -> dict[str, tuple[Any, ...]]:
             "groups", "non-empty lists of features, each feature in one group, no group named like a feature", groups
         )
     return checked
+
+
+def is_representable(values: npt.ArrayLike) -> bool:
+    """Whether values are finite, and sums of their squares too."""
+    return bool((np.abs(values) < LARGEST).all())

@@ -32,7 +32,7 @@ def test_other_texts_our_own_lines_and_tracebacks_are_never_held_back() -> None:
     for message in ("no leader", "no coordinator", "no metadata"):
         assert held.filter(record(message))
     for _ in range(3):
-        assert held.filter(record("dead letter", name="attributary_agents.records"))
+        assert held.filter(record("dead letter", name="attributary_agents.worker.records"))
     try:
         raise ValueError("with a traceback")
     except ValueError:

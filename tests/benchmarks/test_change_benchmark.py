@@ -15,13 +15,7 @@ from benchmarks.change import pool
 from benchmarks.change.__main__ import RESULTS, main
 from benchmarks.change.report import as_markdown, number, pooled_false, tables
 from benchmarks.change.runner import Declared, Record, follow, run
-from benchmarks.change.settings import (
-    ROUTE_SETTINGS,
-    SETTINGS,
-    Setting,
-    by_route,
-    settings_of_run,
-)
+from benchmarks.change.settings import ROUTE_SETTINGS, SETTINGS, Setting, by_route, settings_of_run
 from benchmarks.change.shared import SharedModel
 from benchmarks.change.statistics import poisson, quantile, wilson
 from benchmarks.change.streams import (

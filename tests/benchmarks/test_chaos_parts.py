@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from benchmarks.chaos.compare import events
-from benchmarks.chaos.fingerprint import differences, of_state, plain
-from benchmarks.chaos.models import Ballast
-from benchmarks.chaos.oracle import Event
-from benchmarks.chaos.proxy import plan
-from benchmarks.chaos.workload import observations, raw_config
+from benchmarks.chaos.compare.compare import events
+from benchmarks.chaos.compare.fingerprint import differences, of_state, plain
+from benchmarks.chaos.compare.oracle import Event
+from benchmarks.chaos.lab.models import Ballast
+from benchmarks.chaos.lab.proxy import plan
+from benchmarks.chaos.lab.workload import observations, raw_config
 
-from attributary_agents.config import parse_config
-from attributary_agents.model_state import ModelState
-from attributary_agents.partitions import Partition
-from attributary_agents.records import Record
-from attributary_agents.state_codec import decode_state, encode_state
+from attributary_agents.config.settings import parse_config
+from attributary_agents.models.model_state import ModelState
+from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
 
 
 @dataclass

@@ -10,19 +10,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.papers import (
-    change,
-    ipfi,
-    ipfi_cost,
-    ipfi_drift,
-    isage,
-    isage_elec2,
-    isage_removal,
-    isage_static,
+from benchmarks.papers import change
+from benchmarks.papers.__main__ import main
+from benchmarks.papers.ipfi import approximation as ipfi
+from benchmarks.papers.ipfi import cost as ipfi_cost
+from benchmarks.papers.ipfi import drift as ipfi_drift
+from benchmarks.papers.isage import (
+    elec2 as isage_elec2,
+)
+from benchmarks.papers.isage import (
+    removal as isage_removal,
+)
+from benchmarks.papers.isage import (
     sensors,
 )
-from benchmarks.papers.__main__ import main
-from benchmarks.papers.autoencoder import OnlineAutoencoder
+from benchmarks.papers.isage import (
+    static as isage_static,
+)
+from benchmarks.papers.isage import (
+    switching as isage,
+)
+from benchmarks.papers.isage.autoencoder import OnlineAutoencoder
 from benchmarks.papers.pool import Task, execute
 from benchmarks.papers.registry import ROWS, select
 from benchmarks.papers.rows import Band, NoDataError, Quantity, Settings, judge

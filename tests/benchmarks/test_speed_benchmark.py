@@ -28,7 +28,7 @@ from benchmarks.speed.report import NOT_INSTALLED, fill, tables
 from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME, Subject
 from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE, Plan, difference, largest_difference, measure, present
 
-from attributary_explainers.removal_explainer import RemovalExplainer
+from attributary_explainers.incremental.removal import RemovalExplainer
 
 TINY = Plan(learned=200, observations=4, block=2, checked=2)
 LINEAR, TREE = SUBJECTS_BY_NAME["linear"], SUBJECTS_BY_NAME["tree"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import attributary_explainers.change_alarms as alarms_module
+import attributary_explainers.change.alarms as alarms_module
 from attributary_explainers import BatchImportance, ChangeExplainer, InvalidParameterError, NoPredictionError, batch_pfi
 from tests.explainers.oracles import smoothing_weights
 from tests.explainers.stand_ins import ScriptedDetector

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.harness import WorkerProcess
+from support.kafka import produce, read_all
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import Broker
-from attributary_agents.config import parse_config
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.config.settings import parse_config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
-from tests.support.kafka import produce, read_all
 
 X = b'{"x": {"a": 1, "b": 2, "c": 3}, "y": true}'
 BAD: dict[str, tuple[bytes | None, bytes | None, str]] = {

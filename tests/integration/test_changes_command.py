@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from support.kafka import produce
 
-from attributary_agents.brokers import Broker
-from attributary_agents.cli import cli
-from attributary_agents.config import parse_config
+from attributary_agents.cli.command import cli
+from attributary_agents.config.settings import parse_config
+from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import AttributaryError
-from attributary_agents.topic_admin import create_topics
-from tests.agents.views import config_of, filled
+from attributary_agents.kafka.topics import create_topics
+from tests.agents.monitoring.views import config_of, filled
 from tests.integration.configs import logistic_config
-from tests.support.kafka import produce
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def changed(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> t
 
 
 def command(path: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "attributary_agents.cli", "changes", "--config", str(path), *arguments]
+    return [sys.executable, "-m", "attributary_agents.cli.command", "changes", "--config", str(path), *arguments]
 
 
 def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.chaos.scenarios import SCENARIOS
+from benchmarks.chaos.scenarios.registry import SCENARIOS
 
-from attributary_agents.brokers import Broker
-from attributary_agents.processes import start_child, stop_child
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.demo.processes import start_child, stop_child
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,17 +20,17 @@ import pytest
 import yaml
 from benchmarks.dashboards.draw import draw
 from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
-from benchmarks.harness import WorkerProcess
 from click.testing import CliRunner
+from support.kafka import produce
+from support.monitoring import Prometheus, Series, wait_for
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import Broker
-from attributary_agents.cli import cli
-from attributary_agents.config import parse_config
-from attributary_agents.monitoring.dashboards import dashboards
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.cli.command import cli
+from attributary_agents.config.settings import parse_config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.topics import create_topics
+from attributary_agents.monitoring.dashboards.export import dashboards
 from tests.integration.configs import logistic_config, observation
-from tests.support.kafka import produce
-from tests.support.monitoring import Prometheus, Series, wait_for
 
 pytestmark = [pytest.mark.kafka, pytest.mark.prometheus]
 DASHBOARDS = {name: json.loads(text) for name, text in dashboards().items()}

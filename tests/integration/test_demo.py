@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from attributary_agents.local_broker import free_port
+from attributary_agents.demo.local_broker import free_port
 
 pytestmark = [pytest.mark.embedded]
 LIMIT = "3000"
@@ -30,7 +30,7 @@ class Demo:
         argv = [
             sys.executable,
             "-m",
-            "attributary_agents.cli",
+            "attributary_agents.cli.command",
             "demo",
             "--limit",
             LIMIT,

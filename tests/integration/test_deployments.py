@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.harness import WorkerProcess
 from click.testing import CliRunner
+from support.kafka import produce, read_all
+from support.states import stored, writes
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import Broker
-from attributary_agents.cli import cli
-from attributary_agents.config import Config, parse_config
-from attributary_agents.control_log import control_key, decode_log
-from attributary_agents.partition_control import PartitionControl
-from attributary_agents.partitions import Partition
-from attributary_agents.records import Record
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.cli.command import cli
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.topics import create_topics
+from attributary_agents.state.deployment_log import control_key, decode_log
+from attributary_agents.worker.deployments import PartitionControl
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
 from attributary_explainers import dump_model
 from tests.integration.configs import logistic_config, observation
-from tests.support.kafka import produce, read_all
-from tests.support.states import stored, writes
 
 pytestmark = [pytest.mark.kafka]
 MODELS = ("credit", "fraud")

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.consumer import fetcher
-from benchmarks.harness import WorkerProcess
+from support.kafka import create_topics as make_topics
+from support.kafka import produce, read_all
+from support.raw_names import produce_raw
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import Broker
-from attributary_agents.config import parse_config
-from attributary_agents.models_topic import read_deployments
-from attributary_agents.record_batches import LenientRecords
-from attributary_agents.state_admin import read_records
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.config.settings import parse_config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.aiokafka_fixes import LenientRecords
+from attributary_agents.kafka.deployments import read_deployments
+from attributary_agents.kafka.topics import create_topics
+from attributary_agents.state.admin import read_records
 from tests.integration.configs import logistic_config, observation
-from tests.support.kafka import create_topics as make_topics
-from tests.support.kafka import produce, read_all
-from tests.support.raw_names import produce_raw
 
 pytestmark = [pytest.mark.kafka]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
-from benchmarks.harness import WorkerProcess
+from support.kafka import create_topics as make_topics
+from support.kafka import produce
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import Broker
-from attributary_agents.config import parse_config
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.config.settings import parse_config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
-from tests.support.kafka import create_topics as make_topics
-from tests.support.kafka import produce
 
 pytestmark = [pytest.mark.kafka]
 

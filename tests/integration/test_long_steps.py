@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.harness import WorkerProcess
+from support.kafka import produce, read_all
+from support.states import stored
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import Broker
-from attributary_agents.config import Config, parse_config
-from attributary_agents.partitions import Partition
-from attributary_agents.records import Record
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.topics import create_topics
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
 from tests.integration.configs import logistic_config
 from tests.integration.stalling import FACTORY, VARIABLE
-from tests.support.kafka import produce, read_all
-from tests.support.states import stored
 
 pytestmark = [pytest.mark.kafka]
 N = 600

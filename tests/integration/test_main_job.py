@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from benchmarks.main_job import MainJobResult, report, run_main_job
 
-from attributary_agents.brokers import Broker
+from attributary_agents.demo.brokers import Broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.data, pytest.mark.timeout(900)]
 ROWS = 20_000

@@ -10,27 +10,27 @@ from typing import Any
 
 import pytest
 import yaml
-from benchmarks.harness import WorkerProcess
 from click.testing import CliRunner, Result
+from support.kafka import produce, read_all
+from support.states import stored
+from support.worker_process import WorkerProcess
 
-from attributary_agents.brokers import Broker
-from attributary_agents.cli import cli
-from attributary_agents.config import Config, parse_config
-from attributary_agents.control_log import ControlLog, control_key, encode_log
+from attributary_agents.cli.command import cli
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import AttributaryError
-from attributary_agents.model_state import ModelState, new_state
-from attributary_agents.partitions import Partition
-from attributary_agents.records import Record
-from attributary_agents.state_admin import read_records, store_of
-from attributary_agents.state_codec import decode_state, encode_state
-from attributary_agents.state_files import read_file
-from attributary_agents.state_records import head_key
-from attributary_agents.state_seal import Seal
-from attributary_agents.state_writing import changelog_writer
-from attributary_agents.topic_admin import create_topics
+from attributary_agents.kafka.topics import create_topics
+from attributary_agents.models.model_state import ModelState, new_state
+from attributary_agents.state.admin import read_records, store_of
+from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.deployment_log import ControlLog, control_key, encode_log
+from attributary_agents.state.files import read_file
+from attributary_agents.state.records import head_key
+from attributary_agents.state.seal import Seal
+from attributary_agents.state.writing import changelog_writer
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
 from tests.integration.configs import logistic_config, observation
-from tests.support.kafka import produce, read_all
-from tests.support.states import stored
 
 pytestmark = [pytest.mark.kafka]
 N = 300

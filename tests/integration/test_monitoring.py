@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 import yaml
+from support.compose import ROOT, Compose, Stack
+from support.kafka import read_all
+from support.monitoring import Series, wait_for
 
-from attributary_agents.brokers import BrokerMissingError
-from tests.support.compose import ROOT, Compose, Stack
-from tests.support.kafka import read_all
-from tests.support.monitoring import Series, wait_for
+from attributary_agents.demo.brokers import BrokerMissingError
 
 pytestmark = [pytest.mark.kafka, pytest.mark.prometheus, pytest.mark.timeout(600)]
 WORKERS = ("worker-1", "worker-2")

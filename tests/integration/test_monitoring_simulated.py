@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.compose import Compose, image_environment
+from support.monitoring import promtool
 
-from attributary_agents.config import Config, load_config
-from attributary_agents.drift_stream import DriftStream
-from attributary_agents.metrics import AttributaryCollector
-from attributary_agents.metrics_view import WorkerView
-from attributary_agents.partitions import Partition
-from attributary_agents.records import Record
-from tests.support.compose import Compose, image_environment
-from tests.support.monitoring import promtool
+from attributary_agents.config.settings import Config, load_config
+from attributary_agents.demo.drifting import DriftStream
+from attributary_agents.monitoring.metrics import AttributaryCollector
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
+from attributary_agents.worker.view import WorkerView
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(600)]
 SCRAPE_S = 15

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from support.monitoring import Prometheus, wait_for
 
-from attributary_agents.config import Config
-from attributary_agents.metrics_view import WorkerView
-from attributary_agents.monitoring.rules_recorded import recorded, recordings
-from attributary_agents.web import WebServer
-from tests.agents.views import config_of, filled
-from tests.support.monitoring import Prometheus, wait_for
+from attributary_agents.config.settings import Config
+from attributary_agents.monitoring.rules.recorded import recorded, recordings
+from attributary_agents.monitoring.web import WebServer
+from attributary_agents.worker.view import WorkerView
+from tests.agents.monitoring.views import config_of, filled
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "rules" / "attributary.rules.yml"

@@ -16,21 +16,21 @@ import pytest
 import yaml
 from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient
-from benchmarks.harness import WorkerProcess
 from click.testing import CliRunner
 from faust.types import TP
+from support.kafka import create_topics, produce, read_all
+from support.secure_kafka import CANARY, USERS, Acl, SecureKafka
+from support.worker_process import WorkerProcess
 
 from attributary_agents.app import create_app
-from attributary_agents.brokers import BrokerMissingError
-from attributary_agents.cli import cli
-from attributary_agents.config import Config, parse_config
+from attributary_agents.cli.command import cli
+from attributary_agents.config.secrets import MASK
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.demo.brokers import BrokerMissingError
 from attributary_agents.errors import AttributaryError, PreflightError
-from attributary_agents.kafka_clients import client_options
-from attributary_agents.secret_values import MASK
-from attributary_agents.topic_admin import topic_specs, with_admin
+from attributary_agents.kafka.clients import client_options
+from attributary_agents.kafka.topics import topic_specs, with_admin
 from tests.integration.configs import logistic_config, observation
-from tests.support.kafka import create_topics, produce, read_all
-from tests.support.secure_kafka import CANARY, USERS, Acl, SecureKafka
 
 pytestmark = [pytest.mark.kafka]
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,1 +1,4 @@
-"""Prometheus rules and Grafana dashboards, generated from the metric catalogue."""
+"""What a worker shows: Prometheus metrics, health, and pages about changes.
+
+May import `worker` and what that may import.
+"""

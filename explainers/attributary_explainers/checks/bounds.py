@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..base import IncrementalExplainer
+from ..incremental.base import IncrementalExplainer
 from ..typing import Features
 from .data import n_held, size_of
 from .failures import expect

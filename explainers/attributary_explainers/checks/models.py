@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..copying import dump_model
-from ..models import model_function
+from ..models.function import model_function
+from ..pickling import dump_model
 from .data import all_finite
 from .failures import expect, expect_equal
 from .stand_ins import ask

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from ..base import IncrementalExplainer
 from ..errors import ModelError
+from ..incremental.base import IncrementalExplainer
 from ..typing import Features
 from .data import all_finite, spoil
 from .failures import expect, expect_equal

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from ..base import IncrementalExplainer
-from ..copying import freeze
 from ..errors import SnapshotError
+from ..incremental.base import IncrementalExplainer
+from ..pickling import freeze
 from ..typing import Snapshot
 from .data import spoil, strangers
 from .failures import CheckFailure, expect, expect_equal

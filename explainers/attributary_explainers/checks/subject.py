@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from river import base
 
-from ..base import IncrementalExplainer
-from ..copying import freeze
-from ..losses import Loss
-from ..model_river import final_step
-from ..models import is_classifier
+from ..incremental.base import IncrementalExplainer
+from ..losses.losses import Loss
+from ..models.function import is_classifier
+from ..models.river import final_step
+from ..pickling import freeze
 from ..typing import Features, Snapshot
 from .data import strangers
 from .failures import expect

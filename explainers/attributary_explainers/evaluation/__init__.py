@@ -1,1 +1,5 @@
-"""Predictions of many rows at once, equal to the model's own: fast paths by type, and the naive one behind them."""
+"""Evaluation on many rows at once: the schema that encodes them, what a fast path is, and which model has one.
+
+May import `predictions`, `compiled`, `ordering`, `typing` and `errors`. It knows no single kind of model:
+`fast_paths` does.
+"""

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import FastPathFaultWarning, NaivePathWarning
-from ..model_outputs import is_usable
+from ..predictions import is_usable
 from ..typing import Features, ModelFunction, Output, Prediction
 from .evaluator import Evaluator, NotCoveredError, Relied
 from .registry import make_evaluator, read_as_categories

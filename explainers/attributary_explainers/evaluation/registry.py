@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 from .evaluator import Evaluator, Factory, NotCoveredError, check_instance
 from .schema import Schema
-
-_MODULES = ("trees", "forests", "linear", "naive_bayes", "neighbours", "ensembles", "pipelines", "wrappers")
-"""Modules of this package that register evaluators when they are imported."""
 
 _FACTORIES: dict[type, Factory] = {}
 _CATEGORICAL: dict[type, Callable[[Any], frozenset[Any]]] = {}
@@ -44,7 +39,6 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
     NotCoveredError
         There is none for it; says why.
     """
-    _load()
     factory = _FACTORIES.get(type(model))
     if factory is None:
         raise NotCoveredError(f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
@@ -54,18 +48,10 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
 
 def has_factory(model: Any) -> bool:
     """Whether there may be a fast path for the model."""
-    _load()
     return type(model) in _FACTORIES
 
 
 def read_as_categories(model: Any) -> frozenset[Any]:
     """Features that the model reads as categories even where they are numbers."""
-    _load()
     found = _CATEGORICAL.get(type(model))
     return frozenset() if found is None else found(model)
-
-
-@cache
-def _load() -> None:
-    for name in _MODULES:
-        import_module(f"{__package__}.{name}")

@@ -19,10 +19,10 @@ from attributary_explainers.evaluation import function as functions
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.evaluation.schema import NotEncodableError
-from attributary_explainers.models import model_function
+from attributary_explainers.models.function import model_function
 
-from .streams import agrawal, blobs, line
-from .twins import assert_close, follow_twins, naive_twin, published
+from ..fast_paths.streams import agrawal, blobs, line
+from ..fast_paths.twins import assert_close, follow_twins, naive_twin, published
 
 
 @pytest.fixture(autouse=True)

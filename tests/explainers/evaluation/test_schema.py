@@ -14,13 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attributary_explainers.evaluation.schema import (
-    LARGEST,
-    Array,
-    NotEncodableError,
-    Schema,
-    categorical_features,
-)
+from attributary_explainers.evaluation.schema import LARGEST, Array, NotEncodableError, Schema, categorical_features
 
 FEATURES = ("b", "a", "c")
 EXACT = 2**53

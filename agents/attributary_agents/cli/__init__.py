@@ -1,0 +1,8 @@
+"""The command `attributary`: one module per group of commands.
+
+May import every other package; nothing imports it.
+"""
+
+from .command import main
+
+__all__ = ["main"]

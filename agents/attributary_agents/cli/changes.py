@@ -1,0 +1,46 @@
+"""`attributary changes`: the change events, as they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import aclosing
+
+import click
+
+from ..config.settings import Config
+from ..errors import AttributaryError
+from .options import config_option, json_option
+
+
+@click.command()
+@click.argument("model_id", required=False)
+@config_option
+@click.option("--last", type=click.IntRange(min=1), default=10, show_default=True, help="So many of those there are.")
+@click.option("--follow", "-f", is_flag=True, help="Go on with those that come, until Ctrl-C.")
+@json_option
+def changes(config: Config, model_id: str | None, last: int, follow: bool, as_json: bool) -> None:
+    """Print the last change events, of MODEL_ID or of all models: time, id, and what has changed.
+
+    The id is that of an alert's exemplar; topic, partition and offset of the observation are part of it. With --json
+    each event is a line, whole.
+    """
+    from ..kafka.topics import check_topics
+
+    if model_id is not None and model_id not in config.models:
+        raise AttributaryError(f"no model {model_id!r} is configured, but {', '.join(config.models)}")
+    check_topics(config, config.kafka.topics.changes)
+    try:
+        asyncio.run(_print(config, model_id, last, follow, as_json))
+    except KeyboardInterrupt:
+        return
+
+
+async def _print(config: Config, model_id: str | None, last: int, follow: bool, as_json: bool) -> None:
+    from ..kafka.changes import read_changes
+    from ..kafka.clients import client_log_muted
+
+    with client_log_muted():
+        async with aclosing(read_changes(config, model_id, last, follow=follow)) as events:
+            async for event in events:
+                click.echo(json.dumps(event) if as_json else f"{event['time']}\t{event['id']}\t{event['sentence']}")

@@ -1,0 +1,205 @@
+"""`attributary models`: deploy a new version of a model, see which are deployed; its state is in `models_state_cli`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from attributary_topics import Deployment, InvalidRecordError, encode_json
+
+from ..config.settings import Config
+from ..errors import AttributaryError, DeploymentError
+from ..models.deployments import decode, prepare, read_artefact
+from .models_state import export, import_, reset
+from .options import config_option, json_option
+
+
+@click.group()
+def models() -> None:
+    """Deploy new versions of models, list them; export, import or reset what is stored of a model."""
+
+
+for _command in (export, import_, reset):
+    models.add_command(_command)
+
+
+@models.command("deploy")
+@click.argument("model_id")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@config_option
+@click.option("--version", "version", help="Name of the new version. [default: what FILE says]")
+@click.option("--class", "class_path", metavar="PATH", help="Dotted path of the model's class, instead of FILE.")
+@click.option("--params", metavar="JSON", help="Arguments of --class, as a JSON object.")
+@click.option("--factory", metavar="MODULE:FUNCTION", help="Function that returns the model, instead of FILE.")
+@click.option(
+    "--artefact", metavar="PATH", help="File below artefacts.directory with the pickled model, instead of FILE."
+)
+@click.option(
+    "--partition",
+    type=click.IntRange(min=0),
+    help="Partition of the model's observations, where their producers do not choose it as Kafka's own clients do.",
+)
+@click.option("--dry-run", is_flag=True, help="Check everything, send nothing.")
+@json_option
+def deploy(
+    config: Config,
+    model_id: str,
+    file: Path | None,
+    version: str | None,
+    class_path: str | None,
+    params: str | None,
+    factory: str | None,
+    artefact: str | None,
+    partition: int | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Let a new version of MODEL_ID take over, explained against the present one.
+
+    What it is stands in FILE, in YAML or JSON, or in the options:
+
+    \b
+        version: "2"
+        model:
+          class: river.forest.ARFClassifier
+          params: {n_models: 20, seed: 1}
+
+    `model` may be a list of steps; `factory: module:function` or `artefact: credit-2.pkl` (with its `sha256`, which
+    --artefact finds out) stand in its place. The model is made and checked here as the workers will, so run this with
+    their configuration and packages. It takes over before the next observation that a worker handles.
+    """
+    value = _value(config, file, version, class_path, params, factory, artefact)
+    deployment = checked(config, model_id, value)
+    said = {"model_id": model_id, "version": deployment.version, **deployment.spec}
+    if dry_run:
+        click.echo(json.dumps({**said, "sent": False}) if as_json else f"version {deployment.version} can be deployed")
+        return
+    from ..kafka.clients import client_log_muted
+    from ..kafka.deployments import send_deployment
+    from ..kafka.topics import check_topics
+
+    check_topics(config, config.kafka.topics.models)
+    with client_log_muted():
+        place, offset = asyncio.run(send_deployment(config, model_id, encode_json(value), partition))
+    topic = config.kafka.topics.models
+    if as_json:
+        click.echo(json.dumps({**said, "sent": True, "topic": topic, "partition": place, "offset": offset}))
+    else:
+        click.echo(f"version {deployment.version} of {model_id} is deployed: {topic}[{place}]@{offset}")
+
+
+def checked(config: Config, model_id: str, value: Any) -> Deployment:
+    """The deployment that a worker makes of this value.
+
+    Raises
+    ------
+    DeploymentError
+        A worker would make a dead letter of it.
+    """
+    try:
+        deployment = decode(config, model_id.encode(), encode_json(value))
+    except InvalidRecordError as error:
+        raise DeploymentError(str(error), error.reason) from None
+    except (TypeError, ValueError) as error:  # YAML has dates and NaN
+        raise DeploymentError(f"not JSON: {error}", "invalid_json") from None
+    prepare(config, deployment)
+    return deployment
+
+
+def _value(
+    config: Config,
+    file: Path | None,
+    version: str | None,
+    class_path: str | None,
+    params: str | None,
+    factory: str | None,
+    artefact: str | None,
+) -> dict[str, Any]:
+    ways = {"FILE": file, "--class": class_path, "--factory": factory, "--artefact": artefact}
+    given = [name for name, way in ways.items() if way is not None]
+    if len(given) != 1:
+        raise AttributaryError(f"give exactly one of {', '.join(ways)}; got {' and '.join(given) or 'none'}")
+    if params is not None and class_path is None:
+        raise AttributaryError("--params are the arguments of --class, which is not given")
+    value: dict[str, Any] = {} if file is None else _read(file)
+    if class_path is not None:
+        value = {"model": {"class": class_path, "params": _json("--params", params or "{}")}}
+    elif factory is not None:
+        value = {"factory": factory}
+    elif artefact is not None:
+        content = read_artefact(config, artefact, None)
+        value = {"artefact": artefact, "sha256": hashlib.sha256(content).hexdigest()}
+    if version is not None:
+        value = {"version": version, **{name: part for name, part in value.items() if name != "version"}}
+    if "version" not in value:
+        raise AttributaryError("name the new version with --version" + (f", or in {file}" if file else ""))
+    return value
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        value = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise AttributaryError(f"cannot read {file}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise AttributaryError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(value, dict):
+        raise AttributaryError(f"{file}: expected a mapping with `version` and `model`, got {type(value).__name__}")
+    return value
+
+
+def _json(option: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise AttributaryError(f"{option}: expected a JSON object, got {text!r} ({error})") from None
+
+
+@models.command("list")
+@config_option
+@json_option
+def models_list(config: Config, as_json: bool) -> None:
+    """Print, for each configured model, the version of the configuration and what the models topic says."""
+    from ..kafka.clients import client_log_muted
+    from ..kafka.deployments import read_deployments
+    from ..kafka.topics import check_topics
+
+    check_topics(config, config.kafka.topics.models)
+    with client_log_muted():
+        found = asyncio.run(read_deployments(config))
+    rows = []
+    for model_id, model in config.models.items():
+        said = found.get(model_id)
+        row: dict[str, Any] = {"model_id": model_id, "configured": model.version, "deployed": None}
+        if said is not None:
+            row["at"] = f"{said.topic}[{said.partition}]@{said.offset}"
+            row["time"] = datetime.fromtimestamp(said.timestamp / 1000, UTC).isoformat(timespec="seconds")
+            try:
+                deployment = decode(config, said.key, said.value)
+                row |= {"deployed": deployment.version, **deployment.spec}
+            except InvalidRecordError as error:
+                row["fault"] = str(error)
+        rows.append(row)
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        click.echo(_line(row))
+
+
+def _line(row: dict[str, Any]) -> str:
+    head = f"{row['model_id']}\tconfigured {row['configured']}"
+    if "at" not in row:
+        return f"{head}\tnothing deployed"
+    what = row.get("fault") or next(
+        f"{way} {json.dumps(row[way])}" for way in ("model", "factory", "artefact") if way in row
+    )
+    version = "a dead letter" if "fault" in row else f"deployed {row['deployed']}"
+    return f"{head}\t{version}\t{row['time']} {row['at']}\t{what}"

@@ -1,0 +1,38 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ..config.settings import load_config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def config_option(function: F) -> F:
+    """`--config`, loaded and checked."""
+    option = click.option(
+        "--config",
+        "-c",
+        "path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        envvar="ATTRIBUTARY_CONFIG",
+        default=None,
+        help="YAML configuration [env ATTRIBUTARY_CONFIG]. See `attributary config example`.",
+    )
+
+    @wraps(function)
+    def loaded(path: Path | None, **kwargs: Any) -> Any:
+        return function(config=load_config(path), **kwargs)
+
+    return option(loaded)  # type: ignore[return-value]
+
+
+def json_option(function: F) -> F:
+    """`--json`."""
+    return click.option("as_json", "--json", is_flag=True, help="Print JSON.")(function)

@@ -1,0 +1,320 @@
+"""Configuration: one YAML file, overridden by environment variables. Unknown keys are errors.
+
+`ATTRIBUTARY_KAFKA__GROUP=blue` sets `kafka.group`; a value that is a list or an object is given as JSON.
+Nothing has a default that hides a decision: models are always named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from attributary_topics import InvalidRecordError, Topics, decode_model_id
+
+from ..errors import ConfigError
+from .models import ModelConfig, ModelSettings, PositiveInt, PublishConfig, Section, StepConfig, with_defaults
+from .secrets import holds_secret
+from .security import SecurityConfig
+from .state import StateConfig
+
+__all__ = [
+    "EXAMPLE",
+    "Config",
+    "KafkaConfig",
+    "ModelConfig",
+    "PublishConfig",
+    "StepConfig",
+    "load_config",
+    "parse_config",
+]
+
+PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+class KafkaConfig(Section):
+    """Where Kafka is, and what our part of it is called."""
+
+    brokers: list[str] = Field(["localhost:9092"], min_length=1, description="Bootstrap servers, host:port.")
+    group: str = Field(
+        "attributary",
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="Consumer group and Faust app id. The state's changelog topic is <group>-state-changelog.",
+    )
+    topic_prefix: str = Field(
+        "attributary", pattern=r"^[A-Za-z0-9._-]{1,200}$", description="First part of every topic's name."
+    )
+    partitions: PositiveInt = Field(4, description="Partitions of the observations topic and of the state's changelog.")
+    replication_factor: PositiveInt = Field(1, description="For `attributary topics create`.")
+    instance_id: str | None = Field(None, description="Static group membership: name of this worker in the group.")
+    session_timeout_s: PositiveFloat = Field(60.0, description="A worker silent for so long loses its partitions.")
+    max_record_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
+        5_000_000,
+        description="Largest record that a worker writes: producer limit, and max.message.bytes of the dead letters, "
+        "which are cut to it. States are stored in pieces.",
+    )
+    security: SecurityConfig = Field(default_factory=SecurityConfig)
+
+    @property
+    def topics(self) -> Topics:
+        """The topics' names."""
+        return Topics(self.topic_prefix)
+
+    @property
+    def changelog(self) -> str:
+        """The state table's changelog topic, as Faust names it."""
+        return f"{self.group}-state-changelog"
+
+
+class CheckpointConfig(Section):
+    """When state is stored and offsets are committed, per partition."""
+
+    interval_s: PositiveFloat = Field(10.0, description="So often while observations come.")
+    max_observations: PositiveInt = Field(5000, description="And after so many observations.")
+    max_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.1, description="Largest part of the worker's time that storing may take: large states are stored less often."
+    )
+    max_replay_s: PositiveFloat = Field(
+        60.0, description="But after so many seconds of work in any case: what a crash at worst repeats."
+    )
+
+
+class ArtefactsConfig(Section):
+    """Files of models that a record of the models topic may name."""
+
+    directory: Path | None = Field(
+        None,
+        description="Folder of the files. They are unpickled, which runs code: nobody else may write there. null: "
+        "none are taken.",
+    )
+
+
+class ControlConfig(Section):
+    """What a record of the models topic may do."""
+
+    allowed: list[Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*$")]] = Field(
+        ["river."], description="Packages or modules whose classes and functions a new version may name, dotted."
+    )
+
+
+class WebConfig(Section):
+    """/metrics, /livez, /readyz and /changes."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container.")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(6066, description="0 takes a free one and logs it.")
+    stuck_after_s: PositiveFloat = Field(120.0, description="/livez fails when the worker has not moved for so long.")
+
+
+class WatchdogConfig(Section):
+    """What is done about a step that takes too long: an observation in a model, a checkpoint, a pause of the loop."""
+
+    warn_after_s: PositiveFloat = Field(30.0, description="Then the log says where it is, with the stack.")
+    end_after_s: PositiveFloat = Field(
+        900.0, description="Then the process ends with status 1; the next owner repeats from the last checkpoint."
+    )
+    stop_within_s: Annotated[float, Field(gt=8)] = Field(
+        27.0,
+        description="Longest from SIGTERM to the end of the process, whatever hangs; less than the time after which "
+        "it is killed (Kubernetes: terminationGracePeriodSeconds, 30 s).",
+    )
+
+    @model_validator(mode="after")
+    def _warns_before_it_ends(self) -> WatchdogConfig:
+        if self.end_after_s <= self.warn_after_s:
+            raise ValueError(
+                f"end_after_s ({self.end_after_s:g}) must be more than warn_after_s ({self.warn_after_s:g})"
+            )
+        return self
+
+
+class MetricsConfig(Section):
+    """Limits on the number of series."""
+
+    max_features: PositiveInt = Field(20, description="Features per model and explainer; the rest is __other__.")
+    max_models: PositiveInt = Field(200, description="Models with series of their own; more are counted as dropped.")
+    max_series: PositiveInt = Field(10_000, description="Series of features in all; further models are dropped.")
+
+
+class LogConfig(Section):
+    """Logs go to stderr."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged.")
+
+
+class Config(BaseSettings):
+    """The whole configuration. Read it with `load_config`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ATTRIBUTARY_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        case_sensitive=False,
+        hide_input_in_errors=True,
+    )
+
+    kafka: KafkaConfig = Field(default_factory=KafkaConfig)
+    defaults: ModelSettings = Field(
+        default_factory=ModelSettings, description="Settings of every model that it does not give itself."
+    )
+    models: dict[str, ModelConfig] = Field(min_length=1, description="Model id to model. The id is the records' key.")
+    control: ControlConfig = Field(default_factory=ControlConfig)
+    artefacts: ArtefactsConfig = Field(default_factory=ArtefactsConfig)
+    checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
+    state: StateConfig = Field(default_factory=StateConfig)
+    web: WebConfig = Field(default_factory=WebConfig)
+    watchdog: WatchdogConfig = Field(default_factory=WatchdogConfig)
+    metrics: MetricsConfig = Field(default_factory=MetricsConfig)
+    log: LogConfig = Field(default_factory=LogConfig)
+    max_observation_bytes: PositiveInt = Field(1_000_000, description="Longer values go to the dead letters.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _merge_defaults(cls, data: Any) -> Any:
+        models, defaults = data.get("models"), data.get("defaults")
+        if not isinstance(models, dict) or not isinstance(defaults, dict):
+            return data
+        try:
+            ModelSettings.model_validate(defaults)
+        except ValidationError:
+            return data  # named as a fault of the defaults, once, and not of every model
+        return {**data, "models": {name: with_defaults(own, defaults) for name, own in models.items()}}
+
+    @field_validator("models")
+    @classmethod
+    def _ids(cls, value: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
+        for model_id in value:
+            try:
+                decode_model_id(model_id.encode())
+            except InvalidRecordError as error:
+                raise ValueError(f"model id {model_id!r}: {error}") from None
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file, whose content is what the constructor is given."""
+        return env_settings, init_settings
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Refuses a key that is given twice: YAML would take the last and forget the first."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = sorted({str(key) for key in keys if keys.count(key) > 1})
+        if twice:
+            problem = f"key {', '.join(twice)} is given twice"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def load_config(path: Path | None) -> Config:
+    """Read the YAML file, apply the environment, check everything.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, is no YAML, or a key or value is wrong; every fault is named with its path.
+    """
+    data: Any = {}
+    if path is not None:
+        try:
+            data = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeyLoader) or {}
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}. See `attributary config example`") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} is not YAML: {_yaml_fault(error)}") from None
+        if not isinstance(data, dict):
+            raise ConfigError(f"{path}: expected a mapping with the key `models`, got {type(data).__name__}")
+    return parse_config(
+        data, where=str(path) if path else "no configuration file given (--config, or ATTRIBUTARY_CONFIG)"
+    )
+
+
+def parse_config(data: dict[str, Any], where: str = "configuration") -> Config:
+    """The configuration in `data`, overridden by the environment; see `load_config` for what is raised."""
+    unknown = [name for name in os.environ if name.startswith("ATTRIBUTARY_") and not _is_known_variable(name)]
+    if unknown:
+        raise ConfigError(
+            f"unknown environment variable {', '.join(sorted(unknown))}: see `attributary config example`"
+        )
+    # Names with an underscore are arguments of the settings library, which would take them.
+    foreign = [key for key in data if not isinstance(key, str) or key.startswith("_")]
+    if foreign:
+        raise ConfigError(f"{where}: unknown key {', '.join(map(repr, foreign))}")
+    try:
+        return Config(**data)
+    except ValidationError as error:
+        faults = "; ".join(_fault(fault) for fault in error.errors())
+        raise ConfigError(f"{where}: {faults}") from None
+    except ValueError as error:  # a message of ours out of model_post_init
+        raise ConfigError(f"{where}: {error}") from None
+
+
+# Read elsewhere: not settings, but how the process is started.
+_OTHER_VARIABLES = {"ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB"}
+
+
+def _is_known_variable(name: str) -> bool:
+    section = name.removeprefix("ATTRIBUTARY_").lower().split("__")[0]
+    return name in _OTHER_VARIABLES or section in Config.model_fields
+
+
+def _yaml_fault(error: Exception) -> str:
+    """What is wrong and where, without the line itself: it may hold a secret, and so may a name in it."""
+    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark):
+        problem = re.sub(r"(alias|anchor|tag|handle) ['\"].*", r"\1", error.problem or "a fault")
+        return f"{problem} in line {mark.line + 1}, column {mark.column + 1}"
+    return " ".join(str(error).split())
+
+
+def _fault(fault: Any) -> str:
+    loc = fault["loc"]
+    path = ".".join(str(part) for part in loc)
+    if fault["type"] == "extra_forbidden":
+        # `password:x` without a blank is a key, in a section with secrets.
+        if holds_secret(Config, loc[:-1]) and not re.fullmatch(r"[\w.-]+", str(loc[-1])):
+            return f"unknown key in {'.'.join(map(str, loc[:-1])) or 'the configuration'} (not shown)"
+        return f"unknown key {path!r}"
+    if fault["type"] == "missing":
+        return f"{path} is missing"
+    message = fault["msg"].removeprefix("Value error, ")
+    given = fault["input"]
+    shown = f"{type(given).__name__} (not shown)" if holds_secret(Config, loc) else repr(given)
+    got = "" if isinstance(given, dict) else f", got {shown}"
+    return f"{path}: {message}{got}"
+
+
+EXAMPLE = """\
+# Every key and its default: attributary config schema
+kafka:
+  brokers: ["localhost:9092"]
+  group: attributary
+  topic_prefix: attributary
+  partitions: 4
+models:
+  credit:                      # the model id: the key of its observations
+    model:
+      class: river.forest.ARFClassifier
+      params: {n_models: 10, seed: 1}
+    alpha: 0.002               # importance over a window of about 1000 observations
+    explainers:
+      pfi: {n_samples: 5}
+      sage: {n_samples: 5}
+    change: {window: 1000, threshold: 0.3, importances: [pfi, sage]}
+    publish: {every: 500}
+    # explain: {budget: 0.3}     # explaining may take so much of the time; see docs/delivery.md, A budget
+web: {host: 127.0.0.1, port: 6066}
+"""

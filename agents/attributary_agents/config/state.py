@@ -1,0 +1,57 @@
+"""What the configuration says of stored states: where large ones go, and whether all are signed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from ..errors import ConfigError
+from .models import Section
+from .secrets import Secret, read_secret, refuse_both
+
+MIN_KEY_LENGTH = 32
+
+
+class StateConfig(Section):
+    """How the models' states are stored: by default in the state table's changelog topic, unsigned."""
+
+    url: str | None = Field(
+        None,
+        description="Where states beyond 900 kB go, as fsspec reads it: s3://bucket/states, file:///var/lib/states. "
+        "null: into the changelog, in pieces.",
+    )
+    key: Secret | None = Field(
+        None, description="Secret that states are signed with: 32 characters or more, the same for all workers."
+    )
+    key_file: Path | None = Field(None, description="File with that secret.")
+    accept_unsigned: bool = Field(
+        False, description="Read states without a signature all the same: while a group begins to sign."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> StateConfig:
+        refuse_both("key", self.key, self.key_file)
+        if self.key is not None:
+            _check_length(len(self.key.get_secret_value()), "key")
+        if self.accept_unsigned and self.key is None and self.key_file is None:
+            raise ValueError("accept_unsigned is of use only with key or key_file: leave it out")
+        return self
+
+    def read_key(self) -> bytes | None:
+        """The key; None where nothing is signed. Raises ConfigError where its file cannot be read or has too little."""
+        secret = read_secret("state.key", self.key, self.key_file)
+        if secret is None:
+            return None
+        try:
+            _check_length(len(secret), "state.key_file")
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        return secret.encode()
+
+
+def _check_length(length: int, name: str) -> None:
+    if length < MIN_KEY_LENGTH:
+        raise ValueError(
+            f"{name}: expected {MIN_KEY_LENGTH} characters or more, got {length}; `openssl rand -hex 32` prints 64"
+        )

@@ -1,0 +1,64 @@
+"""The changes topic as the command line sees it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from attributary_topics import decode_json
+
+from ..config.settings import Config
+from .reading import topic_reader
+
+
+async def read_changes(
+    config: Config, model_id: str | None = None, last: int | None = None, *, follow: bool = False
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Change events, in the order of their times as far as they are there, then as they come.
+
+    Each once, though the topic may have one twice after a crash; with `id` and `time` of its headers.
+
+    Parameters
+    ----------
+    model_id
+        Only of this model.
+    last
+        Only so many of those that are there.
+    follow
+        Go on with those that come, for ever.
+
+    Raises
+    ------
+    PreflightError
+        The broker cannot be reached.
+    """
+    seen: set[str] = set()
+    found: list[Any] = []
+    async with topic_reader(config, config.kafka.topics.changes) as reader:
+        async for batch in reader.present():
+            found += [record for record in batch if model_id in (None, _key(record))]
+        found.sort(key=lambda record: (record.partition, record.offset))
+        events = _events(found, seen)
+        events.sort(key=lambda event: event["time"] or "")  # the observations' own
+        for event in deque(events, maxlen=last):
+            yield event
+        if follow:
+            async for batch in reader.to_come():
+                for event in _events([record for record in batch if model_id in (None, _key(record))], seen):
+                    yield event
+
+
+def _key(record: Any) -> str:
+    return (record.key or b"").decode(errors="replace")
+
+
+def _events(records: list[Any], seen: set[str]) -> list[dict[str, Any]]:
+    events = []
+    for record in records:
+        headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}
+        if (event_id := headers.get("ce_id", f"{record.topic}:{record.partition}:{record.offset}")) not in seen:
+            seen.add(event_id)
+            ours = {"id": event_id, "time": headers.get("ce_time")}
+            events.append({**ours, **decode_json(record.value), **ours})
+    return events

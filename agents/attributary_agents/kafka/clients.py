@@ -1,0 +1,194 @@
+"""What every Kafka client is made with, and what is wrong when one cannot connect."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aiokafka import errors
+from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.metadata import MetadataRequest
+
+from ..config.settings import KafkaConfig
+from ..errors import ConfigError, PreflightError
+from .aiokafka_fixes import read_all_that_kafka_takes
+
+PROBE_MS = 5_000
+"""Longest wait for one broker's answer when we find out what is wrong."""
+
+# OpenSSL's numbers: the name, the e-mail address, the IP address is another one.
+_OTHER_NAME = (62, 63, 64)
+_REFUSED = (
+    errors.TopicAuthorizationFailedError,
+    errors.GroupAuthorizationFailedError,
+    errors.ClusterAuthorizationFailedError,
+    errors.TransactionalIdAuthorizationFailed,
+)
+
+
+def _without_password(record: logging.LogRecord) -> bool:
+    # At DEBUG aiokafka logs each request; with PLAIN this one is the password itself.
+    args = record.args if isinstance(record.args, tuple) else ()
+    return not any(type(argument).__name__.startswith("SaslAuthenticateRequest") for argument in args)
+
+
+logging.getLogger("aiokafka.conn").addFilter(_without_password)
+read_all_that_kafka_takes()
+
+
+def client_options(kafka: KafkaConfig) -> dict[str, Any]:
+    """Keyword arguments of aiokafka's consumers, producers and admin clients: brokers, TLS and SASL.
+
+    Raises
+    ------
+    ConfigError
+        A file of certificates, of a key or of a password cannot be used.
+    """
+    security = kafka.security
+    options: dict[str, Any] = {"bootstrap_servers": kafka.brokers, "security_protocol": security.protocol}
+    if security.tls:
+        options["ssl_context"] = _ssl_context(kafka)
+    if security.sasl:
+        options["sasl_mechanism"] = security.mechanism
+        options["sasl_plain_username"] = security.username
+        options["sasl_plain_password"] = security.read_password()
+    return options
+
+
+def _ssl_context(kafka: KafkaConfig) -> ssl.SSLContext:
+    security = kafka.security
+    files = {"ca_file": security.ca_file, "cert_file": security.cert_file, "key_file": security.key_file}
+    for name, file in files.items():
+        if file is not None:
+            _check_readable(name, file)
+    try:
+        context = ssl.create_default_context(cafile=security.ca_file)  # checks the broker's name, too
+    except ssl.SSLError:
+        raise ConfigError(f"kafka.security.ca_file: {security.ca_file} has no certificate in PEM") from None
+    if security.cert_file is not None:
+        password = security.read_key_password()
+        try:
+            # Without a password OpenSSL would ask for it on the terminal.
+            context.load_cert_chain(security.cert_file, security.key_file, password or "")
+        except ssl.SSLError as error:
+            raise ConfigError(_key_fault(kafka, error, password)) from None
+    return context
+
+
+def _check_readable(name: str, file: Path) -> None:
+    try:
+        file.open("rb").close()
+    except OSError as error:
+        raise ConfigError(f"kafka.security.{name}: cannot read {file}: {error.strerror}") from None
+
+
+def _key_fault(kafka: KafkaConfig, error: ssl.SSLError, password: str | None) -> str:
+    security = kafka.security
+    key = f"kafka.security.key_file: {security.key_file}" if security.key_file else f"the key in {security.cert_file}"
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return f"{key} is not the key of the certificate in {security.cert_file}"
+    needs = "the right kafka.security.key_password" if password else "kafka.security.key_password, if it is encrypted"
+    return (
+        f"kafka.security.cert_file: {security.cert_file} must hold a certificate and {security.key_file or 'it'} its "
+        f"private key, both in PEM; the key needs {needs}"
+    )
+
+
+@contextlib.contextmanager
+def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
+    """Silence aiokafka's log, or a part of it: it has a line for each failed attempt, ours says it all."""
+    log = logging.getLogger(name)
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "") -> PreflightError:
+    """What to tell the user of an error of a client.
+
+    aiokafka says "unable to bootstrap" of everything and leaves the cause in its log, so each broker is asked again.
+
+    Parameters
+    ----------
+    what
+        What could not be done or reached, to begin the line with.
+    """
+    brokers = ", ".join(kafka.brokers)
+    start = f"{what}: " if what else ""
+    if isinstance(error, _REFUSED):
+        who = f"the user {kafka.security.username}" if kafka.security.sasl else "this client"
+        return PreflightError(
+            f"{start}the brokers at {brokers} do not let {who} do this "
+            f"({' '.join([type(error).__name__, *map(str, error.args)])}): grant it; docs/security.md lists what each "
+            "user needs"
+        )
+    if not isinstance(error, errors.KafkaConnectionError | OSError | TimeoutError):
+        told = " ".join(str(error).split())
+        return PreflightError(f"{start}{brokers}: {type(error).__name__}: {told}")
+    with client_log_muted():
+        for host, port, _ in collect_hosts(kafka.brokers):
+            if (found := await _probe(kafka, host, port)) and (said := _explain(kafka, found)):
+                return PreflightError(f"{start}{host}:{port}: {said}")
+    return PreflightError(
+        f"{start}no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
+        "(ATTRIBUTARY_KAFKA__BROKERS='[\"host:9092\"]')"
+    )
+
+
+async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | None:
+    """What goes wrong with one broker."""
+    options = client_options(kafka)
+    del options["bootstrap_servers"]
+    try:
+        async with asyncio.timeout(2 * PROBE_MS / 1000):
+            connection = await create_conn(host, port, request_timeout_ms=PROBE_MS, **options)
+            try:
+                await connection.send(MetadataRequest([]))
+            finally:
+                connection.close()
+    except (KafkaError, OSError, TimeoutError) as error:
+        return error
+    return None
+
+
+def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
+    """One cause and what to check; None where nobody answers."""
+    security = kafka.security
+    cause = error.__cause__ or error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        told = cause.verify_message
+        if cause.verify_code in _OTHER_NAME:
+            return f"the broker's certificate is for another name ({told}): use its name in kafka.brokers"
+        return (
+            f"the broker's certificate is not trusted ({told}): set kafka.security.ca_file to the certificate of the "
+            "CA that has signed it"
+        )
+    if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):
+        ours = f"our certificate, {security.cert_file}" if security.cert_file else "a client without a certificate"
+        return f"the broker refuses {ours} ({cause.reason}): check kafka.security.cert_file, and whom it trusts"
+    if isinstance(cause, errors.SaslAuthenticationFailed):
+        return (
+            f"the broker refuses the user {security.username} ({security.mechanism}): check kafka.security.username "
+            "and password"
+        )
+    if isinstance(cause, errors.UnsupportedSaslMechanismError):
+        return f"the broker does not offer {security.mechanism} here: check kafka.security.mechanism"
+    if isinstance(cause, errors.IllegalSaslStateError):
+        other = security.protocol.removeprefix("SASL_")
+        return f"the broker asks for no user here: set kafka.security.protocol to {other}, or use another port"
+    closed = (errors.KafkaConnectionError, ConnectionResetError, ssl.SSLError, EOFError, BrokenPipeError)
+    if isinstance(error, closed) and not isinstance(cause, ConnectionRefusedError):
+        return (
+            f"the broker ends the connection: this port may not speak {security.protocol}; set kafka.security.protocol "
+            "to what its listener speaks, and a certificate where it wants one"
+        )
+    return None

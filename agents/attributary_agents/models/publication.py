@@ -1,0 +1,94 @@
+"""When importance is published, and what the event says.
+
+Decided by observation counts and importances alone, never by a clock: a replay publishes the same events.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from attributary_explainers import RemovalExplainer, ndcg, ranks, shares, shift
+from attributary_topics import FeatureImportance
+
+from ..config.settings import PublishConfig
+
+
+class Publication:
+    """The publishing state of one explainer of one model.
+
+    The reference that `shift` and `ndcg` compare with is taken after `reference_after` observations, and again
+    so many after each model change: until then it would compare with importances of an older model.
+    """
+
+    def __init__(self, config: PublishConfig) -> None:
+        self._config = config
+        self._published: dict[str, float] | None = None
+        self._reference: dict[str, float] | None = None
+        self._reference_at: int | None = None
+        self._take_reference_at: float = config.reference_after
+
+    def trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
+        """Why an event is due after this observation of the model: `interval`, `material_change` or None."""
+        due = self._trigger(explainer, observation)
+        if self._take_reference_at <= observation and explainer.n_observations:
+            self._reference, self._reference_at = explainer.importance, observation
+            self._take_reference_at = math.inf
+        if due is not None:
+            self._published = explainer.importance
+        return due
+
+    def _trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
+        if explainer.n_observations == 0:
+            return None
+        if observation % self._config.every == 0:
+            return "interval"
+        if explainer.n_observations < self._config.min_observations:
+            return None
+        if self._published is None or shift(self._published, explainer.importance) > self._config.material_shift:
+            return "material_change"
+        return None
+
+    def model_changed(self, observation: int) -> None:
+        """A model change was explained: compare with the new model from when its importance has settled."""
+        self._take_reference_at = observation + self._config.reference_after
+
+    @property
+    def reference_id(self) -> str | None:
+        """The observation that the reference was taken at, as text."""
+        return None if self._reference_at is None else str(self._reference_at)
+
+    def movement(self, importance: dict[str, float]) -> tuple[float | None, float | None]:
+        """Shift and NDCG of `importance` against the reference; None without one."""
+        if self._reference is None:
+            return None, None
+        return shift(self._reference, importance), ndcg(self._reference, importance)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Plain data to restore from."""
+        return {
+            "published": self._published,
+            "reference": self._reference,
+            "reference_at": self._reference_at,
+            "take_reference_at": self._take_reference_at,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take back what `snapshot` gave."""
+        self._published, self._reference = snapshot["published"], snapshot["reference"]
+        self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
+
+
+def feature_importances(explainer: RemovalExplainer) -> dict[str, FeatureImportance]:
+    """The importances of an explainer as they go over the wire, the most important first."""
+    importance, std_error = explainer.importance, explainer.std_error
+    share, rank = shares(importance), ranks(importance)
+    return {
+        str(name): FeatureImportance(importance[name], finite(std_error[name]), share[name], rank[name])
+        for name in sorted(importance, key=rank.__getitem__)
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """The value, or None where it is NaN or infinite: JSON has no word for them."""
+    return value if value is not None and math.isfinite(value) else None

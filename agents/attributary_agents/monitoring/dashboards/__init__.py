@@ -1,0 +1,4 @@
+"""Dashboards for Grafana.
+
+May import `errors`.
+"""

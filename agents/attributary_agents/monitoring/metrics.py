@@ -1,0 +1,249 @@
+"""The metric catalogue, and the Collector that reads it off the live state at each scrape.
+
+No metric is kept in a registry: a model that has moved to another worker has no series here from that moment on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
+
+from attributary_explainers import SKIP_REASONS, shares
+from attributary_topics import REASONS
+
+from ..config.settings import Config
+from ..models.last_change import exemplar
+from ..models.model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
+from ..models.publication import finite
+from ..state.checkpoints import PartitionCounters
+from ..worker.view import Durations, WorkerView
+from .scrape_turns import BusyError, Turns
+from .series_limits import ShownFeatures, ShownModels
+
+OTHER = "__other__"
+
+
+class _Add(Protocol):
+    def __call__(
+        self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None, /
+    ) -> None: ...
+
+
+_FEATURE = ("model_id", "explainer", "feature")
+_EXPLAINER = ("model_id", "explainer")
+_MODEL = ("model_id",)
+_PARTITION = ("topic", "partition")
+
+CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "feature_importance": ("Importance of the feature in the unit of the loss", _FEATURE),
+    "feature_importance_share_ratio": ("Part of the sum of importances, negatives counted as 0", _FEATURE),
+    "feature_importance_std_error": ("Standard error of the importance", _FEATURE),
+    "importance_ndcg_ratio": ("NDCG of the ranking against the reference; 1 is unchanged", _EXPLAINER),
+    "importance_shift_ratio": ("Share of importance that has moved since the reference", _EXPLAINER),
+    "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
+    "explainer_skipped_total": ("Observations that were not explained", (*_EXPLAINER, "reason")),
+    "explain_every_observations": ("One in so many observations is explained now; 1 is all", _MODEL),
+    "explain_share_ratio": ("Share of the time that explaining took, when last measured", _MODEL),
+    "explain_budget_ratio": ("Share of the time that explaining may take, where a budget is configured", _MODEL),
+    "model_loss": ("Smoothed loss of the model before it learns each observation", _MODEL),
+    "model_baseline_loss": ("Smoothed loss of the smoothed mean prediction, which knows no feature", _MODEL),
+    "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
+    "model_discrepancy_threshold": ("Expected discrepancy above which a change is explained", _MODEL),
+    "model_discrepancy_observations": ("Observations in the discrepancy since the reference", _MODEL),
+    "model_info": ("The model's version, loss and drift detector; always 1", (*_MODEL, "version", "loss", "detector")),
+    "model_state_bytes": ("Size of the stored state", _MODEL),
+    "model_observations_total": ("Observations predicted, explained and learnt", _MODEL),
+    "model_evaluations_total": ("Observations evaluated, by path", (*_MODEL, "path")),
+    "model_alarms_total": ("Alarms, of the drift detector or the discrepancy", (*_MODEL, "route")),
+    "model_collecting": ("1 while observations are collected for a reference or after an alarm", _MODEL),
+    "model_changes_total": ("Model changes explained", (*_MODEL, "route")),
+    "model_data_changes_total": ("Alarms explained by the data: the model predicts as before", _MODEL),
+    "model_changes_rejected_total": ("Alarms whose discrepancy stayed within the threshold", (*_MODEL, "route")),
+    "model_rejected_discrepancy": ("Discrepancy of the last alarm that was rejected", _MODEL),
+    "model_versions_total": ("New versions of the model, by what became of them", (*_MODEL, "outcome")),
+    "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
+    "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
+    "records_consumed_total": ("Records read from the topic", _PARTITION),
+    "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
+    "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
+    "dead_letters_total": ("Records that could not be used", (*_PARTITION, "reason")),
+    "stage_duration_seconds": ("Duration of a stage", ("stage",)),
+    "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
+    "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),
+    "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
+    "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
+    "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
+    "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
+    "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
+    "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
+}
+"""Metric name without the prefix `attributary_` to help text and labels."""
+
+_WITHOUT_LOCK = ("worker_step_seconds", "worker_step_limit_seconds", "worker_stalls_total")
+
+
+class AttributaryCollector(Collector):
+    """Reads every metric off the worker's view."""
+
+    def __init__(self, config: Config, view: WorkerView) -> None:
+        self._config = config
+        self._view = view
+        self._last: list[Metric] = []
+        self._features = ShownFeatures(config.metrics.max_features)
+        self._models = ShownModels(config.metrics.max_models, config.metrics.max_series)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: registering must not scrape a worker that is not there yet."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """A reading in which each model is of one moment; the previous one while an observation takes over a second."""
+        with contextlib.suppress(BusyError), Turns(self._view.lock) as turns:
+            assigned: list[tuple[int, int]] | None = None
+            # Again, where a partition has come or gone between two models: it takes its series along.
+            while assigned != (assigned := self._assigned()):
+                read = list(self._read(turns))
+            self._last = read
+        # Without the lock: they are there for the time when a step holds it.
+        return [*self._last, *self._of_steps()]
+
+    def _assigned(self) -> list[tuple[int, int]]:
+        return [(number, id(partition)) for number, partition in self._view.partitions.items()]
+
+    def _of_steps(self) -> Iterator[Metric]:
+        steps = self._view.under_way
+        values = {
+            "worker_step_seconds": time.monotonic() - steps[0].began if steps else 0.0,
+            "worker_step_limit_seconds": self._config.watchdog.warn_after_s,
+            "worker_stalls_total": float(self._view.stalls),
+        }
+        for name, value in values.items():
+            family = _family(name)
+            family.add_metric((), value)  # type: ignore[attr-defined]
+            yield family
+
+    def _read(self, turns: Turns) -> Iterator[Metric]:
+        families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
+
+        def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
+            if value is not None:
+                more = {} if last is None else {"exemplar": last}  # only counters take one
+                families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
+
+        view = self._view
+        models = [state for partition in view.partitions.values() for state in partition.models.values()]
+        models.sort(key=lambda state: state.model_id)
+        self._features.keep_only({state.model_id for state in models})
+        shown = self._models.choose({state.model_id: self._n_series(state) for state in models})
+        for state in models:
+            if state.model_id in shown:
+                self._model(state, add)
+                turns.give()
+        add("series_dropped_models", (), float(len(models) - len(shown)))
+        add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
+        add("state_records_foreign_total", (), float(view.records.n_foreign))
+        topics = self._config.kafka.topics
+        self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
+        self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)
+        add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
+        for number in view.partitions:
+            add("checkpoint_pending_seconds", (topics.observations, str(number)), view.pending_s(number))
+        for stage, durations in (("observation", view.steps), ("checkpoint", view.checkpoints)):
+            families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
+        yield from families.values()
+
+    def _records(self, topic: str, counters: Mapping[int, PartitionCounters], add: _Add) -> None:
+        for number, counted in counters.items():
+            add("records_consumed_total", (topic, str(number)), float(counted.consumed))
+            add("records_unavailable_total", (topic, str(number)), float(counted.unavailable))
+            add("consumer_lag_records", (topic, str(number)), _maybe(self._view.lag.get((topic, number))))
+            # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
+            # rises by all that ever was when one comes.
+            for reason in sorted(REASONS.keys() | counted.dead_letters.keys()):
+                add("dead_letters_total", (topic, str(number), reason), float(counted.dead_letters[reason]))
+
+    def _n_series(self, state: ModelState) -> int:
+        """Series of features at most: three for each, and the two sums of the others."""
+        limit = self._config.metrics.max_features
+        return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
+
+    def _model(self, state: ModelState, add: _Add) -> None:
+        model = (state.model_id,)
+        for name, explainer in state.explainers.items():
+            labels = (state.model_id, name)
+            importance, std_error = explainer.importance, explainer.std_error
+            share = shares(importance)
+            shown = self._features.choose(state.model_id, name, importance)
+            for feature in shown:
+                add("feature_importance", (*labels, str(feature)), importance[feature])
+                add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
+                add("feature_importance_std_error", (*labels, str(feature)), finite(std_error[feature]))
+            if rest := importance.keys() - set(shown):
+                add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
+                add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))
+            moved, gain = state.publications[name].movement(importance)
+            add("importance_shift_ratio", labels, moved)
+            add("importance_ndcg_ratio", labels, gain)
+            add("explainer_observations", labels, float(explainer.n_observations))
+            for reason in SKIP_REASONS:
+                add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
+        add("model_loss", model, finite(state.model_loss.value))
+        add("model_baseline_loss", model, finite(state.baseline_loss.value))
+        add("model_observations_total", model, float(state.n_observations))
+        for path, n in state.evaluations.items():
+            add("model_evaluations_total", (*model, path), float(n))
+        add("explain_every_observations", model, float(state.explain_every))
+        add("explain_share_ratio", model, self._view.explain_shares.get(state.model_id))
+        add("explain_budget_ratio", model, state.config.explain.budget)
+        add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
+        add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
+        change, counts = state.change, state.counts
+        detector = change.detector_name or "none" if change else "none"
+        add("model_info", (*model, state.version, state.loss.name, detector), 1.0)
+        for outcome in VERSION_OUTCOMES:
+            add("model_versions_total", (*model, outcome), float(counts.versions[outcome]))
+        if change is not None:
+            add("model_discrepancy", model, finite(change.discrepancy))
+            add("model_discrepancy_threshold", model, change.threshold)
+            add("model_discrepancy_observations", model, float(change.n_discrepancy))
+            add("model_collecting", model, float(change.is_collecting))
+            for route in ALARM_ROUTES:
+                add("model_alarms_total", (*model, route), float(counts.alarms[route]))
+                add("model_changes_rejected_total", (*model, route), float(counts.rejected[route]))
+            for route in CHANGE_ROUTES:
+                add("model_changes_total", (*model, route), float(counts.changes[route]), exemplar(state, route))
+            add("model_data_changes_total", model, float(counts.data_changes))
+            add("model_rejected_discrepancy", model, counts.rejected_discrepancy)
+            add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
+
+
+def _family(name: str) -> Metric:
+    text, labels = CATALOGUE[name]
+    full = f"attributary_{name}"
+    if name.endswith("_total"):
+        return CounterMetricFamily(full.removesuffix("_total"), text, labels=labels)
+    if name == "stage_duration_seconds":
+        return HistogramMetricFamily(full, text, labels=labels)
+    return GaugeMetricFamily(full, text, labels=labels)
+
+
+def _histogram(durations: Durations) -> tuple[list[tuple[str, float]], float]:
+    buckets, total = [], 0
+    for bound, count in zip((*map(str, durations.bounds), "+Inf"), durations.counts, strict=True):
+        total += count
+        buckets.append((bound, float(total)))
+    return buckets, durations.sum
+
+
+def _maybe(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000

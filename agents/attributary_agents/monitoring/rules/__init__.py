@@ -1,0 +1,4 @@
+"""Recording and alerting rules for Prometheus.
+
+May import `errors`.
+"""

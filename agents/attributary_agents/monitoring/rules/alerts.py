@@ -1,0 +1,118 @@
+"""What an alert is, and how the parts of its text are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .options import RuleOptions
+from .recorded import recorded, rise
+
+Severity = Literal["info", "warning", "critical"]
+Area = Literal["importance", "change", "quality", "operations"]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One alert rule.
+
+    Attributes
+    ----------
+    name
+        Without the prefix `Attributary`.
+    wait
+        How long the expression must hold: `for` of the rule.
+    keep
+        How long the alert goes on after the expression has ceased to hold, so that a partition that moves to another
+        worker, and is on none for a moment, resolves nothing; None: not at all.
+    dashboard
+        Uid of the dashboard to look at.
+    """
+
+    name: str
+    area: Area
+    severity: Severity
+    expr: str
+    summary: str
+    description: str
+    wait: str = "0s"
+    keep: str | None = "5m"
+    dashboard: str = "attributary-operations"
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        """As Prometheus shows it."""
+        return f"Attributary{self.name}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels beside those of the expression."""
+        return {"severity": self.severity, "area": self.area}
+
+    def links(self, options: RuleOptions, model_id: str = "{{ $labels.model_id | urlquery }}") -> dict[str, str]:
+        """Annotations that lead to the runbook and to the dashboard."""
+        links = {"runbook_url": f"{options.runbook_base.rstrip('/')}/{self.full_name}.md"}
+        if options.dashboard_base:
+            query = f"?var-model_id={model_id}" if self.dashboard == MODEL_DASHBOARD else ""
+            links["dashboard_url"] = f"{options.dashboard_base.rstrip('/')}/d/{self.dashboard}{query}"
+        return links
+
+    def rule(self, options: RuleOptions) -> dict[str, object]:
+        """As it stands in a rule file."""
+        keep = {} if self.keep is None else {"keep_firing_for": self.keep}
+        texts = {"summary": self.summary, "description": self.description, **self.annotations}
+        return {
+            "alert": self.full_name,
+            "expr": self.expr,
+            "for": self.wait,
+            **keep,
+            "labels": self.labels,
+            "annotations": {**texts, **self.links(options)},
+        }
+
+
+MODEL_DASHBOARD = "attributary-model"
+DIGITS = 'printf "%.3g"'
+
+
+def ask(name: str, *labels: str, form: str = "humanize") -> str:
+    """Template text with the present value of another recorded series of the alert's labels; `?` where it has none."""
+    return _asked(_matched(name, labels), labels, form)
+
+
+def ask_rise(name: str, window: str, label: str) -> str:
+    """As `ask`, with how much a counter has risen within the window, summed over what has the same label."""
+    return _asked(f"sum({rise(_matched(name, (label,)), window)})", (label, label), "humanize")
+
+
+def _matched(name: str, labels: tuple[str, ...]) -> str:
+    return f"{recorded(name)}{{{', '.join(f'{label}=%q' for label in labels)}}}"
+
+
+def _asked(query: str, labels: tuple[str, ...], form: str) -> str:
+    values = " ".join(f"$labels.{label}" for label in labels)
+    shown = f"{{{{ . | first | value | {form} }}}}{{{{ else }}}}?{{{{ end }}}}"
+    return f'{{{{ with printf "{query}" {values} | query }}}}{shown}'
+
+
+def number(value: float) -> str:
+    """A threshold as it stands in an expression and in a text.
+
+    Examples
+    --------
+    >>> number(1000.0), number(0.25)
+    ('1000', '0.25')
+    """
+    return f"{value:.12g}"
+
+
+def percent(value: float) -> str:
+    """A ratio in percent.
+
+    Examples
+    --------
+    >>> percent(0.25)
+    '25%'
+    """
+    return f"{100 * value:.6g}%"

@@ -1,0 +1,120 @@
+"""Alerts on change of the model itself, and on how good it is."""
+
+from __future__ import annotations
+
+from .alerts import DIGITS, MODEL_DASHBOARD, Alert, ask, ask_rise, number, percent
+from .options import Thresholds
+from .recorded import recorded, rise
+
+_CHANGES = recorded("model_changes_total")
+_LAST = recorded("model_last_change_timestamp_seconds")
+_EXPLAINED = {"explanation": "attributary changes {{ $labels.model_id }}"}
+"""Where the event is told: the command that prints it."""
+
+
+_THROUGH_A_GAP = "2m"
+"""So that a rebalance does not end it, and begin it again as if there were another change."""
+
+
+def change_alerts(at: Thresholds) -> list[Alert]:
+    """Those of the area `change`."""
+    window = at.change_window
+    by_itself = f'{recorded("model_changes_total")}{{route!="version"}}'
+    return [
+        Alert(
+            "ChangeDetected",
+            "change",
+            "info",
+            # A change is one rare event. Counters of a known model start at 0, so its first change is a rise. Where the
+            # first scrape of a model comes behind its first change, the time of the change tells; it is the
+            # observation's own, so only for a stream that is not far behind. It tells for half as long: were it the
+            # last to tell of a change that is counted, the alert would end as another one, without a route.
+            f"{rise(_CHANGES, window)} > 0\n"
+            f"or ignoring (route)\n"
+            f"0 * ((time() - {_LAST} > -60) < {_seconds(window) // 2}) + 1",
+            "{{ $labels.model_id }} has changed",
+            f"{{{{ $value }}}} change(s) in {window}{{{{ with $labels.route }}}}, raised by: {{{{ . }}}}{{{{ end }}}}. "
+            "Which features it relies on more or less stands in the change event.",
+            keep=_THROUGH_A_GAP,
+            dashboard=MODEL_DASHBOARD,
+            annotations=_EXPLAINED,
+        ),
+        Alert(
+            "DataChanged",
+            "change",
+            "info",
+            f"{rise(recorded('model_data_changes_total'), window)} > 0",
+            "{{ $labels.model_id }} relies on other features because its data has changed",
+            f"{{{{ $value }}}} alarm(s) in {window} explained by the data: the model predicts as before.",
+            keep=_THROUGH_A_GAP,
+            dashboard=MODEL_DASHBOARD,
+            annotations=_EXPLAINED,
+        ),
+        Alert(
+            "ChangeStorm",
+            "change",
+            "warning",
+            f"sum without (route) ({rise(by_itself, at.storm_window)}) >= {number(at.storm_changes)}",
+            "{{ $labels.model_id }} does not come to rest",
+            f"{{{{ $value }}}} changes in {at.storm_window}, {number(at.storm_changes)} or more.",
+            dashboard=MODEL_DASHBOARD,
+            annotations=_EXPLAINED,
+        ),
+        Alert(
+            "DiscrepancyHigh",
+            "change",
+            "warning",
+            f"{recorded('model_discrepancy')} > {recorded('model_discrepancy_threshold')}\n"
+            f"and {recorded('model_discrepancy_observations')} >= {number(at.min_discrepancy_observations)}",
+            "{{ $labels.model_id }} predicts differently from its reference",
+            'The discrepancy is {{ printf "%.3g" $value }}, above '
+            f"{ask('model_discrepancy_threshold', 'model_id', form=DIGITS)}; "
+            f"n = {ask('model_discrepancy_observations', 'model_id')} observations.",
+            wait="5m",
+            dashboard=MODEL_DASHBOARD,
+        ),
+    ]
+
+
+def quality_alerts(at: Thresholds) -> list[Alert]:
+    """Those of the area `quality`."""
+    letters, consumed = recorded("dead_letters_total"), recorded("records_consumed_total")
+    missing = f"sum without (partition, reason) ({rise(_missing(letters), at.dead_letters_window)})"
+    records = f"sum without (partition) ({rise(consumed, at.dead_letters_window)})"
+    margin = f"{number(1 + at.baseline_margin)} * " if at.baseline_margin else ""
+    by = f", by more than {percent(at.baseline_margin)}" if at.baseline_margin else ""
+    return [
+        Alert(
+            "WorseThanBaseline",
+            "quality",
+            "warning",
+            f"{recorded('model_loss')} > {margin}{recorded('model_baseline_loss')}\n"
+            f"and {recorded('model_observations_total')} >= {number(at.min_observations)}",
+            "{{ $labels.model_id }} is worse than a prediction that knows no feature",
+            'Its loss is {{ printf "%.3g" $value }}, above '
+            f"{ask('model_baseline_loss', 'model_id', form=DIGITS)}{by}; "
+            f"n = {ask('model_observations_total', 'model_id')} observations. Its importances say little now.",
+            wait="15m",
+            dashboard=MODEL_DASHBOARD,
+        ),
+        Alert(
+            "LabelsMissing",
+            "quality",
+            "warning",
+            f"{missing} / {records} > {number(at.labels_missing_ratio)}",
+            "Observations come without labels on {{ $labels.topic }}",
+            f"{{{{ $value | humanizePercentage }}}} of the records in {at.dead_letters_window} have no label, more "
+            f"than {percent(at.labels_missing_ratio)}; n = "
+            f"{ask_rise('records_consumed_total', at.dead_letters_window, 'topic')} records. "
+            "They are dead letters with the reason missing_label.",
+            wait="5m",
+        ),
+    ]
+
+
+def _missing(letters: str) -> str:
+    return f'{letters}{{reason="missing_label"}}'
+
+
+def _seconds(duration: str) -> int:
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]

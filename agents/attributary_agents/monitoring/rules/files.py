@@ -1,0 +1,71 @@
+"""All rules, and the files that they are written into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from .alerts import Alert
+from .change import change_alerts, quality_alerts
+from .importance import importance_alerts
+from .operations import operations_alerts
+from .options import RuleOptions
+from .recorded import recordings
+
+RULES_FILE = "attributary.rules.yml"
+KUBERNETES_FILE = "prometheusrule.yaml"
+
+_HEAD = (
+    "# Written by `attributary rules export`; needs Prometheus 2.42 or later. What the alerts mean: docs/alerts.md\n"
+)
+
+
+def alerts(options: RuleOptions) -> list[Alert]:
+    """Every alert, area by area."""
+    at = options.thresholds
+    return [*importance_alerts(at), *change_alerts(at), *quality_alerts(at), *operations_alerts(options)]
+
+
+def groups(options: RuleOptions) -> list[dict[str, Any]]:
+    """Recording rules, then a group of alerts for each area."""
+    found: dict[str, list[dict[str, object]]] = {}
+    for alert in alerts(options):
+        found.setdefault(alert.area, []).append(alert.rule(options))
+    recorded = {"name": "attributary-recorded", "rules": [recording.rule() for recording in recordings(options.apart)]}
+    return [recorded, *({"name": f"attributary-{area}", "rules": rules} for area, rules in found.items())]
+
+
+def prometheus_text(options: RuleOptions) -> str:
+    """A rule file."""
+    return _HEAD + to_yaml({"groups": groups(options)})
+
+
+def kubernetes_text(options: RuleOptions) -> str:
+    """The same as a PrometheusRule of the Prometheus Operator."""
+    return _HEAD + to_yaml(
+        {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "PrometheusRule",
+            "metadata": {"name": "attributary", "labels": {"app.kubernetes.io/name": "attributary"}},
+            "spec": {"groups": groups(options)},
+        }
+    )
+
+
+def to_yaml(data: Any) -> str:
+    """YAML in the order given, with text of several lines as blocks."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        """Repeated parts are written out: not everything that reads rules knows anchors."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)

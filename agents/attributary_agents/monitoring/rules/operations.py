@@ -1,0 +1,187 @@
+"""Alerts on the operation of the workers."""
+
+from __future__ import annotations
+
+import json
+
+from .alerts import MODEL_DASHBOARD, Alert, Severity, ask, ask_rise, number, percent
+from .options import RuleOptions
+from .recorded import recorded, rise
+
+_WHERE = "{{ $labels.topic }}[{{ $labels.partition }}]"
+
+
+def operations_alerts(options: RuleOptions) -> list[Alert]:
+    """Those of the area `operations`."""
+    return [*_workers(options), *_records(options), *_models(options)]
+
+
+def _workers(options: RuleOptions) -> list[Alert]:
+    workers = ", ".join(options.apart)
+    return [
+        _alert(
+            "Down",
+            "critical",
+            "absent(attributary_worker_step_seconds)",
+            "No worker answers",
+            "No worker of Attributary was scraped: nothing is explained, and no other alert can tell.",
+            wait="1m",
+            keep=None,
+        ),
+        _alert(
+            "WorkerDown",
+            "warning",
+            f"up{{job=~{json.dumps(options.job, ensure_ascii=False)}}} == 0",
+            "Worker {{ $labels.instance }} does not answer",
+            "Its /metrics cannot be scraped. Other workers of its group take its partitions over.",
+            wait="1m",
+            keep=None,
+        ),
+        _alert(
+            "WorkerStuck",
+            "critical",
+            "attributary_worker_step_seconds > attributary_worker_step_limit_seconds",
+            "Worker {{ $labels.instance }} is stuck in one step",
+            "One observation, deployment or checkpoint has lasted for {{ $value | humanizeDuration }}, longer than "
+            '{{ with printf "attributary_worker_step_limit_seconds{instance=%q}" $labels.instance | query }}'
+            "{{ . | first | value | humanizeDuration }}{{ end }}. Its log says which, with the stack.",
+            wait="1m",
+            keep=None,
+        ),
+        _alert(
+            "SeriesDropped",
+            "warning",
+            f"sum without ({workers}) (attributary_series_dropped_models) > 0",
+            "{{ $value }} model(s) have no series",
+            "Models beyond metrics.max_models or metrics.max_series of a worker are explained, and not exported.",
+            wait="10m",
+        ),
+        _alert(
+            "ModelsRefused",
+            "critical",
+            f"sum without ({workers}) (attributary_models_refused) > 0",
+            "{{ $value }} model(s) are refused: their stored state is damaged",
+            "Their observations go to the dead letters until the state is reset or imported.",
+            wait="1m",
+        ),
+    ]
+
+
+def _records(options: RuleOptions) -> list[Alert]:
+    at = options.thresholds
+    letters = f'{recorded("dead_letters_total")}{{reason!="missing_label"}}'
+    window = at.dead_letters_window
+    return [
+        _alert(
+            "DeadLetters",
+            "warning",
+            f"sum without (partition) ({rise(letters, window)})\n"
+            f"/ ignoring (reason) group_left ()\n"
+            f"sum without (partition) ({rise(recorded('records_consumed_total'), window)})\n"
+            f"> {number(at.dead_letters_ratio)}",
+            "Records of {{ $labels.topic }} cannot be used: {{ $labels.reason }}",
+            f"{{{{ $value | humanizePercentage }}}} of the records in {window} became dead letters for this reason, "
+            f"more than {percent(at.dead_letters_ratio)}; n = "
+            f"{ask_rise('records_consumed_total', window, 'topic')} records. "
+            "Each says in its headers what is wrong with it.",
+            wait="1m",
+        ),
+        _alert(
+            "LagGrowing",
+            "warning",
+            f"{recorded('consumer_lag_records')} >= {number(at.lag_records)}\n"
+            f"and deriv({recorded('consumer_lag_records')}[{at.lag_window}]) > 0",
+            f"The workers do not keep up with {_WHERE}",
+            f"{{{{ $value | humanize }}}} records wait, {number(at.lag_records)} or more, and they became more over "
+            f"{at.lag_window}.",
+            wait="10m",
+        ),
+        _alert(
+            "CheckpointStale",
+            "critical",
+            f"{recorded('checkpoint_pending_seconds')} > {number(at.checkpoint_seconds)}",
+            f"{_WHERE} is not stored",
+            "The oldest observation without a checkpoint was handled {{ $value | humanizeDuration }} ago, more than "
+            f"{number(at.checkpoint_seconds)} s: a crash repeats all since.",
+            wait="1m",
+        ),
+    ]
+
+
+def _models(options: RuleOptions) -> list[Alert]:
+    at = options.thresholds
+    observations = recorded("model_observations_total")
+    return [
+        _alert(
+            "ObservationsStopped",
+            "warning",
+            # Only where the series is as old as that: a model that has just moved here has not stopped.
+            f"{rise(observations, at.stopped_after)} == 0\n"
+            f"and last_over_time({observations}[5m] offset {at.stopped_after})",
+            "{{ $labels.model_id }} gets no observations",
+            f"None in {at.stopped_after}, after {ask('model_observations_total', 'model_id')}.",
+            wait="1m",
+            dashboard=MODEL_DASHBOARD,
+        ),
+        _alert(
+            "ModelGone",
+            "warning",
+            # Of a partition that nobody owns there is no series, and so no other alert.
+            f"last_over_time({observations}[{at.gone_within}])\nunless {observations}",
+            "{{ $labels.model_id }} is on no worker",
+            f"It was within {at.gone_within}, with {{{{ $value | humanize }}}} observations. Nobody owns its "
+            "partition, or its state is still being read.",
+            wait="5m",
+            keep=None,
+            dashboard=MODEL_DASHBOARD,
+        ),
+        _alert(
+            "StateTooLarge",
+            "warning",
+            f"{recorded('model_state_bytes')} > {number(at.state_bytes)}",
+            "The state of {{ $labels.model_id }} is large",
+            f"It is {{{{ $value | humanize }}}}B, above {number(at.state_bytes / 1e6)} MB: checkpoints and restarts "
+            "take long.",
+            wait="15m",
+            dashboard=MODEL_DASHBOARD,
+        ),
+        _alert(
+            "BudgetExhausted",
+            "warning",
+            f"{recorded('explain_every_observations')} >= {number(at.explain_every)}\n"
+            f"and {recorded('explain_budget_ratio')}",
+            "{{ $labels.model_id }} is explained too seldom to keep within its budget",
+            f"One in {{{{ $value }}}} observations is explained, {number(at.explain_every)} or more; explaining took "
+            f"{ask('explain_share_ratio', 'model_id', form='humanizePercentage')} of the time, and the budget is "
+            f"{ask('explain_budget_ratio', 'model_id', form='humanizePercentage')}.",
+            wait="10m",
+            dashboard=MODEL_DASHBOARD,
+        ),
+        _alert(
+            "VersionRefused",
+            "warning",
+            f"{rise(_refused(), at.change_window)} > 0",
+            "A new version of {{ $labels.model_id }} cannot take over",
+            "It was deployed and could not be loaded or explained when it was due: the last one goes on.",
+            keep="2m",
+            dashboard=MODEL_DASHBOARD,
+        ),
+    ]
+
+
+def _refused() -> str:
+    return f'{recorded("model_versions_total")}{{outcome="refused"}}'
+
+
+def _alert(
+    name: str,
+    severity: Severity,
+    expr: str,
+    summary: str,
+    description: str,
+    *,
+    wait: str = "0s",
+    keep: str | None = "5m",
+    dashboard: str = "attributary-operations",
+) -> Alert:
+    return Alert(name, "operations", severity, expr, summary, description, wait, keep, dashboard)

@@ -1,0 +1,100 @@
+"""The worker's observations without Kafka: the same records, the same function, from a file into files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from prometheus_client import generate_latest
+
+from attributary_topics import encode_json, find_not_finite
+
+from ..config.settings import Config
+from ..monitoring.web import registry
+from ..worker.partition import Partition
+from ..worker.records import Record
+from ..worker.view import WorkerView
+from .files import Source
+from .report import write_report
+
+IMPORTANCES, CHANGES, DEAD_LETTERS = "importances.jsonl", "changes.jsonl", "dead-letters.jsonl"
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay has counted, and where it wrote."""
+
+    consumed: int
+    explained: int
+    dead_letters: int
+    out: Path
+
+
+def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
+    """The file as one partition of the observations topic would have it."""
+    for offset, value in enumerate(source.values()):
+        yield Record(topic, 0, offset, 0, model_id.encode(), encode_value(value))
+
+
+def encode_value(value: dict[str, object]) -> bytes:
+    """An observation's value as a producer sends it; what is wrong in it is for the worker to refuse."""
+    # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
+    # bits, half a surrogate pair).
+    if find_not_finite(value) is not None:
+        return json.dumps(value).encode()
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    except orjson.JSONEncodeError:
+        return json.dumps(value).encode()
+
+
+def replay(
+    source: Source,
+    model_id: str,
+    config: Config,
+    out: Path,
+    *,
+    limit: int | None = None,
+    progress: Callable[[int, Partition], None] | None = None,
+) -> ReplayResult:
+    """Run every observation of a file through the model and write what the worker would have published.
+
+    Parameters
+    ----------
+    model_id
+        Whose observations they are.
+    out
+        Folder to write `importances.jsonl`, `changes.jsonl`, `dead-letters.jsonl`, `metrics.prom` and
+        `report.html` to; made if it is not there.
+    limit
+        Stop after so many rows.
+    progress
+        Called after each observation with the number handled so far.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    topics = config.kafka.topics
+    partition = Partition(topics.observations, 0, config, load=lambda _key: None)
+    view = WorkerView()
+    view.partitions[0] = partition
+    names = {topics.importances: IMPORTANCES, topics.changes: CHANGES, topics.dead_letters: DEAD_LETTERS}
+    with ExitStack() as stack:
+        files = {topic: stack.enter_context((out / name).open("wb")) for topic, name in names.items()}
+        for n, record in enumerate(records(source, model_id, topics.observations), start=1):
+            if limit is not None and n > limit:
+                break
+            for outgoing in partition.handle(record):
+                value = outgoing.value or b""
+                if outgoing.topic == topics.dead_letters:
+                    headers = {name: (text or b"").decode("utf-8", "replace") for name, text in outgoing.headers}
+                    value = encode_json({"value": value.decode("utf-8", "replace"), "headers": headers})
+                files[outgoing.topic].write(value + b"\n")
+            if progress is not None:
+                progress(n, partition)
+    (out / "metrics.prom").write_bytes(generate_latest(registry(config, view)))
+    write_report(out / "report.html", out / IMPORTANCES, out / CHANGES)
+    counters = partition.counters
+    return ReplayResult(counters.consumed, counters.explained, sum(counters.dead_letters.values()), out)

@@ -1,0 +1,125 @@
+"""The deployments of a model that its stored state may not have behind it: written ahead, so that a replay finds them.
+
+Two topics have no order between them, but after a crash a version must take over at the same observation as before.
+So a deployment is stored, with the offset of the observation after which it holds, before any further observation of
+the partition is handled. It is kept with the model's bytes: a file may have gone, a factory may make another model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..errors import DamagedStateError, StateError
+from ..models.model_state import ModelState
+from .packing import PackError, TornError, pack, unpack
+
+MAGIC = b"ATD1"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One deployment.
+
+    Attributes
+    ----------
+    offset
+        Of its record in the models topic, on the partition of the log.
+    after
+        Offset in the observations topic: it holds for observations beyond.
+    configured
+        `configured_as` of the configuration under which it came; under another one it holds no longer.
+    model
+        Bytes of `dump_model`.
+    """
+
+    offset: int
+    after: int
+    version: str
+    spec: dict[str, Any]
+    configured: dict[str, Any]
+    model: bytes = field(repr=False)
+
+
+@dataclass
+class ControlLog:
+    """The log of one model on one partition: offset of the last deployment, and those that may still be needed."""
+
+    offset: int = -1
+    entries: list[Entry] = field(default_factory=list)
+
+    def due(self, state: ModelState, configured: dict[str, Any], offset: int) -> Entry | None:
+        """The deployment that is to take over before the observation at `offset` is handled.
+
+        Of several the last: no observation has been predicted by the others.
+        """
+        due = [entry for entry in self._waiting(state.deployed, configured) if entry.after < offset]
+        return due[-1] if due else None
+
+    def last(self, state: ModelState | None, configured: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Version and spec that the model has now, or will have when all that waits has taken over."""
+        waiting = self._waiting(-1 if state is None else state.deployed, configured)
+        if waiting:
+            return waiting[-1].version, waiting[-1].spec
+        if state is None or state.configured != configured:
+            return configured["version"], {name: value for name, value in configured.items() if name != "version"}
+        return state.version, state.spec
+
+    def outdated(self, configured: dict[str, Any]) -> int:
+        """Offset up to which deployments hold no longer, because the configuration has changed since; -1 for none."""
+        return max((entry.offset for entry in self.entries if entry.configured != configured), default=-1)
+
+    def _waiting(self, deployed: int, configured: dict[str, Any]) -> list[Entry]:
+        beyond = max(deployed, self.outdated(configured))
+        return [entry for entry in self.entries if entry.offset > beyond]
+
+    def with_entry(self, entry: Entry, stored: int, unseen_from: int | None) -> ControlLog:
+        """The log with a further deployment, without those that no replay can need.
+
+        Parameters
+        ----------
+        stored
+            `deployed` of the stored state, from which a replay would begin: it has the deployments up to that one
+            behind it.
+        unseen_from
+            Offset such that no observation of the model lies beyond it and before the new deployment holds: of two
+            deployments that hold from there on the former never takes over. None where that is not known.
+        """
+        kept = [
+            other
+            for other in self._waiting(stored, entry.configured)
+            if other.after != entry.after and (unseen_from is None or other.after < unseen_from)
+        ]
+        return ControlLog(entry.offset, [*kept, entry])
+
+
+def control_key(model_id: str, partition: int) -> bytes:
+    """Key of a model's log in the state table; no model id can begin with a control character."""
+    return b"\x00control/%d/" % partition + model_id.encode()
+
+
+def encode_log(log: ControlLog) -> bytes:
+    """The bytes to store."""
+    return pack(MAGIC, asdict(log))
+
+
+def decode_log(model_id: str, blob: bytes | None) -> ControlLog:
+    """The stored log; an empty one where there is none.
+
+    Raises
+    ------
+    StateError
+        The bytes are torn (`DamagedStateError`), or no log of this format.
+    """
+    if blob is None:
+        return ControlLog()
+    try:
+        data = unpack(MAGIC, blob)
+        return ControlLog(data["offset"], [Entry(**entry) for entry in data["entries"]])
+    except TornError as error:
+        raise DamagedStateError(f"the stored deployments of {model_id}: {error}") from error
+    except (PackError, KeyError, TypeError) as error:
+        raise StateError(
+            f"the stored deployments of model {model_id} cannot be read: {error}. Run the release that wrote them; or "
+            f"start the model afresh with `attributary models reset {model_id}`, and deploy again"
+        ) from error

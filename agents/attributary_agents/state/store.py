@@ -1,0 +1,189 @@
+"""The state of one partition while it is ours: bytes by name, read and written so that no crash leaves half of them.
+
+`put` writes in this order, each step awaited:
+
+1. the bytes: as chunks of the generation that the present head does not name, or as an object with a new name;
+2. the head, with size, checksum and signature; bytes that fit into the head need no step 1;
+3. what is no longer needed is deleted: chunks beyond the last one, records of earlier owners, older objects.
+
+A crash before 2 leaves the old head and all its bytes; a crash before 3 leaves what a later `put` deletes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from ..errors import DamagedStateError, StateError
+from .objects import ObjectStore
+from .records import StateRecords, chunk_key, head_key, is_of_older_release
+from .seal import Head, Seal, check_bytes
+
+logger = logging.getLogger(__name__)
+
+CHUNK_BYTES = 900_000
+"""Longest piece of a state in one record."""
+
+RECORD_BYTES = 1_000_000
+"""What a record of the changelog may have, generously, with key and head; brokers take 1 048 588 by default."""
+
+Send = Callable[[int, bytes, bytes | None], Awaitable[object]]
+"""Partition, key and value, None to delete: queued in the order of the calls, durable once awaited."""
+
+
+class PartitionStore:
+    """Reads and writes under an epoch of its own.
+
+    Parameters
+    ----------
+    records
+        What the changelog holds; kept up with what is written here.
+    generation
+        Of the consumer group, in which the partition became ours. Together with the highest epoch that there is it
+        gives the new one: higher than every earlier owner's, also than that of one whose writes are still under way.
+    send
+        Writes a record to the changelog.
+    objects
+        Where states go that are longer than a chunk; None keeps them in the changelog, in chunks.
+    """
+
+    def __init__(
+        self,
+        records: StateRecords,
+        partition: int,
+        generation: int,
+        send: Send,
+        seal: Seal,
+        objects: ObjectStore | None = None,
+    ) -> None:
+        self._records = records
+        self.partition = partition
+        self.epoch = records.last_epoch(partition) + max(generation, 1)
+        self._send_record = send
+        self._seal = seal
+        self._objects = objects
+        self._fetched: dict[bytes, bytes | DamagedStateError] = {}
+        self._slots: dict[bytes, int] = {}
+        self._n_objects = 0
+
+    async def fetch(self, name: bytes) -> None:
+        """Get an object that `load` will be asked for, trying again while the object store does not answer."""
+        try:
+            found = self._find(name)
+            if found is None or found[1].object_name is None or self._objects is None:
+                return
+            blob = await self._objects.read(found[1].object_name, self._where(name))
+            self._fetched[name] = self._checked(name, found[1], blob)
+        except DamagedStateError as error:
+            self._fetched[name] = error  # for whoever asks for it
+
+    def load(self, name: bytes) -> bytes | None:
+        """The bytes last written; None where there are none.
+
+        Raises
+        ------
+        DamagedStateError
+            Not all bytes are there, or they are other ones.
+        StateError
+            The signature is wrong, or they are in an object store that is not configured.
+        KeyError
+            They are in an object store and have not been fetched.
+        """
+        found = self._find(name)
+        if found is None:
+            return None
+        epoch, head, inline = found
+        if head.object_name is not None:
+            if self._objects is None:
+                raise StateError(f"{self._where(name)} is in an object store: configure state.url")
+            fetched = self._fetched.pop(name)
+            if isinstance(fetched, DamagedStateError):
+                raise fetched
+            return fetched
+        chunks = self._records.epochs(self.partition, name)[epoch].chunks
+        if head.chunks > len(chunks):
+            raise DamagedStateError(f"{self._where(name)} has {len(chunks)} of {head.chunks} chunks")
+        pieces = [chunks.get((head.slot, index), b"") for index in range(head.chunks)]
+        return self._checked(name, head, b"".join(pieces) if pieces else inline)
+
+    async def put(self, name: bytes, blob: bytes) -> None:
+        """Write the bytes; once awaited they are durable.
+
+        Raises
+        ------
+        Exception
+            The broker refuses a record: then the old bytes stand.
+        """
+        self._fetched.pop(name, None)
+        slot = 1 - self._slots.get(name, 1)
+        pieces = (
+            [blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES)] if len(blob) > CHUNK_BYTES else []
+        )
+        if not pieces:
+            head = Head.of(blob)
+        elif self._objects is not None:
+            self._n_objects += 1
+            object_name = await self._objects.write(
+                self.partition, name, self.epoch, self._n_objects, blob, self._where(name)
+            )
+            head, pieces = Head.of(blob, object_name=object_name), []
+        else:
+            head = Head.of(blob, chunks=len(pieces), slot=slot)
+            keys = [chunk_key(name, self.epoch, slot, index) for index in range(len(pieces))]
+            await asyncio.gather(*map(self._send, keys, pieces))
+        key = head_key(name, self.epoch)
+        await self._send(key, self._seal.write(key, head, blob if head.is_inline else b""))
+        self._slots[name] = slot
+        await self._delete(self._no_longer_needed(name, slot, len(pieces)))
+        if self._objects is not None and head.object_name is not None:
+            await self._objects.delete_older(self.partition, name, self.epoch, self._n_objects)
+
+    async def delete(self, name: bytes) -> None:
+        """Delete everything under the name."""
+        epochs = self._records.epochs(self.partition, name)
+        await self._delete([key for epoch in sorted(epochs) for key in epochs[epoch].keys(name, epoch)])
+        if self._objects is not None:
+            await self._objects.delete_older(self.partition, name, self.epoch + 1, 0)
+
+    def _no_longer_needed(self, name: bytes, slot: int, n_chunks: int) -> list[bytes]:
+        epochs = self._records.epochs(self.partition, name)
+        own = epochs[self.epoch]
+        surplus = [
+            chunk_key(name, self.epoch, *place) for place in own.chunks if place[0] == slot and place[1] >= n_chunks
+        ]
+        older = [key for epoch in epochs if epoch < self.epoch for key in epochs[epoch].keys(name, epoch)]
+        return [*surplus, *older]
+
+    def _send(self, key: bytes, value: bytes | None) -> Awaitable[object]:
+        # Our copy changes in the same step as the write is queued: what is read here is what a recovery would read.
+        sent = self._send_record(self.partition, key, value)
+        self._records.apply(self.partition, key, value)
+        return sent
+
+    async def _delete(self, keys: list[bytes]) -> None:
+        await asyncio.gather(*(self._send(key, None) for key in keys))
+
+    def _find(self, name: bytes) -> tuple[int, Head, bytes] | None:
+        latest = self._records.latest(self.partition, name)
+        if latest is None or latest[1].head is None:
+            return None
+        epoch, value = latest[0], latest[1].head
+        if epoch == 0 and is_of_older_release(value):
+            value = Seal().write(head_key(name, 0), Head.of(value), value)
+        try:
+            return epoch, *self._seal.read(head_key(name, epoch), value)
+        except DamagedStateError as error:
+            raise DamagedStateError(f"{self._where(name)} {error}") from None
+        except StateError as error:
+            raise StateError(f"{self._where(name)} {error}") from None
+
+    def _checked(self, name: bytes, head: Head, blob: bytes) -> bytes:
+        try:
+            return check_bytes(head, blob)
+        except DamagedStateError as error:
+            raise DamagedStateError(f"{self._where(name)} {error}") from None
+
+    def _where(self, name: bytes) -> str:
+        text = name.decode("utf-8", "backslashreplace").removeprefix("\0")
+        return f"{text}, as stored of partition {self.partition},"

@@ -1,0 +1,111 @@
+"""Writing stored states outside of a worker: only while none runs, under an epoch above all that are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, for_code
+
+from ..config.settings import Config
+from ..errors import PreflightError
+from ..kafka.clients import client_fault, client_log_muted, client_options
+from ..kafka.topics import with_admin
+from .admin import read_records, store_of
+from .deployment_log import control_key
+from .store import Send
+
+
+def check_no_workers(config: Config, *, written: bool = False) -> None:
+    """Raise PreflightError while a worker of the group runs: it would write its own state over ours.
+
+    Parameters
+    ----------
+    written
+        Whether ours has been written just now: a worker that has begun meanwhile may have read what was there before.
+    """
+    group = config.kafka.group
+
+    async def members(admin: AIOKafkaAdminClient) -> int:
+        try:
+            answers = await admin.describe_consumer_groups([group])
+        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster
+            return 0
+        n = 0
+        for code, *_, found in (group[:6] for answer in answers for group in answer.groups):
+            if code:
+                raise for_code(code)(config.kafka.group)
+            n += len(found)
+        return n
+
+    n = with_admin(config.kafka, members)
+    if not n:
+        return
+    workers = "a worker" if n == 1 else f"{n} workers"
+    if written:
+        raise PreflightError(
+            f"{workers} of the group {group} began meanwhile, and may go on from what was stored before: stop them, "
+            "and repeat this command"
+        )
+    raise PreflightError(
+        f"{workers} of the group {group} run: stop them first. One that was killed counts until "
+        f"kafka.session_timeout_s ({config.kafka.session_timeout_s:g} s) is over"
+    )
+
+
+@asynccontextmanager
+async def changelog_writer(config: Config) -> AsyncIterator[Send]:
+    """What a `PartitionStore` writes with, outside of a worker.
+
+    Raises
+    ------
+    PreflightError
+        The broker cannot be reached, or refuses.
+    """
+    topic = config.kafka.changelog
+    producer = AIOKafkaProducer(
+        **client_options(config.kafka), acks="all", max_request_size=config.kafka.max_record_bytes
+    )
+
+    async def send(partition: int, key: bytes, value: bytes | None) -> object:
+        return await producer.send_and_wait(topic, value, key, partition)
+
+    try:
+        await producer.start()
+        yield send
+    except KafkaError as error:
+        raise await client_fault(config.kafka, error, topic) from None
+    finally:
+        await producer.stop()
+
+
+def reset_state(config: Config, model_id: str) -> list[int]:
+    """Delete everything that is stored of the model, of all owners; return the partitions on which there was something.
+
+    Raises
+    ------
+    PreflightError
+        A worker runs, or the broker cannot be reached.
+    """
+    check_no_workers(config)
+    with client_log_muted():
+        places = asyncio.run(_reset(config, model_id))
+    check_no_workers(config, written=True)
+    return places
+
+
+async def _reset(config: Config, model_id: str) -> list[int]:
+    records = await read_records(config, [model_id])
+    places = []
+    async with changelog_writer(config) as send:
+        for n in range(config.kafka.partitions):
+            names = [name for name in (model_id.encode(), control_key(model_id, n)) if records.epochs(n, name)]
+            if names:
+                places.append(n)
+            store = store_of(config, records, n, send)
+            for name in names:
+                await store.delete(name)
+    return places

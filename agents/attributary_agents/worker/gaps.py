@@ -1,0 +1,85 @@
+"""Offsets that do not follow each other: never go on over records that delivery has skipped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import faust
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from faust.types import TP
+
+from ..config.settings import Config
+from ..errors import DeliveryError
+from ..kafka.clients import client_options
+from ..kafka.faust_fixes import commit_exactly
+from .partition import Partition
+
+logger = logging.getLogger(__name__)
+
+
+class Gaps:
+    """Tells a gap in the topic (retention, compaction, transaction markers) from one that delivery has made."""
+
+    def __init__(self, app: faust.App, config: Config) -> None:
+        self._app = app
+        self._config = config
+
+    async def check(self, partition: Partition, offset: int) -> None:
+        """Count a gap before `offset` that the topic has; for another one, set the group back to the checkpoint.
+
+        Raises
+        ------
+        DeliveryError
+            The topic has records there.
+        """
+        expected = partition.offset + 1
+        if offset <= expected:
+            return
+        tp = TP(partition.topic, partition.number)
+        first = await self._first_offset(tp, expected)
+        if first != offset:
+            # What the group has committed can be beyond what is stored, where the changelog has lost records.
+            await commit_exactly(self._app, tp, partition.checkpointed + 1)
+            raise DeliveryError(
+                f"{partition.topic}[{partition.number}]: offset {first} was skipped on the way here "
+                f"(got {offset} after {partition.offset}); restart the worker, it resumes from its checkpoint"
+            )
+        logger.warning(
+            "%s[%d]: no records at offsets %d to %d (retention, compaction, or transactions)",
+            partition.topic,
+            partition.number,
+            expected,
+            offset - 1,
+        )
+        partition.counters.unavailable += offset - expected
+        partition.offset = offset - 1
+
+    def check_not_made_again(self, tp: TP, checkpointed: int) -> None:
+        """Raise DeliveryError where the topic ends before the checkpoint."""
+        end = self._app.consumer.highwater(tp)
+        if end is not None and end <= checkpointed:
+            raise DeliveryError(
+                f"{tp.topic}[{tp.partition}] ends at offset {end}, but the checkpoint is at {checkpointed}: the topic "
+                f"was deleted and made again. Use a new kafka.group, or delete the group and "
+                f"{self._config.kafka.changelog}"
+            )
+
+    async def _first_offset(self, tp: TP, offset: int) -> int:
+        """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
+        consumer = AIOKafkaConsumer(
+            **client_options(self._config.kafka),
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+        )
+        await consumer.start()
+        try:
+            partition = TopicPartition(tp.topic, tp.partition)
+            consumer.assign([partition])
+            consumer.seek(partition, offset)
+            async with asyncio.timeout(60):
+                record = await consumer.getone()
+            return int(record.offset)
+        finally:
+            await consumer.stop()

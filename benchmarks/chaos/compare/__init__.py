@@ -1,0 +1,1 @@
+"""Comparison of a disturbed group with an undisturbed run."""

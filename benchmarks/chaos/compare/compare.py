@@ -1,0 +1,89 @@
+"""Whether what a disturbed group has left equals what an undisturbed worker leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from support.kafka import read_all
+
+from attributary_agents.config.settings import Config
+from benchmarks.chaos.compare.fingerprint import differences, of_state
+from benchmarks.chaos.compare.oracle import Event, Undisturbed, event_id, undisturbed
+from benchmarks.chaos.compare.stored import positions, stored_checkpoints, stored_states
+from benchmarks.chaos.lab.lab import Check
+
+
+def compare(bootstrap: str, config: Config) -> Iterator[Check]:
+    """All that is promised (docs/delivery.md), check by check."""
+    expected = undisturbed(bootstrap, config)
+    for topic, sent in expected.sent.items():
+        yield events(topic, read_all(bootstrap, topic), sent)
+    if any(model.change for model in config.models.values()):
+        yield _changes_were_sent(config, expected)
+    yield from _counters(bootstrap, config, expected)
+    yield offsets(bootstrap, config)
+    yield states(config, expected, set(config.models))
+
+
+def events(topic: str, records: Iterable[Any], sent: dict[str, Event]) -> Check:
+    """Whether the topic's records are those that should have been sent, each at least once."""
+    found: dict[str, Event] = {}
+    faults, n = [], 0
+    for record in records:
+        n += 1
+        event = record.value, [tuple(header) for header in record.headers]
+        name = event_id(event[1])
+        if found.setdefault(name, event) != event:
+            faults.append(f"{name} came twice with other bytes")
+    faults += [f"{name} is missing" for name in sent.keys() - found.keys()]
+    faults += [f"{name} should not be" for name in found.keys() - sent.keys()]
+    faults += [f"{name} differs" for name in sent.keys() & found.keys() if sent[name] != found[name]]
+    text = f"{len(sent)} by id, value and headers; {n - len(found)} duplicates, equal in every byte"
+    return Check(topic.split(".", 1)[-1], not faults, _said(faults, text))
+
+
+def _changes_were_sent(config: Config, expected: Undisturbed) -> Check:
+    n = len(expected.sent[config.kafka.topics.changes])
+    return Check("the stream has changed models", n > 0, f"{n} explained changes")
+
+
+def _counters(bootstrap: str, config: Config, expected: Undisturbed) -> Iterator[Check]:
+    found = stored_checkpoints(config)
+    wanted = {n: (partition.counters, partition.offset) for n, partition in expected.partitions.items()}
+    faults = [f"partition {n}: {found[n]}, expected {wanted[n]}" for n in wanted if found[n] != wanted[n]]
+    total = sum(counters.consumed for counters, _ in wanted.values())
+    yield Check("counters and offsets of the checkpoints", not faults, _said(faults, f"{total} observations consumed"))
+    topic, counters = config.kafka.topics.observations, [counted for counted, _ in found.values()]
+    consumed, explained = sum(c.consumed for c in counters), sum(c.explained for c in counters)
+    dead = sum(c.dead_letters.total() for c in counters)
+    letters = [name for name in expected.sent[config.kafka.topics.dead_letters] if name.startswith(topic)]
+    holds = consumed == explained + dead and dead == len(letters)
+    yield Check(
+        "in = explained + dead letters", holds, f"{consumed} = {explained} + {dead}, {len(letters)} on the topic"
+    )
+
+
+def offsets(bootstrap: str, config: Config) -> Check:
+    """Whether the group has committed all observations."""
+    found = positions(bootstrap, config, config.kafka.topics.observations)
+    faults = [f"partition {n}: {one} of {end}" for n, (one, end) in found.items() if one != end]
+    return Check(
+        "committed offsets = ends", not faults, _said(faults, ", ".join(str(end) for _, end in found.values()))
+    )
+
+
+def states(config: Config, expected: Undisturbed, names: set[str]) -> Check:
+    """Whether the stored states of these models are those of the undisturbed run."""
+    ended = {name: state for partition in expected.partitions.values() for name, state in partition.models.items()}
+    found = {name: of_state(state) for name, state in stored_states(config).items() if name in names}
+    wanted = {name: of_state(state) for name, state in ended.items() if name in names}
+    faults = list(islice(differences(found, wanted), 20))
+    text = f"{len(wanted)} models: weights, explainers, change, counts and position, to the last bit"
+    return Check("final states", not faults, _said(faults, text))
+
+
+def _said(faults: list[str], otherwise: str) -> str:
+    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+    return "; ".join(faults[:3]) + more if faults else otherwise

@@ -1,0 +1,1 @@
+"""What scenarios work with: brokers, workers, proxies, observations."""

@@ -1,0 +1,210 @@
+"""Workers of one group, and what starts them again when they end: a supervisor as Kubernetes is one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from support.kafka import Record, produce
+from support.worker_process import WorkerProcess
+
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.kafka.topics import create_topics
+from benchmarks.chaos.compare.compare import compare
+from benchmarks.chaos.compare.stored import is_drained, positions
+from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.workload import Sent
+
+LONGEST_BACK_OFF_S = 15.0
+
+
+class CrashLoopError(Exception):
+    """A worker has ended by itself so often that it will not get anywhere."""
+
+
+class Member:
+    """One worker process with its restarts."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self.worker = worker
+        self.wanted = False
+        self.ended: list[str] = []
+        """Every time that it ended by itself: when, the exit code, and its last words."""
+        self.n_starts = 0
+        self._back_off_s = 1.0
+        self._start_at: float | None = None
+        self._started_at = 0.0
+
+    def start(self) -> None:
+        """Start the process, now."""
+        self.wanted = True
+        self.n_starts += 1
+        self._start_at = None
+        self._started_at = time.monotonic()
+        self.worker.start()
+
+    def kill(self) -> None:
+        """SIGKILL; it is not started again by itself."""
+        self.wanted = False
+        self.worker.kill()
+
+    def stop(self) -> int:
+        """SIGTERM; return the exit code."""
+        self.wanted = False
+        return self.worker.stop()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self.n_starts > 0 and self.worker.exit_code is None
+
+    def watch(self, elapsed_s: float) -> str | None:
+        """Start it again if it has ended by itself, later each time; say so when it has just ended."""
+        if not self.wanted or self.worker.exit_code is None:
+            return None
+        now = time.monotonic()
+        if self._start_at is None:
+            if now - self._started_at > 60:
+                self._back_off_s = 1.0
+            said = f"{elapsed_s:.1f} s: exit code {self.worker.exit_code}: {last_words(self.worker)}"
+            self.ended.append(said)
+            self._start_at = now + self._back_off_s
+            self._back_off_s = min(2 * self._back_off_s, LONGEST_BACK_OFF_S)
+            return said
+        if now >= self._start_at:
+            self.start()
+        return None
+
+
+class Fleet:
+    """The workers of one group on the lab's broker, with the topics that they need.
+
+    Parameters
+    ----------
+    raw
+        Their configuration, as it would stand in the file.
+    most_exits
+        How often one worker may end by itself before the scenario is given up.
+    """
+
+    def __init__(self, lab: Lab, raw: dict[str, Any], most_exits: int = 5) -> None:
+        self.lab = lab
+        self._most_exits = most_exits
+        self.raw = raw
+        self.config: Config = parse_config({**raw, "kafka": {**raw["kafka"], "brokers": [lab.bootstrap]}})
+        self.members: list[Member] = []
+        create_topics(self.config)
+
+    def add(self) -> Member:
+        """Start one worker more."""
+        member = Member(WorkerProcess(self.raw, self.lab.folder))
+        self.members.append(member)
+        member.start()
+        return member
+
+    def send(self, records: Iterable[Sent], topic: str | None = None) -> None:
+        """Write observations, each on its partition; returns when all are there."""
+        by_partition: dict[int, list[Sent]] = {}
+        for record in records:
+            by_partition.setdefault(record.partition, []).append(record)
+        for partition, sent in by_partition.items():
+            rows: list[Record] = [(record.key, record.value, []) for record in sent]
+            produce(self.lab.bootstrap, topic or self.config.kafka.topics.observations, rows, partition=partition)
+
+    def watch(self) -> None:
+        """Start again what has ended by itself, and is due.
+
+        Raises
+        ------
+        CrashLoopError
+            It has been too often.
+        """
+        for i, member in enumerate(self.members):
+            if said := member.watch(self.lab.elapsed_s):
+                self.lab.note(f"worker {i} ended by itself at {said}")
+            if len(member.ended) > self._most_exits:
+                raise CrashLoopError(f"worker {i} ended by itself {len(member.ended)} times, the last at {said}")
+
+    def wait(self, what: str, condition: Callable[[], bool], timeout_s: float = 180.0, poll_s: float = 0.1) -> bool:
+        """Wait until the condition holds, with an eye on the workers; a failed check when it does not in time."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            self.watch()
+            if time.monotonic() > deadline:
+                self.lab.check(what, False, f"not within {timeout_s:.0f} s; {self._where()}")
+                return False
+            time.sleep(poll_s)
+        return True
+
+    def pause(self, seconds: float) -> None:
+        """Wait, with an eye on the workers."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self.watch()
+            time.sleep(min(left, 0.1))
+
+    def wait_ready(self, timeout_s: float = 90.0) -> bool:
+        """Wait until every worker that runs has its partitions and their state."""
+        return self.wait(
+            "all workers are ready", lambda: all(m.worker.is_ready() for m in self.members if m.wanted), timeout_s
+        )
+
+    def exits(self) -> list[str]:
+        """Every time that a worker has ended by itself."""
+        return [said for member in self.members for said in member.ended]
+
+    def consumed(self) -> int:
+        """Observations that the running workers say they have consumed."""
+        topic = self.config.kafka.topics.observations
+        total = 0.0
+        for member in self.members:
+            if member.is_running:
+                samples = member.worker.metrics().get("attributary_records_consumed_total", {})
+                total += sum(value for labels, value in samples.items() if dict(labels)["topic"] == topic)
+        return int(total)
+
+    def wait_drained(self, timeout_s: float = 180.0) -> bool:
+        """Wait until everything sent so far is handled and committed."""
+        return self.wait(
+            "everything is handled and committed", lambda: is_drained(self.lab.bootstrap, self.config), timeout_s, 0.5
+        )
+
+    def finish(self, timeout_s: float = 180.0) -> None:
+        """Wait until all is handled, stop the workers in an orderly way, and compare with the undisturbed run."""
+        self.wait_drained(timeout_s)
+        self.stop()
+        self.compare()
+
+    def stop(self) -> None:
+        """Stop all in an orderly way, as soon as they are ready; that each exit code is 0 is a check."""
+        self.wait_ready()  # one that is still being imported does not hear the signal
+        codes = [member.stop() for member in self.members if member.is_running]
+        self.lab.check("a clean stop", not any(codes), f"exit codes {codes}")
+
+    def compare(self) -> None:
+        """Compare what is stored and sent with the undisturbed run."""
+        self.lab.show("comparing with the undisturbed run")
+        for check in compare(self.lab.bootstrap, self.config):
+            self.lab.take(check)
+
+    def _where(self) -> str:
+        found = positions(self.lab.bootstrap, self.config, self.config.kafka.topics.observations)
+        at = ", ".join(f"[{n}] {done} of {end}" for n, (done, end) in found.items())
+        return f"committed {at}; last words: {[last_words(member.worker) for member in self.members]}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        for member in self.members:
+            if member.is_running:
+                member.kill()
+
+
+def last_words(worker: WorkerProcess) -> str:
+    """The last line of the log that is one of ours, not a frame of a traceback."""
+    lines = worker.log_tail.splitlines()
+    said = [line for line in lines if line[:1].isdigit() or line.startswith(("attributary", "Error", "{"))]
+    return (said or lines or [""])[-1][:400]

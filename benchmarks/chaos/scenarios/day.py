@@ -1,0 +1,133 @@
+"""A day of checkpoints in minutes: does anything grow that should not?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.chaos.lab.compaction import SEGMENT_BYTES, compact_soon
+from benchmarks.chaos.lab.fleet import Fleet, Member
+from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.sender import Sender
+from benchmarks.chaos.lab.workload import observations, raw_config
+
+CHECKPOINTS_OF_A_DAY = 8640
+"""One in 10 s, the default interval."""
+
+LIVE_MULTIPLE = 4
+"""Most that the changelog may hold, in live states, besides the segments that are being written."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How large things are at one moment."""
+
+    second: float
+    checkpoints: int
+    rss: int
+    fds: int
+    changelog: int
+    live: int
+
+
+def run(lab: Lab) -> None:
+    """As many checkpoints as in a day, ten a second: memory, open files and the changelog must stay flat."""
+    # The worker looks at the interval once a second, so ten a second are made by counting observations.
+    wanted, rate, every = (300, 500.0, 20) if lab.short else (CHECKPOINTS_OF_A_DAY, 200.0, 20)
+    raw = raw_config(lab.bootstrap, "day")
+    raw["checkpoint"] = {"interval_s": 0.1, "max_observations": every, "max_share": 1.0}
+    with Fleet(lab, raw) as fleet:
+        compact_soon(fleet)
+        member = fleet.add()
+        fleet.wait_ready()
+        n = wanted * every
+        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, observations(n, lab.seed), rate)
+        sender.start()
+        samples: list[Sample] = []
+        while sender.is_alive():
+            fleet.pause(0.5 if lab.short else 5.0)
+            samples.append(_sample(lab, fleet, member))
+            lab.show(_said(samples[-1]))
+        sender.finish()
+        fleet.wait_drained()
+        fleet.pause(3.0)  # for the last compaction
+        last = _sample(lab, fleet, member)
+        for sample in (*samples[:: max(len(samples) // 12, 1)], last):
+            lab.note(_said(sample))
+        done = last.checkpoints
+        lab.check("checkpoints", done >= 0.9 * wanted, f"{done} in {last.second - samples[0].second:.0f} s")
+        _flat(lab, samples)
+        _draw(lab, samples)
+        fleet.stop()
+        fleet.compare()
+
+
+def _said(sample: Sample) -> str:
+    return (
+        f"{sample.checkpoints} checkpoints, RSS {sample.rss / 1e6:.1f} MB, {sample.fds} open files, changelog "
+        f"{sample.changelog / 1e6:.2f} MB on disk, live states {sample.live / 1e6:.2f} MB"
+    )
+
+
+def _sample(lab: Lab, fleet: Fleet, member: Member) -> Sample:
+    process = Path(f"/proc/{member.worker.pid}")
+    metrics = member.worker.metrics()
+    counts = metrics.get("attributary_stage_duration_seconds_count", {})
+    return Sample(
+        lab.elapsed_s,
+        int(sum(value for labels, value in counts.items() if dict(labels)["stage"] == "checkpoint")),
+        int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"),
+        len(list((process / "fd").iterdir())),
+        lab.broker.bytes_on_disk(fleet.config.kafka.changelog),
+        int(sum(metrics.get("attributary_model_state_bytes", {}).values())),
+    )
+
+
+def _flat(lab: Lab, samples: Sequence[Sample]) -> None:
+    """The last quarter against the second one, by medians: the first is warm-up."""
+    quarter = len(samples) // 4
+    if quarter < 3:
+        lab.check("enough samples", False, f"{len(samples)} samples")
+        return
+    second, last = samples[quarter : 2 * quarter], samples[-quarter:]
+
+    def both(name: str) -> tuple[float, float]:
+        return median(getattr(one, name) for one in second), median(getattr(one, name) for one in last)
+
+    before, after = both("rss")
+    lab.check("RSS grows by less than 10 %", after < 1.1 * before, f"{before / 1e6:.1f} to {after / 1e6:.1f} MB")
+    before, after = both("fds")
+    lab.check("open files stay within 5", abs(after - before) <= 5, f"{before:.0f} to {after:.0f}")
+    # What is not compacted yet: the active segment and one that waits, per partition that is used.
+    waiting = 2 * 2 * 2 * SEGMENT_BYTES
+    largest, live = max(one.changelog for one in last), max(one.live for one in last)
+    lab.check(
+        "the changelog is bounded",
+        largest <= LIVE_MULTIPLE * live + waiting,
+        f"{largest / 1e6:.2f} MB at most in the last quarter; allowed {LIVE_MULTIPLE} x {live / 1e6:.2f} MB of live "
+        f"state and {waiting / 1e6:.1f} MB of segments that are not compacted yet",
+    )
+
+
+def _draw(lab: Lab, samples: Sequence[Sample]) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        lab.note("no picture: matplotlib is not installed")
+        return
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    for axes, (name, label, unit) in zip(
+        figure.subplots(3, 1, sharex=True),
+        (("rss", "RSS, MB", 1e6), ("fds", "open files", 1), ("changelog", "changelog on disk, MB", 1e6)),
+        strict=True,
+    ):
+        axes.plot([one.checkpoints for one in samples], [getattr(one, name) / unit for one in samples])
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel("checkpoints")
+    path = lab.folder.parent / "day.svg"
+    figure.savefig(path)
+    lab.files.append(path)

@@ -1,0 +1,148 @@
+"""Exact importances of a data set: expected PFI over all pairs, SAGE values over all coalitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidParameterError
+from ..imputers.rows import replace
+from ..losses.losses import Loss
+from ..typing import Features, Groups
+from ..validation import check_integer
+from .tables import BatchImportance, DataTable
+
+
+def expected_pfi(
+    model: Any,
+    data: Sequence[tuple[Features, Any]],
+    *,
+    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    groups: Groups | None = None,
+) -> BatchImportance:
+    """Permutation feature importance averaged over all pairs of different observations (iPFI Definition 3).
+
+    With growth(n, m) that of the loss of n when its features S are taken from m,
+
+        phi(S) = 1 / (N (N - 1)) * sum over n != m of growth(n, m),
+
+    the mean of `batch_pfi` over all N! permutations (iPFI Theorem 1). Equal observations are taken as different.
+
+    Parameters
+    ----------
+    model, loss, groups
+        As for `IncrementalExplainer`.
+    data
+        N >= 2 observations `(x, y)`. Cost: N + d N (N - 1) evaluations.
+
+    Returns
+    -------
+    BatchImportance
+        phi is a U-statistic; the standard error is its jackknife (leave one observation out), conservative,
+        (N - 1) / (N - 2) * std(s) / sqrt(N) with s_n = mean over m of growth(n, m) + growth(m, n): an observation
+        counts both as explained and as drawn from. NaN for N = 2.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than two observations, a target that gives no finite loss, or a group named like a feature.
+    NoPredictionError
+        The model has no usable prediction for some row.
+
+    Examples
+    --------
+    >>> data = [({"a": 0, "b": 5}, 0), ({"a": 1, "b": 6}, 1), ({"a": 1, "b": 5}, 1)]
+    >>> result = expected_pfi(lambda x: x["a"], data, loss="squared")  # four of six pairs differ in a
+    >>> {name: round(value, 6) for name, value in result.importance.items()}
+    {'a': 0.666667, 'b': 0.0}
+    """
+    table = DataTable(model, data, loss, groups)
+    base, n = table.losses(table.predictions(table.xs)), len(data)
+    importance, std_error = {}, {}
+    for name, features in table.players.items():
+        explained, drawn = np.zeros((2, n))
+        for i, x in enumerate(table.xs):
+            others = [j for j in range(n) if j != i]
+            predictions = table.predictions([replace(x, features, table.xs[j]) for j in others])
+            growth = [table.loss_of(i, prediction) - base[i] for prediction in predictions]
+            explained[i] = math.fsum(growth) / (n - 1)
+            drawn[others] += np.array(growth) / (n - 1)
+        importance[name] = math.fsum(explained) / n
+        spread = float((explained + drawn).std(ddof=1)) / math.sqrt(n)
+        std_error[name] = spread * (n - 1) / (n - 2) if n > 2 else math.nan
+    return BatchImportance(importance, std_error, n)
+
+
+def exact_sage(
+    model: Any,
+    data: Sequence[tuple[Features, Any]],
+    *,
+    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    groups: Groups | None = None,
+    max_features: int = 12,
+) -> BatchImportance:
+    """Interventional SAGE values of a data set, without sampling: Shapley values over all coalitions.
+
+    With h(x_S, z_notS) the prediction where S is kept from x and the rest taken, together, from a row z of the data,
+
+        f(x, S) = mean over all z of h(x_S, z_notS),    f(x, {}) = mean prediction,    f(x, all) = h(x),
+        phi(j) = mean over (x, y) of the sum over S without j of
+                 |S|! (d - |S| - 1)! / d! * (loss(f(x, S), y) - loss(f(x, S + j), y)).
+
+    Importances sum to the loss of the mean prediction minus that of the model (efficiency). The reference for
+    `batch_sage` and `IncrementalSAGE`, which a finite number of draws biases. Source: iSAGE, Section 2.
+
+    Parameters
+    ----------
+    model, loss, groups
+        As for `IncrementalExplainer`; a group is one of the d players.
+    data
+        N >= 2 observations `(x, y)`; z runs over all, x itself included. Cost: N + (2^d - 2) N^2 evaluations.
+    max_features
+        Valid range >= 1. The largest d that is accepted; each further one doubles the cost.
+
+    Returns
+    -------
+    BatchImportance
+        Exact for these data. The standard error says how well they stand for their population: it is that of a mean
+        over the observations, with the rows z taken as given.
+
+    Raises
+    ------
+    InvalidParameterError, NoPredictionError
+        As `expected_pfi`, and for more than `max_features` players.
+
+    Examples
+    --------
+    >>> data = [({"a": a, "b": b, "c": c}, a * b) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    >>> result = exact_sage(lambda x: x["a"] * x["b"], data, loss="squared")  # variance 3/16, shared by two
+    >>> {name: abs(round(value, 6)) for name, value in result.importance.items()}
+    {'a': 0.09375, 'b': 0.09375, 'c': 0.0}
+    """
+    check_integer("max_features", max_features, minimum=1)
+    table = DataTable(model, data, loss, groups)
+    names, n, d = list(table.players), len(data), len(table.players)
+    if d > max_features:
+        raise InvalidParameterError(
+            "data",
+            f"of at most max_features = {max_features} features or groups ({d} take {n + (2**d - 2) * n * n:,} model "
+            "evaluations: use batch_sage, group features that belong together, or raise max_features)",
+            d,
+        )
+    predictions = table.predictions(table.xs)
+    values = np.zeros((n, d))
+    for chosen in (chosen for size in range(d + 1) for chosen in combinations(range(d), size)):
+        size, kept = len(chosen), [names[j] for j in chosen]
+        if 0 < size < d:
+            losses = table.losses(table.restricted(x, kept, table.xs) for x in table.xs)
+        else:
+            losses = table.losses(predictions if size else [table.mean(predictions)] * n)
+        # Each coalition is needed once: it is S + j for the players j inside, S for those outside.
+        for j in range(d):
+            sign, others = (-1.0, size - 1) if j in chosen else (1.0, size)
+            values[:, j] += sign * losses / (d * math.comb(d - 1, others))
+    return table.summary(values)

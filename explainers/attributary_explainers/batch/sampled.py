@@ -1,0 +1,109 @@
+"""Importances of a data set by sampling: permutation feature importance and SAGE values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..losses.losses import Loss
+from ..typing import Features, Groups
+from ..validation import check_integer
+from .contributions import pfi_contributions
+from .tables import BatchImportance, DataTable
+
+
+def batch_pfi(
+    model: Any,
+    data: Sequence[tuple[Features, Any]],
+    *,
+    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    n_permutations: int = 1,
+    groups: Groups | None = None,
+    seed: int | None = None,
+) -> BatchImportance:
+    """Permutation feature importance of a data set (iPFI Definition 2).
+
+    Each feature is permuted over the data; the mean growth of the loss is multiplied by N / (N - 1), because
+    a random permutation leaves one observation in N where it is. That makes it an unbiased estimate of the
+    expected PFI over pairs n != m (iPFI Theorem 1).
+
+    Parameters
+    ----------
+    model, loss, groups, seed
+        As for `IncrementalExplainer`.
+    data
+        At least two observations `(x, y)`.
+    n_permutations
+        Valid range >= 1; permutations per feature that are averaged. Cost: N (1 + d n_permutations)
+        evaluations.
+
+    Returns
+    -------
+    BatchImportance
+        The standard error takes the observations as independent. An observation counts twice, as the one whose
+        feature is replaced and as the one that it is replaced from: with A_i and B_i its mean growth in the two
+        roles, over P permutations, the variance of the importance is Var(A + B) - Var(growth) / P, but at least
+        Var(A), over N.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than two observations, n_permutations < 1, or a target that gives no finite loss.
+    NoPredictionError
+        The model has no usable prediction for some row.
+    """
+    check_integer("n_permutations", n_permutations, minimum=1)
+    table = DataTable(model, data, loss, groups)
+    return pfi_contributions([table], n_permutations, np.random.default_rng(seed))[0].summary()
+
+
+def batch_sage(
+    model: Any,
+    data: Sequence[tuple[Features, Any]],
+    *,
+    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    n_samples: int = 10,
+    n_permutations: int = 1,
+    groups: Groups | None = None,
+    seed: int | None = None,
+) -> BatchImportance:
+    """Interventional SAGE values of a data set by sampling (iSAGE Algorithm 5): an estimate of `exact_sage`.
+
+    For each observation a random permutation of the features is walked. The coalition S grows by one feature, its
+    prediction is the mean over m draws of h(x_S, z_notS), and the feature is credited with the drop in loss. The
+    empty coalition predicts the mean prediction of the data, the full one h(x): importances sum to the loss of the
+    mean prediction minus that of the model. Deviation: the m rows z, drawn from all of the data with replacement,
+    serve the whole walk, as in `IncrementalSAGE`; that leaves expectations as they are and is less noisy.
+
+    Parameters
+    ----------
+    model, loss, groups, seed
+        As for `IncrementalExplainer`.
+    data
+        N >= 2 observations `(x, y)`. Cost: N (1 + (d - 1) n_samples n_permutations) evaluations.
+    n_samples, n_permutations
+        Valid range >= 1; m, and the walks per observation, each with its own rows. Larger lowers the variance; more
+        samples also lower the bias that the loss of a mean over few draws has.
+
+    Returns
+    -------
+    BatchImportance
+        The standard error is that of a mean over observations: draws and permutations are in their spread, the mean
+        prediction and the rows of the data are taken as given. Errors are raised as by `expected_pfi`.
+    """
+    check_integer("n_samples", n_samples, minimum=1)
+    check_integer("n_permutations", n_permutations, minimum=1)
+    table, rng = DataTable(model, data, loss, groups), np.random.default_rng(seed)
+    names, n, predictions = list(table.players), len(data), table.predictions(table.xs)
+    marginal = table.losses([table.mean(predictions)] * n).tolist()
+    values = np.zeros((n, len(names)))
+    for i in [i for i in range(n) for _ in range(n_permutations)]:
+        order = rng.permutation(len(names)).tolist()
+        drawn = [table.xs[k] for k in rng.integers(n, size=n_samples).tolist()]
+        kept = [[names[j] for j in order[:size]] for size in range(1, len(order))]
+        walk = [*(table.restricted(table.xs[i], coalition, drawn) for coalition in kept), predictions[i]]
+        losses = [marginal[i], *(table.loss_of(i, prediction) for prediction in walk)]
+        values[i, order] -= np.diff(losses) / n_permutations
+    return table.summary(values)

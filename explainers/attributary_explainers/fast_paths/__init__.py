@@ -1,0 +1,11 @@
+"""Fast paths: evaluators that give what models of one exact type give, for many rows at once.
+
+The import of this package fills the registry of `evaluation`; nothing but `models` imports it. It may import
+`evaluation` and what that may import, and River.
+"""
+
+from . import ensembles, naive_bayes, neighbours, wrappers
+from .pipelines import evaluator, linear
+from .trees import evaluators, forests
+
+__all__ = ["ensembles", "evaluator", "evaluators", "forests", "linear", "naive_bayes", "neighbours", "wrappers"]

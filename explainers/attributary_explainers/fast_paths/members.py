@@ -1,0 +1,115 @@
+"""The members of an ensemble, each with its own fast path, and their predictions under common labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..evaluation.evaluator import Evaluator, NotCoveredError
+from ..evaluation.registry import make_evaluator
+from ..evaluation.schema import Array, Schema
+from ..ordering import sort_key
+
+
+class Members:
+    """Fast paths of models that may be exchanged at any time; a new model gets a new path.
+
+    Parameters
+    ----------
+    schema
+        Of the rows.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.relies_on: tuple[tuple[type | ModuleType, str, Any], ...] = ()
+        self.labels: tuple[Any, ...] = ()
+        """Of the last call, for classifiers: the classes of all members, in the order of `sort_key`."""
+        self._models: list[Any] = []
+        self._features: list[tuple[Any, ...] | None] = []
+        self._evaluators: list[Evaluator] = []
+        self._columns: list[Any] = []
+        self._seen: list[tuple[Any, ...]] = []
+        self._places: list[list[int]] = []
+
+    def predict(self, X: Array, models: Sequence[Any], features: Sequence[Any] | None = None) -> list[Array]:
+        """Predictions of each model; `labels` is not set.
+
+        Parameters
+        ----------
+        features
+            Of each model, those that it sees, or None for all.
+
+        Raises
+        ------
+        NotCoveredError
+            A model is not covered, or has no prediction for a row.
+        """
+        self.follow(models, features)
+        found = []
+        for evaluator, columns in zip(self._evaluators, self._columns, strict=True):
+            P = evaluator.predict(X if columns is None else np.take(X, columns, axis=1))
+            if np.isnan(P).any():
+                raise NotCoveredError("a member of the ensemble has no prediction yet")
+            found.append(P)
+        return found
+
+    def votes(self, X: Array, models: Sequence[Any], features: Sequence[Any] | None = None) -> list[Array]:
+        """As `predict`, of classifiers: shape (rows, labels) each, with 0 for a class that a model does not know."""
+        found = self.predict(X, models, features)
+        seen = [evaluator.labels or () for evaluator in self._evaluators]
+        if seen != self._seen:
+            self._seen = seen
+            self.labels = tuple(sorted(dict.fromkeys(label for labels in seen for label in labels), key=sort_key))
+            place = {label: i for i, label in enumerate(self.labels)}
+            self._places = [[place[label] for label in labels] for labels in seen]
+        n = len(self.labels)
+        for i, (P, places) in enumerate(zip(found, self._places, strict=True)):
+            if len(places) < n:
+                found[i] = np.zeros((len(X), n))
+                found[i][:, places] = P
+        return found
+
+    def follow(self, models: Sequence[Any], features: Sequence[Any] | None = None) -> None:
+        """Have a path for each of these models.
+
+        Raises
+        ------
+        NotCoveredError
+            A model is not covered.
+        """
+        seen = [None if names is None else tuple(names) for names in features or [None] * len(models)]
+        if (
+            len(models) == len(self._models)
+            and all(one is other for one, other in zip(models, self._models, strict=True))
+            and seen == self._features
+        ):
+            return
+        known = {
+            (id(model), names): (evaluator, columns)
+            for model, names, evaluator, columns in zip(
+                self._models, self._features, self._evaluators, self._columns, strict=True
+            )
+        }
+        paths = [
+            known.get((id(model), names)) or self._path(model, names) for model, names in zip(models, seen, strict=True)
+        ]
+        self._evaluators, self._columns = [path[0] for path in paths], [path[1] for path in paths]
+        self._models, self._features = list(models), seen
+        self.relies_on = tuple(dict.fromkeys(entry for evaluator in self._evaluators for entry in evaluator.relies_on))
+
+    def _path(self, model: Any, names: tuple[Any, ...] | None) -> tuple[Evaluator, Any]:
+        schema = self.schema
+        if names is None:
+            return make_evaluator(model, schema), None
+        kept = [name for name in names if name in schema.position]
+        if not kept:
+            raise NotCoveredError("a member of the ensemble sees no feature")
+        inner = Schema(kept, schema.categorical.intersection(kept))
+        columns = [schema.position[name] for name in inner.features]
+        for column in inner.codes:
+            inner.share(column, schema, columns[column])
+        return make_evaluator(model, inner), columns

@@ -1,0 +1,4 @@
+"""Fast paths of pipelines, their transformers and linear models.
+
+May import what `fast_paths` may.
+"""

@@ -1,0 +1,146 @@
+"""Which columns a transformer makes of columns: named, each with the one that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from river import compose, preprocessing
+
+from ...evaluation.evaluator import NotCoveredError
+from ...evaluation.schema import Schema
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column that comes from one column of the rows through scalers, or as it is."""
+
+    name: Any
+    source: int
+    scalers: tuple[tuple[Any, Any], ...] = ()
+    """Each scaler with the name that the column has there."""
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """The columns that a one-hot encoder makes of one column of categories."""
+
+    source: int
+    encoder: Any
+    feature: Any
+    prefix: str = ""
+    suffix: str = ""
+
+    def name(self, value: Any) -> str:
+        """The column that is 1 for a category."""
+        return self.renamed(f"{self.feature}_{value}")
+
+    def renamed(self, name: str) -> str:
+        """What the encoder calls a column, with the prefixes and suffixes that come after it."""
+        return f"{self.prefix}{name}{self.suffix}"
+
+
+Columns: TypeAlias = list[Number | OneHot]
+
+
+def transformed(transformer: Any, columns: Columns, schema: Schema) -> Columns:
+    """What a transformer makes of columns.
+
+    Raises
+    ------
+    NotCoveredError
+        It is of another type, or gets columns that it does not take exactly.
+    """
+    found = _TRANSFORMERS.get(type(transformer))
+    if found is None:
+        raise NotCoveredError(f"there is no fast path for the transformer {type(transformer).__name__}")
+    return found(transformer, columns, schema)
+
+
+def _scaled(scaler: Any, columns: Columns, schema: Schema) -> Columns:
+    if scaler.window_size is not None:
+        raise NotCoveredError("a scaler with a window")
+    scaled: Columns = []
+    for column in columns:
+        if isinstance(column, OneHot) or column.source in schema.codes:
+            raise NotCoveredError("a scaler gets categories or one-hot columns")
+        scaled.append(replace(column, scalers=(*column.scalers, (scaler, column.name))))
+    return scaled
+
+
+def _selected(select: Any, columns: Columns, _: Schema) -> Columns:
+    numbers = _numbers(columns)
+    if not select.keys <= {column.name for column in numbers}:
+        raise NotCoveredError("Select names a feature that is not there")
+    return [column for column in numbers if column.name in select.keys]
+
+
+def _discarded(discard: Any, columns: Columns, _: Schema) -> Columns:
+    return [column for column in _numbers(columns) if column.name not in discard.keys]
+
+
+def _numbers(columns: Columns) -> list[Number]:
+    if any(isinstance(column, OneHot) for column in columns):
+        raise NotCoveredError("one-hot columns are selected")
+    return [column for column in columns if isinstance(column, Number)]
+
+
+def _prefixed(prefixer: Any, columns: Columns, _: Schema) -> Columns:
+    prefix = prefixer.prefix
+    return [
+        replace(column, prefix=f"{prefix}{column.prefix}")
+        if isinstance(column, OneHot)
+        else replace(column, name=f"{prefix}{column.name}")
+        for column in columns
+    ]
+
+
+def _suffixed(suffixer: Any, columns: Columns, _: Schema) -> Columns:
+    suffix = suffixer.suffix
+    return [
+        replace(column, suffix=f"{column.suffix}{suffix}")
+        if isinstance(column, OneHot)
+        else replace(column, name=f"{column.name}{suffix}")
+        for column in columns
+    ]
+
+
+def _one_hot(encoder: Any, columns: Columns, schema: Schema) -> Columns:
+    made: Columns = []
+    for column in columns:
+        if isinstance(column, OneHot) or column.source not in schema.codes:
+            raise NotCoveredError("a one-hot encoder gets numbers that have no codes")
+        if encoder.categories is not None and column.name not in encoder.categories:
+            raise NotCoveredError("a one-hot encoder has no categories for a feature")
+        made.append(OneHot(column.source, encoder, column.name))
+    return made
+
+
+def _united(union: Any, columns: Columns, schema: Schema) -> Columns:
+    return [column for part in union.transformers.values() for column in transformed(part, columns, schema)]
+
+
+def _piped(pipeline: Any, columns: Columns, schema: Schema) -> Columns:
+    for step in steps_of(pipeline):
+        columns = transformed(step, columns, schema)
+    return columns
+
+
+def steps_of(pipeline: Any) -> list[Any]:
+    """The steps of a pipeline as it would take them now: from its execution plan where it has one."""
+    return list(pipeline.steps.values()) if pipeline._plan is None else [item[1] for item in pipeline._plan]
+
+
+_TRANSFORMERS: dict[type, Callable[[Any, Columns, Schema], Columns]] = {
+    preprocessing.StandardScaler: _scaled,
+    preprocessing.MinMaxScaler: _scaled,
+    preprocessing.MaxAbsScaler: _scaled,
+    preprocessing.OneHotEncoder: _one_hot,
+    compose.Select: _selected,
+    compose.Discard: _discarded,
+    compose.Prefixer: _prefixed,
+    compose.Suffixer: _suffixed,
+    compose.TransformerUnion: _united,
+    compose.Pipeline: _piped,
+}

@@ -1,0 +1,189 @@
+"""Linear models, alone or behind scalers and one-hot encoders: one kernel from the rows to the predictions."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiled import HAS_NUMBA, compiled
+from ...evaluation.evaluator import Evaluator, NotCoveredError, proved
+from ...evaluation.registry import register
+from ...evaluation.schema import Array, Schema
+from .linear_models import KINDS, SIGMOID, SOFTMAX
+from .transforms import Parameters, Plan
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_ABSENT = object()  # no model has a weight for it
+
+
+class LinearEvaluator(Evaluator):
+    """A linear model on the columns of a plan.
+
+    The sum over the features runs in the order of their names, and River's in the order of the row: where terms cancel
+    that are a thousand times larger than their sum, both have a rounding error of more than 1e-13 of it.
+
+    Parameters
+    ----------
+    plan
+        What the transformers before the model make of the rows; without one, the model sees the rows.
+
+    Raises
+    ------
+    NotCoveredError
+        A feature has categories and is not encoded; the loss has a link that is not covered.
+    """
+
+    def __init__(self, model: Any, schema: Schema, plan: Plan | None = None) -> None:
+        self.model, self.schema = model, schema
+        self._kind = KINDS[type(model)]
+        self.relies_on = proved(self._kind.hashes)
+        self._plan = plan = Plan(schema) if plan is None else plan
+        if any(column.source in schema.codes for column in plan.numbers):
+            raise NotCoveredError("a linear model gets categories")
+        if any(column.encoder.drop_first for column in plan.one_hot):
+            raise NotCoveredError("drop_first before a linear model")
+        if self._kind.link == SIGMOID:
+            self.labels = (False, True)
+        self._values = Parameters(0)
+        self._P: Array = np.empty((0, 0))
+        self._lay_out(self._count())
+
+    def predict(self, X: Array) -> Array:
+        """See `Evaluator`."""
+        kind, plan = self._kind, self._plan
+        weights = kind.weights(self.model)
+        if kind.link == SOFTMAX:
+            self.labels = tuple(label for label, _, _ in weights)
+        if plan.one_hot and (self._count() != self._sizes or self._restricted):
+            self._lay_out(self._count())
+        values = plan.parameters()
+        for _, look_up, intercept in weights:
+            values += map(look_up, self._names, self._zeros)
+            values.append(intercept)
+        if len(values) != self._values.size:
+            self._values = Parameters(len(values))
+        self._values.fill(values)
+        shape = (len(X), 2 if kind.link == SIGMOID else len(weights))
+        if self._P.shape != shape:
+            self._P = np.empty(shape)
+        if HAS_NUMBA:
+            _predict(X, plan.source, self._tables, self._offsets, plan.depth, self._values.array, kind.link, self._P)
+        else:
+            self._predict_numpy(X, len(weights))
+        return self._P
+
+    def _count(self) -> list[int]:
+        codes = self.schema.codes
+        return [len(codes[column.source]) for column in self._plan.one_hot]
+
+    def _lay_out(self, sizes: list[int]) -> None:
+        """One weight per number, then one per category of each one-hot encoded feature."""
+        plan = self._plan
+        names = [column.name for column in plan.numbers]
+        taken = set(names)
+        offsets = []
+        self._restricted = False
+        for column in plan.one_hot:
+            offsets.append(len(names))
+            values = self.schema.values(column.source)
+            made = {column.name(value) for value in values}
+            if made & taken:
+                raise NotCoveredError("two columns have the same name")
+            taken |= made
+            kept = column.encoder.categories
+            if kept is None:
+                names += [column.name(value) for value in values]
+            else:
+                self._restricted = True
+                names += [column.name(value) if value in kept[column.feature] else _ABSENT for value in values]
+        self._names, self._sizes = names, sizes
+        self._zeros = (0.0,) * len(names)
+        self._tables: Ints = np.array([column.source for column in plan.one_hot], dtype=np.int64)
+        self._offsets: Ints = np.array(offsets, dtype=np.int64)
+
+    def _predict_numpy(self, X: Array, n_outputs: int) -> None:
+        plan, P, link = self._plan, self._P, self._kind.link
+        Z = plan.apply_numpy(X, self._values.array)
+        codes = X[:, self._tables].astype(np.int64) + self._offsets
+        width = len(self._names) + 1
+        with np.errstate(all="ignore"):
+            for c in range(n_outputs):
+                weights = self._values.array[2 * plan.depth * len(plan.numbers) + c * width :][:width]
+                # Not a product of matrices: the order of its sums depends on the number of rows.
+                P[:, c] = (Z * weights[: Z.shape[1]]).sum(axis=1) + weights[codes].sum(axis=1) + weights[-1]
+            if link == SIGMOID:
+                score = P[:, 0].copy()
+                p = 1.0 / (1.0 + np.exp(-score))
+                p[score < -30.0], p[score > 30.0] = 0.0, 1.0
+                P[:, 0], P[:, 1] = 1.0 - p, p
+            elif link == SOFTMAX and n_outputs:
+                P -= P.max(axis=1, keepdims=True)
+                np.exp(P, out=P)
+                total = P[:, 0].copy()
+                for c in range(1, n_outputs):
+                    total += P[:, c]
+                P /= total[:, None]
+
+
+@compiled
+def _predict(
+    X: Array, source: Ints, tables: Ints, offsets: Ints, depth: int, values: Array, link: int, P: Array
+) -> None:
+    n = source.shape[0]
+    first = 2 * depth * n
+    n_outputs = P.shape[1]
+    if link == 1:
+        n_outputs = 1
+    width = (values.shape[0] - first) // n_outputs if n_outputs else 0
+    # Once per call, so that the rows are multiplied only; a divisor of 0 gives 0.
+    for i in range(depth * n, first):
+        values[i] = 1.0 / values[i] if values[i] != 0.0 else 0.0
+    if depth:
+        for c in range(n_outputs):
+            for t in range(n):
+                values[first + c * width + t] *= values[first - n + t]
+    for r in range(X.shape[0]):
+        for c in range(n_outputs):
+            w = first + c * width
+            score = 0.0
+            if depth == 0:
+                for t in range(n):
+                    score += X[r, source[t]] * values[w + t]
+            elif depth == 1:
+                for t in range(n):
+                    score += (X[r, source[t]] - values[t]) * values[w + t]
+            else:
+                for t in range(n):
+                    z = X[r, source[t]]
+                    for k in range(depth - 1):
+                        z = (z - values[k * n + t]) * values[(depth + k) * n + t]
+                    score += (z - values[(depth - 1) * n + t]) * values[w + t]
+            for q in range(tables.shape[0]):
+                score += values[w + offsets[q] + int(X[r, tables[q]])]
+            P[r, c] = score + values[w + width - 1]
+        if link == 1:
+            score = P[r, 0]
+            if score < -30.0:
+                p = 0.0
+            elif score > 30.0:
+                p = 1.0
+            else:
+                p = 1.0 / (1.0 + np.exp(-score))
+            P[r, 0] = 1.0 - p
+            P[r, 1] = p
+        elif link == 2:
+            greatest = -np.inf
+            for c in range(n_outputs):
+                greatest = max(greatest, P[r, c])
+            total = 0.0
+            for c in range(n_outputs):
+                P[r, c] = np.exp(P[r, c] - greatest)
+                total += P[r, c]
+            for c in range(n_outputs):
+                P[r, c] /= total
+
+
+register(*KINDS)(LinearEvaluator)

@@ -1,0 +1,225 @@
+"""What the transformers of a pipeline make of rows: every column they give, and from which one it comes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from river import preprocessing, stats
+
+from ...compiled import HAS_NUMBA, compiled
+from ...evaluation.evaluator import NotCoveredError
+from ...evaluation.schema import Array, Schema
+from ...ordering import sort_key
+from .columns import Columns, Number, OneHot, transformed
+from .one_hot import OneHotColumns
+
+Scaled: TypeAlias = tuple[list[float], list[float]]
+"""What is subtracted from each column, and what it is then divided by; 0 stands for a result of 0."""
+
+
+class Parameters:
+    """An array of floats that is filled anew at each call: faster than numpy from a list."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.array: Array = np.zeros(size)
+        self._bytes = self.array.data.cast("B") if size else memoryview(bytearray())
+        self._pack = struct.Struct(f"{size}d").pack_into
+
+    def fill(self, values: Sequence[Any]) -> None:
+        """Set all.
+
+        Raises
+        ------
+        NotCoveredError
+            One is no number: a variance below 0, whose root is complex.
+        """
+        try:
+            self._pack(self._bytes, 0, *values)
+        except (struct.error, OverflowError):
+            raise NotCoveredError("a parameter of the model is no number") from None
+
+
+class Plan:
+    """Columns that transformers make of the rows of a schema, and the live parameters of scalers.
+
+    Parameters
+    ----------
+    schema
+        Of the rows that are transformed.
+    transformers
+        Those of a pipeline, in their order; none gives the columns of the schema.
+
+    Raises
+    ------
+    NotCoveredError
+        A transformer is of another type, or gets columns that it does not take exactly.
+    """
+
+    def __init__(self, schema: Schema, transformers: Iterable[Any] = ()) -> None:
+        columns: Columns = [Number(name, i) for i, name in enumerate(schema.features)]
+        for transformer in transformers:
+            columns = transformed(transformer, columns, schema)
+        self.schema = schema
+        self.numbers = sorted((c for c in columns if isinstance(c, Number)), key=lambda c: sort_key(c.name))
+        self.one_hot = [c for c in columns if isinstance(c, OneHot)]
+        if len({column.name for column in self.numbers}) < len(self.numbers):
+            raise NotCoveredError("two columns have the same name")
+        self.source = np.array([column.source for column in self.numbers], dtype=np.int64)
+        self.depth = max((len(column.scalers) for column in self.numbers), default=0)
+        self._runs = [list(_runs(self.numbers, k)) for k in range(self.depth)]
+        self._same = not self.depth and self.source.tolist() == list(range(len(schema)))
+        self._parameters = Parameters(2 * self.depth * len(self.numbers))
+        self._Z = np.empty((0, len(self.numbers)))
+        self._expanded: OneHotColumns | None = None
+
+    def parameters(self) -> list[float]:
+        """For each scaler that a column goes through, what is subtracted, column by column; then all divisors."""
+        subtracted: list[float] = []
+        divisors: list[float] = []
+        for runs in self._runs:
+            for read, scaler, names, defaults in runs:
+                one, other = read(scaler, names, defaults)
+                subtracted += one
+                divisors += other
+        return subtracted + divisors
+
+    def inner_schema(self) -> Schema:
+        """The schema of the transformed rows, as long as the plan is not stale; categories keep their codes.
+
+        Raises
+        ------
+        NotCoveredError
+            There is no column, or which ones there are depends on the row.
+        """
+        codes = self.schema.codes
+        names = [column.name for column in self.numbers]
+        if self.one_hot:
+            self._expanded = OneHotColumns(self.one_hot, self.schema)
+            names += self._expanded.names
+            if len(set(names)) < len(names):
+                raise NotCoveredError("two columns have the same name")
+        if not names:
+            raise NotCoveredError("the transformers leave no column")
+        coded = [column for column in self.numbers if column.source in codes]
+        schema = Schema(names, [column.name for column in coded])
+        for column in coded:
+            schema.share(schema.position[column.name], self.schema, column.source)
+        self._places = np.array([schema.position[name] for name in names], dtype=np.int64)
+        return schema
+
+    def is_stale(self) -> bool:
+        """Whether there are other columns since `inner_schema` was called."""
+        return self._expanded is not None and self._expanded.is_stale()
+
+    def apply(self, X: Array) -> Array:
+        """The transformed rows, to the bit as River's transformers give them; overwritten by the next call.
+
+        Raises
+        ------
+        NotCoveredError
+            A row has a category that a one-hot encoder has not learnt.
+        """
+        Z = self._scale(X)
+        if self._expanded is None:
+            return Z
+        n = len(self.numbers)
+        whole = np.empty((len(X), len(self._places)))
+        whole[:, self._places[:n]] = Z
+        self._expanded.fill(X, self._places[n:], whole)
+        return whole
+
+    def _scale(self, X: Array) -> Array:
+        if self._same:
+            return X
+        if self.depth:
+            self._parameters.fill(self.parameters())
+        if not HAS_NUMBA:
+            return self.apply_numpy(X, self._parameters.array)
+        if len(self._Z) < len(X):
+            self._Z = np.empty((len(X), len(self.numbers)))
+        Z = self._Z[: len(X)]
+        _transform(X, self.source, self._parameters.array, self.depth, Z)
+        return Z
+
+    def apply_numpy(self, X: Array, parameters: Array) -> Array:
+        """`apply` with these parameters and without a kernel."""
+        Z: Array = np.take(X, self.source, axis=1)
+        n, depth = len(self.numbers), self.depth
+        if depth:
+            divisors = np.where(
+                parameters[depth * n : 2 * depth * n] == 0.0, np.inf, parameters[depth * n : 2 * depth * n]
+            )
+            with np.errstate(all="ignore"):
+                for k in range(depth):
+                    Z -= parameters[k * n : (k + 1) * n]
+                    Z /= divisors[k * n : (k + 1) * n]
+        return Z
+
+
+@compiled
+def _transform(X: Array, source: npt.NDArray[np.int64], parameters: Array, depth: int, Z: Array) -> None:
+    n = source.shape[0]
+    for r in range(X.shape[0]):
+        for t in range(n):
+            z = X[r, source[t]]
+            for k in range(depth):
+                divisor = parameters[(depth + k) * n + t]
+                z = (z - parameters[k * n + t]) / divisor if divisor != 0.0 else 0.0
+            Z[r, t] = z
+
+
+_Run: TypeAlias = tuple[Callable[[Any, Any, Any], Scaled], Any, tuple[Any, ...], tuple[float, ...]]
+
+
+def _runs(columns: list[Number], k: int) -> Iterable[_Run]:
+    """Neighbouring columns that go through the same scaler as their k-th."""
+
+    def scaler(column: Number) -> Any:
+        return column.scalers[k][0] if k < len(column.scalers) else None
+
+    for _, group in groupby(columns, key=lambda column: id(scaler(column))):
+        found = list(group)
+        zeros = (0.0,) * len(found)
+        it = scaler(found[0])
+        if it is None:
+            yield _read_none, None, (), zeros
+        else:
+            yield _READERS[type(it)](it), it, tuple(column.scalers[k][1] for column in found), zeros
+
+
+def _read_none(_: Any, __: Any, zeros: tuple[float, ...]) -> Scaled:
+    return list(zeros), [1.0] * len(zeros)
+
+
+# `get` and not `[]`: River's scalers are defaultdicts, which would take up the name.
+def _read_standard(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
+    return [*map(scaler.means.get, names, zeros)], [v**0.5 for v in map(scaler.vars.get, names, zeros)]
+
+
+def _read_centre(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
+    return [*map(scaler.means.get, names, zeros)], [1.0] * len(zeros)
+
+
+_MIN, _MAX, _ABS_MAX = stats.Min(), stats.Max(), stats.AbsMax()
+
+
+def _read_min_max(scaler: Any, names: tuple[Any, ...], _: Any) -> Scaled:
+    low = [scaler.min.get(name, _MIN).min for name in names]
+    return low, [scaler.max.get(name, _MAX).max - least for name, least in zip(names, low, strict=True)]
+
+
+def _read_max_abs(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
+    return list(zeros), [scaler.abs_max.get(name, _ABS_MAX).abs_max for name in names]
+
+
+_READERS: dict[type, Callable[[Any], Callable[[Any, Any, Any], Scaled]]] = {
+    preprocessing.StandardScaler: lambda scaler: _read_standard if scaler.with_std else _read_centre,
+    preprocessing.MinMaxScaler: lambda _: _read_min_max,
+    preprocessing.MaxAbsScaler: lambda _: _read_max_abs,
+}

@@ -1,0 +1,72 @@
+"""Forests and bags of Hoeffding trees: all trees in one evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from river.ensemble import ADWINBaggingClassifier, BaggingClassifier, LeveragingBaggingClassifier
+from river.forest import ARFClassifier, ARFRegressor
+
+from ...evaluation.evaluator import Evaluator, NotCoveredError
+from ...evaluation.registry import register
+from ...evaluation.schema import Array, Schema
+from .evaluators import CLASSIFIER_TREES, TreeClassifiers, TreeRegressors, nominal
+from .proofs import FORESTS
+from .votes import middle
+
+BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
+
+
+@register(ARFClassifier, categorical=nominal)
+def forest_classifier(model: Any, schema: Schema) -> Evaluator:
+    """The evaluator of an adaptive random forest for classification."""
+
+    def weights() -> list[float]:
+        if model.disable_weighted_vote:
+            return [1.0] * len(model.data)
+        scores = [metric.get() for metric in model._metrics]
+        return [score if score > 0.0 else 1.0 for score in scores]
+
+    return TreeClassifiers(lambda: model.data, schema, weights, FORESTS)
+
+
+@register(ARFRegressor, categorical=nominal)
+def forest_regressor(model: Any, schema: Schema) -> Evaluator:
+    """The evaluator of an adaptive random forest for regression."""
+
+    def combine(values: Array) -> Array:
+        if not values.shape[1]:
+            return np.zeros((len(values), 1))
+        if model.aggregation_method == "median":
+            medians = np.empty((len(values), 1))
+            middle(values, medians)
+            return medians
+        if not model.disable_weighted_vote:
+            errors = np.array([metric.get() for metric in model._metrics])
+            # River adds them up one by one.
+            total = sum(errors.tolist(), 0.0)
+            if total != 0:
+                shares = total - errors
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    shares /= shares.sum()
+                values *= shares
+        mean: Array = values.mean(axis=1, keepdims=True)
+        return mean
+
+    return TreeRegressors(lambda: model.data, schema, combine, FORESTS)
+
+
+def forest_of_trees(model: Any, schema: Schema) -> Evaluator:
+    """The evaluator of a bag whose members are Hoeffding trees.
+
+    Raises
+    ------
+    NotCoveredError
+        It is of another type, or its members are no such trees.
+    """
+    if type(model) not in BAGS:
+        raise NotCoveredError(f"{type(model).__qualname__} is no bag of classifiers")
+    if type(model.model) not in CLASSIFIER_TREES:
+        raise NotCoveredError("the members of the bag are no Hoeffding trees")
+    return TreeClassifiers(lambda: model.data, schema, lambda: [1.0] * len(model.data), FORESTS)

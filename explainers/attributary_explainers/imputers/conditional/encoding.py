@@ -1,0 +1,98 @@
+"""Values of features as the trees of the conditional sampler read them: floats, or small numbers of categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeAlias
+
+from ...missing import is_missing
+
+Code: TypeAlias = float | int
+"""A float of a numeric feature, the number of a category of a nominal one."""
+
+OTHER = -1
+"""The number that all categories share for which there was no number of their own."""
+
+
+def says_nothing(value: Any) -> bool:
+    """Whether a value is missing, or cannot be a category because it has no hash."""
+    return is_missing(value) or not isinstance(value, Hashable)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a feature that has this value first is numeric; a truth value is a category."""
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
+
+
+class Numeric:
+    """Numbers as floats; anything else, and infinity, has no code."""
+
+    def learn(self, value: Any, now: int) -> float | None:
+        """The code of an observed value, or None."""
+        return self.code(value)
+
+    def code(self, value: Any) -> float | None:
+        """The code of a value, or None."""
+        if not isinstance(value, (Real, Decimal)):
+            return None
+        try:
+            number = float(value)
+        except (OverflowError, ValueError):  # as above
+            return None
+        return number if math.isfinite(number) else None
+
+
+class Nominal:
+    """Categories as numbers from 0 to `max_categories` - 1, handed out in the order of arrival.
+
+    Numbers, not the categories themselves, because River's trees sort what they split on, and categories of
+    mixed types cannot be sorted; and because their count is bounded: once all are given away, a new category
+    takes that of the one not seen for longest, if that is `forget_after` observations ago, or else shares
+    `OTHER` with all further ones. Categories are told apart as a dict does: 1, 1.0 and True are one.
+
+    Parameters
+    ----------
+    max_categories
+        Valid range >= 1. Larger tells more categories apart and costs memory in every tree.
+    forget_after
+        Valid range >= 1, in observations. Larger keeps the number of a rare category for longer.
+
+    Examples
+    --------
+    >>> colours = Nominal(max_categories=2, forget_after=100)
+    >>> [colours.learn(value, now) for now, value in enumerate(["red", "blue", "green", "red"])]
+    [0, 1, -1, 0]
+    >>> colours.learn("green", now=150)  # nothing else was seen since 3
+    1
+    """
+
+    def __init__(self, max_categories: int, forget_after: int) -> None:
+        self.max_categories = max_categories
+        self.forget_after = forget_after
+        # Category to its number and when it was last seen; the one not seen for longest comes first.
+        self._numbers: dict[Any, tuple[int, int]] = {}
+
+    def learn(self, value: Any, now: int) -> int | None:
+        """The number of an observed category, a new one where there is one to give, or None where it is missing."""
+        if says_nothing(value):
+            return None
+        known = self._numbers.pop(value, None)
+        if known is not None:
+            number = known[0]
+        elif len(self._numbers) < self.max_categories:
+            number = len(self._numbers)
+        else:
+            oldest = next(iter(self._numbers))
+            number, last_seen = self._numbers[oldest]
+            if now - last_seen <= self.forget_after:
+                return OTHER
+            del self._numbers[oldest]
+        self._numbers[value] = (number, now)
+        return number
+
+    def code(self, value: Any) -> int | None:
+        """The number of a category, `OTHER` where it has none, or None where it is missing."""
+        return None if says_nothing(value) else self._numbers.get(value, (OTHER, 0))[0]

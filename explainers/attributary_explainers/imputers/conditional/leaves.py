@@ -1,0 +1,123 @@
+"""Leaves of the conditional sampler's trees, each with a reservoir of target values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, Final
+
+from river.tree.nodes.hatc_nodes import AdaLeafClassifier
+from river.tree.nodes.hatr_nodes import AdaLeafRegMean
+from river.tree.nodes.htc_nodes import LeafNaiveBayesAdaptive
+from river.tree.nodes.leaf import HTLeaf
+from river.tree.utils import BranchFactory
+
+from .encoding import Code
+from .splitters import nominal_for_categories, nominal_for_numbers
+
+
+class Empty(enum.Enum):
+    """The type of `EMPTY`: an enumeration, so that it stays one object when it is copied or pickled."""
+
+    EMPTY = "EMPTY"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+EMPTY: Final = Empty.EMPTY
+"""What a draw gives where nothing is stored; every possible value, None too, could be somebody's category."""
+
+
+class RecentRows:
+    """The encoded features of the last `size` observations, found by their number."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._rows: list[tuple[int, dict[Any, Code]]] = []
+
+    def add(self, number: int, row: dict[Any, Code]) -> None:
+        """Keep the row of observation `number`, counted from 1 without gaps; the caller gives it away."""
+        if len(self._rows) < self.size:
+            self._rows.append((number, row))
+        else:
+            self._rows[(number - 1) % self.size] = (number, row)
+
+    def get(self, number: int) -> dict[Any, Code] | None:
+        """The row of that observation, None once it is too long ago."""
+        kept, row = self._rows[(number - 1) % self.size]
+        return row if kept == number else None
+
+
+class _Leaf(HTLeaf):
+    """A geometric reservoir of the target's values, each with the number of its observation."""
+
+    counts: None = None  # where a branch has its children's counts
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]  # as River's leaves are
+        self.values: list[Any] = []
+        self.numbers: list[int] = []
+        self._ordered: list[Any] | None = None
+        self._inherited = self.total_weight
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ordered": None}  # values again, in another order
+
+    def keep(self, value: Any, number: int, slot: Callable[[int], int], size: int) -> None:
+        """Store a value; one more than `size` replaces that in a drawn slot (iSAGE Algorithm 2)."""
+        self._ordered = None
+        if len(self.values) < size:
+            self.values.append(value)
+            self.numbers.append(number)
+        else:
+            k = slot(size)
+            self.values[k], self.numbers[k] = value, number
+
+    @property
+    def ordered(self) -> list[Any]:
+        """The values in ascending order, where they have one: near numbers then draw near values."""
+        if self._ordered is None:
+            try:
+                self._ordered = sorted(self.values)
+            except TypeError:  # categories of mixed types
+                self._ordered = list(self.values)
+        return self._ordered
+
+    def best_split_suggestions(self, criterion: Any, tree: Any) -> list[BranchFactory]:
+        """Splits with evidence, and not to split at all, which gains nothing; an empty list where none has any.
+
+        River takes not to split for infinitely bad, so that a leaf with one feature always splits, and stops
+        learning in a leaf for good where no feature can be split. A feature that some observations lacked gains for
+        the share that had it (Quinlan, C4.5).
+        """
+        learnt = self.total_weight - self._inherited
+        found = []
+        for feature, observer in self.splitters.items():
+            suggestion = observer.best_evaluated_split_suggestion(criterion, self.stats, feature, tree.binary_split)
+            if suggestion.feature is not None:
+                suggestion.merit *= min(observer.n / learnt, 1.0)
+                found.append(suggestion)
+        return [BranchFactory(0.0), *found] if found else []
+
+
+class _NoBayes(LeafNaiveBayesAdaptive):
+    def learn_one(self, x: Any, y: Any, *, w: float = 1.0, tree: Any = None) -> None:
+        # River compares naive Bayes with the majority class at every observation, whichever is asked for.
+        HTLeaf.learn_one(self, x, y, w=w, tree=tree)  # type: ignore[no-untyped-call]
+
+
+class ClassifierLeaf(_Leaf, AdaLeafClassifier, _NoBayes):
+    """A leaf of a nominal feature's tree."""
+
+    new_nominal_splitter = staticmethod(nominal_for_categories)
+
+    def prediction(self, x: Any, *, tree: Any = None) -> Any:
+        """The weight of each category."""
+        return self.stats  # only its largest is looked at: River's copies the counts to normalise them
+
+
+class RegressorLeaf(_Leaf, AdaLeafRegMean):
+    """A leaf of a numeric feature's tree."""
+
+    new_nominal_splitter = staticmethod(nominal_for_numbers)

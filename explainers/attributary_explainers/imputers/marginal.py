@@ -1,0 +1,374 @@
+"""Imputers: rows in which removed features have other values, drawn from what has been observed.
+
+A removed feature takes what the drawn observation had. If that observation lacked it, the row lacks it too:
+absence is as much an observed fact as a value.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiled import HAS_NUMBA
+from ..errors import InvalidParameterError
+from ..evaluation.schema import Encoded, Schema
+from ..typing import Features, Prediction, Snapshot
+from ..validation import check_choice
+from .requests import ReplaceRequest, Request, RowsRequest, WalkRequest, walked_coalitions
+from .reservoirs import GeometricReservoir, Reservoir
+from .rows import keep, replace
+from .stored import StoredRows
+from .strata import SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
+
+Rows: TypeAlias = list[dict[Any, Any]]
+Players: TypeAlias = Mapping[Any, Sequence[Any]]
+"""Feature or group to its features."""
+
+SAMPLING_NAMES = ("stratified", "independent")
+"""How draws are spread over the reservoir."""
+
+
+class Draws(NamedTuple):
+    """Rows to evaluate, and where their replacements came from."""
+
+    rows: list[Rows]
+    """Per player or coalition the rows of its draws."""
+    slots: npt.NDArray[np.intp] | None
+    """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them; None: of no slot."""
+
+
+class Imputer(abc.ABC):
+    """Where removed features take their values from.
+
+    An explainer calls `replace_each` or `restrict` for an observation, then `update` with it, so that a draw never
+    sees the observation that is explained.
+    """
+
+    name: ClassVar[str]
+    reservoir: Reservoir
+    n_independent: ClassVar[bool] = True
+    """Whether more draws say more; False where all are the same."""
+    draws_stored_rows: ClassVar[bool] = False
+    """Whether draws are of the stored observations, so that their mean varies with those too."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to draw from."""
+        return len(self.reservoir) > 0
+
+    @abc.abstractmethod
+    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
+        """Per player `n` rows: `x` with the player's features replaced (PFI). Every player has its own draws."""
+
+    @abc.abstractmethod
+    def restrict(
+        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
+    ) -> Draws:
+        """Per coalition `n` rows: its players' features from `x`, all others replaced (SAGE).
+
+        The coalitions of one call share their draws as far as they can: a feature that the model ignores then changes
+        no prediction. The sets of draws that `strata.independent_sets` says are independent of each other.
+        """
+
+    def request_each(
+        self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
+    ) -> Request:
+        """`replace_each` as a request.
+
+        Parameters
+        ----------
+        encoded
+            The observation as an array, and its schema, where the model has a fast path.
+        """
+        return RowsRequest(*self.replace_each(x, players, n, rng))
+
+    def request_walk(
+        self,
+        x: Features,
+        players: Players,
+        orders: npt.NDArray[np.intp],
+        n: int,
+        rng: np.random.Generator,
+        encoded: Encoded | None = None,
+    ) -> Request:
+        """`restrict` as a request, to the coalitions that each order of the players grows through.
+
+        Parameters
+        ----------
+        orders
+            Shape (orders, players): the players by number.
+        encoded
+            As for `request_each`.
+        """
+        return RowsRequest(*self.restrict(x, players, walked_coalitions(list(players), orders), n, rng))
+
+    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
+        """Take in one observation, after it has been explained; return the slot that it is stored in, or None."""
+        return self.reservoir.update(x, rng)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the imputer was made with, as plain data."""
+        return {"removal": self.name, "reservoir": self.reservoir.name, "reservoir_size": self.reservoir.size}
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {"reservoir": self.reservoir.snapshot()}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state of an imputer with equal parameters."""
+        self.reservoir.restore(state["reservoir"])
+
+
+class MarginalImputer(Imputer):
+    """Replacements regardless of the features that are kept: interventional removal (iPFI Definition 4, iSAGE Alg. 1).
+
+    Parameters
+    ----------
+    reservoir
+        Observations to draw from; None is `GeometricReservoir(100)`. The imputer owns it.
+    strategy
+        `joint`: all removed features come from one stored row, so that what they have in common is kept.
+        `product`: every removed feature comes from a row of its own, as if features were independent.
+    sampling
+        `independent` draws; or `stratified`, one draw from each equal part of the stored rows, in the order of the
+        removed feature (PFI) or of what the model predicted for them (SAGE): the same expectation, less variance.
+    """
+
+    draws_stored_rows = True
+
+    def __init__(
+        self, reservoir: Reservoir | None = None, *, strategy: str = "joint", sampling: str = "stratified"
+    ) -> None:
+        self.reservoir = GeometricReservoir() if reservoir is None else reservoir
+        self.strategy = check_choice("strategy", strategy, ("joint", "product"))
+        self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
+        self.by_prediction = True
+        """Whether `restrict` is called, whose draws are spread by what was predicted for the stored observations."""
+        self._predicted: dict[int, tuple[Any, ...]] = {}
+        self._by_prediction = SlotOrder()
+        self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
+        self._unused = 0
+        self._stored: StoredRows | None = None
+        self._latest: tuple[Features, Encoded] | None = None
+        self._columns: tuple[Schema | None, tuple[Any, ...], npt.NDArray[np.intp]] = (None, (), np.zeros(0, np.intp))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # the two strategies go by the names of the two removals
+        """`interventional` or `product`."""
+        return "interventional" if self.strategy == "joint" else "product"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the imputer was made with, as plain data."""
+        return {**super().parameters, "sampling": self.sampling}
+
+    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
+        """Per player `n` rows with its features from stored rows."""
+        if self.strategy == "joint" or all(len(features) == 1 for features in players.values()):
+            slots = self._slots(list(map(tuple, players.values())), n, rng)
+            stored = self.reservoir.rows
+            rows = [
+                [replace(x, features, stored[slot]) for slot in of_player]
+                for features, of_player in zip(players.values(), slots.tolist(), strict=True)
+            ]
+            return Draws(rows, slots)
+        return Draws([self._mixed(x, features, n, rng) for features in players.values()], None)
+
+    def request_each(
+        self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
+    ) -> Request:
+        """The same draws as `replace_each` makes; by array where each player is a feature, and the rows allow it."""
+        stored = self._as_array(x, players, encoded)
+        if stored is None:
+            return super().request_each(x, players, n, rng)
+        columns, rows = self._columns_of(players, stored.schema), self.reservoir.rows
+        if self.sampling == "independent":
+            slots = rng.integers(stored.n, size=(len(players), n))
+            return ReplaceRequest(x, self._columns[1], columns, slots, None, stored, rows)
+        u = rng.random((len(players), n))
+        return ReplaceRequest(x, self._columns[1], columns, np.empty(u.shape, dtype=np.intp), u, stored, rows)
+
+    def request_walk(
+        self,
+        x: Features,
+        players: Players,
+        orders: npt.NDArray[np.intp],
+        n: int,
+        rng: np.random.Generator,
+        encoded: Encoded | None = None,
+    ) -> Request:
+        """The same draws as `restrict` makes; by array where each player is a feature, and the rows allow it."""
+        joint = self.strategy == "joint" and encoded is not None and players.keys() == encoded.schema.keys
+        stored = self._as_array(x, players, encoded if joint else None)
+        if stored is None:
+            return super().request_walk(x, players, orders, n, rng)
+        columns, slots = self._columns_of(players, stored.schema), self._shared_slots(n, rng)
+        return WalkRequest(x, players, columns, orders, slots, stored, self.reservoir.rows)
+
+    def _as_array(self, x: Features, players: Players, encoded: Encoded | None) -> StoredRows | None:
+        """The stored observations as an array, where the draws of these players can be made of it."""
+        self._latest = None
+        # Players may be fewer than the features of x, which are the schema's.
+        if encoded is None or not HAS_NUMBA or not players.keys() <= encoded.schema.keys:
+            return None
+        stored = self._stored
+        if stored is None or stored.schema is not encoded.schema or stored.is_stale:
+            stored = self._stored = StoredRows(encoded.schema, self.reservoir.size, self.reservoir.rows)
+        if not stored.is_complete:
+            return None
+        self._latest = x, encoded
+        return stored
+
+    def _columns_of(self, players: Players, schema: Schema) -> npt.NDArray[np.intp]:
+        names = tuple(players)
+        if self._columns[0] is not schema or self._columns[1] != names:
+            self._columns = schema, names, np.array([schema.position[name] for name in names], dtype=np.intp)
+        return self._columns[2]
+
+    def _mixed(self, x: Features, features: Sequence[Any], n: int, rng: np.random.Generator) -> Rows:
+        slots = self._slots([(feature,) for feature in features], n, rng)
+        # Without this, features in the same order would be drawn with like ranks: as if they moved together.
+        mixed = rng.permuted(slots, axis=1).T.tolist()
+        stored = self.reservoir.rows
+        rows = []
+        for of_draw in mixed:
+            row = dict(x)
+            for feature, slot in zip(features, of_draw, strict=True):
+                row = replace(row, (feature,), stored[slot])
+            rows.append(row)
+        return rows
+
+    def restrict(
+        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
+    ) -> Draws:
+        """Per coalition `n` rows with the other players' features from the same stored rows."""
+        stored = self.reservoir.rows
+        if self.strategy == "joint":
+            slots = self._shared_slots(n, rng)
+            drawn: list[Features] = [stored[slot] for slot in slots.tolist()]
+        else:
+            slots = None
+            features = [feature for of_player in players.values() for feature in of_player]
+            drawn = [row for size in independent_sets(n) for row in self._mixed({}, features, size, rng)]
+        return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
+
+    def _shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+        if self.sampling == "independent":
+            return rng.integers(len(self.reservoir), size=n)
+        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
+
+    def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+        size = len(self.reservoir)
+        if self.sampling == "independent":
+            return rng.integers(size, size=(len(keys), n))
+        positions = strata(size, n, rng, (len(keys),)).tolist()
+        slots = [self._order(key).at(of_key) for key, of_key in zip(keys, positions, strict=True)]
+        return np.array(slots, dtype=np.intp).reshape(len(keys), n)
+
+    def _order(self, features: tuple[Any, ...]) -> SlotOrder:
+        self._unused = 0
+        order = self._by_features.get(features)
+        if order is None:
+            if len(self._by_features) > 4 * (self.reservoir.size + len(self.reservoir.rows[0])):
+                self._by_features.clear()  # ever new names: orders are made anew where they are needed
+            order = self._by_features[features] = SlotOrder()
+            for slot, row in enumerate(self.reservoir.rows):
+                order.put(slot, row_key(row, features))
+        return order
+
+    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
+        """Take in one observation with the model's prediction for it."""
+        slot = self.reservoir.update(x, rng)
+        latest, self._latest = self._latest, None  # the next x may be the same dict with other values
+        if slot is None:
+            return None
+        if self._stored is not None:
+            self._stored.put(slot, x, latest[1].row if latest is not None and latest[0] is x else None)
+        if self.sampling == "stratified":
+            if self.by_prediction:
+                self._predicted[slot] = prediction_key(y_pred)
+                self._by_prediction.put(slot, self._predicted[slot])
+            self._unused += 1
+            if self._unused > self.reservoir.size:
+                self._by_features.clear()  # draws are made of the array; should they be again, orders are made anew
+            for features, order in self._by_features.items():
+                order.put(slot, row_key(x, features))
+        return slot
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {**super().snapshot(), "predicted": [list(self._predicted[slot]) for slot in sorted(self._predicted)]}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state of an imputer with equal parameters."""
+        super().restore(state)
+        self._by_features, self._by_prediction, self._stored = {}, SlotOrder(), None
+        # A state of an earlier release has them also where they are not needed.
+        keys = state["predicted"] if self.by_prediction else []
+        self._predicted = {slot: tuple(key) for slot, key in enumerate(keys)}
+        for slot, key in self._predicted.items():
+            self._by_prediction.put(slot, key)
+
+
+class ConstantImputer(Imputer):
+    """Removed features take a value of the user's: a baseline, as 0 or the mean of the training data.
+
+    Nothing is drawn, so one row per feature or coalition is evaluated whatever `n_samples` is.
+
+    Parameters
+    ----------
+    values
+        Feature to value; a feature that is not named is absent from the row.
+    """
+
+    name = "constant"
+    n_independent = False
+
+    def __init__(self, values: Mapping[Any, Any]) -> None:
+        if not isinstance(values, Mapping):
+            raise InvalidParameterError("values", "a mapping of features to values", values)
+        self.values = dict(values)
+        self.reservoir = GeometricReservoir(1)  # never drawn from
+
+    def __repr__(self) -> str:
+        return f"ConstantImputer({self.values!r})"
+
+    @property
+    def ready(self) -> bool:
+        """Always: nothing is drawn."""
+        return True
+
+    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
+        """Per player one row."""
+        return Draws([[replace(x, features, self.values)] * n for features in players.values()], None)
+
+    def restrict(
+        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
+    ) -> Draws:
+        """Per coalition one row."""
+        return Draws([[keep(x, kept, self.values, players)] * n for kept in coalitions], None)
+
+    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
+        """Nothing to take in."""
+        return None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the imputer was made with, as plain data."""
+        return {"removal": self.name, "values": dict(self.values)}
+
+    def snapshot(self) -> Snapshot:
+        """Nothing but the parameters."""
+        return {}
+
+    def restore(self, state: Snapshot) -> None:
+        """Nothing to restore."""
+
+
+REMOVAL_NAMES = ("interventional", "product", "observational")
+"""Names that `removal` takes; a constant is an imputer of its own: `ConstantImputer(values)`."""

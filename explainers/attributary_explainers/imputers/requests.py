@@ -1,0 +1,161 @@
+"""The rows that an explainer needs for one observation, as dicts for the model itself or as an array."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..evaluation.schema import Array, Schema
+from ..typing import Features
+from .kernels import kept, replaced, spread_and_replaced, spread_slots
+from .rows import keep, replace
+from .stored import StoredRows
+
+Slots: TypeAlias = npt.NDArray[np.intp]
+Row: TypeAlias = dict[Any, Any]
+
+
+class Request(abc.ABC):
+    """Rows to evaluate; those of one player or coalition are consecutive."""
+
+    n_rows: int
+    slots: Slots | None
+    """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them; None: of no slot."""
+
+    @abc.abstractmethod
+    def rows(self) -> list[Row]:
+        """The rows as the model reads them; to be asked for before the reservoir takes in the observation."""
+
+    @abc.abstractmethod
+    def fill(self, X: Array, start: int, schema: Schema) -> None:
+        """Write the rows to X from `start` on; row 0 of it is the observation.
+
+        Raises
+        ------
+        NotEncodableError
+            The schema cannot hold them.
+        """
+
+
+class RowsRequest(Request):
+    """Rows that an imputer has made."""
+
+    def __init__(self, rows: Sequence[Sequence[Row]], slots: Slots | None) -> None:
+        self._rows = [row for of_player in rows for row in of_player]
+        self.n_rows, self.slots = len(self._rows), slots
+
+    def rows(self) -> list[Row]:
+        """The rows as they were made."""
+        return self._rows
+
+    def fill(self, X: Array, start: int, schema: Schema) -> None:
+        """Encode them."""
+        if self._rows:
+            X[start : start + self.n_rows] = schema.encode_many(self._rows)
+
+
+class ReplaceRequest(Request):
+    """Per feature and draw the observation with that feature from a stored one; see `removal.replace`.
+
+    Parameters
+    ----------
+    x
+        The observation.
+    features
+        Its features.
+    columns
+        Shape (features,): their columns.
+    slots
+        Shape (features, draws): the slots drawn; with `u` room for them, which is filled with the rows.
+    u
+        Shape (features, draws): uniform numbers, one for each equal part of a feature's order (`strata.strata`).
+    stored, rows
+        The reservoir, as an array and as it is.
+    """
+
+    def __init__(
+        self,
+        x: Features,
+        features: Sequence[Any],
+        columns: Slots,
+        slots: Slots,
+        u: Array | None,
+        stored: StoredRows,
+        rows: Sequence[Features],
+    ) -> None:
+        self._x, self._features, self._columns, self._u = x, features, columns, u
+        self._stored, self._reservoir = stored, rows
+        self.slots: Slots = slots
+        self.n_rows = slots.size
+
+    def rows(self) -> list[Row]:
+        """The rows, made of what is stored."""
+        if self._u is not None:
+            spread_slots(self._u, self._stored.n, self._columns, self._stored.order, self.slots)
+        return [
+            replace(self._x, (feature,), self._reservoir[slot])
+            for feature, of_feature in zip(self._features, self.slots.tolist(), strict=True)
+            for slot in of_feature
+        ]
+
+    def fill(self, X: Array, start: int, schema: Schema) -> None:
+        """Copy them together."""
+        stored = self._stored
+        if self._u is None:
+            replaced(start, self._columns, self.slots, stored.matrix, X)
+        else:
+            spread_and_replaced(self._u, stored.n, self._columns, stored.order, self.slots, start, stored.matrix, X)
+
+
+class WalkRequest(Request):
+    """Per coalition of each order and draw the stored observation with the coalition's features; see `removal.keep`.
+
+    Parameters
+    ----------
+    x, columns, stored, rows
+        As for `ReplaceRequest`.
+    players
+        Player to its one feature.
+    orders
+        Shape (orders, players): each a permutation of the players by number; all but the last one of an order are
+        walked.
+    slots
+        Shape (draws,).
+    """
+
+    def __init__(
+        self,
+        x: Features,
+        players: Mapping[Any, Sequence[Any]],
+        columns: Slots,
+        orders: Slots,
+        slots: Slots,
+        stored: StoredRows,
+        rows: Sequence[Features],
+    ) -> None:
+        self._x, self._players, self._columns, self._orders = x, players, columns, orders
+        self._stored, self._reservoir = stored, rows
+        self.slots: Slots = slots
+        self.n_rows = len(orders) * (orders.shape[1] - 1) * len(slots)
+
+    def rows(self) -> list[Row]:
+        """The rows, made of what is stored."""
+        drawn = [self._reservoir[slot] for slot in self.slots.tolist()]
+        return [
+            keep(self._x, coalition, row, self._players)
+            for coalition in walked_coalitions(list(self._players), self._orders)
+            for row in drawn
+        ]
+
+    def fill(self, X: Array, start: int, schema: Schema) -> None:
+        """Copy them together."""
+        kept(start, self._orders, self._columns, self.slots, self._stored.matrix, X)
+
+
+def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:
+    """The coalitions of each order, from the first player to all but the last one."""
+    return [[names[i] for i in order[: size + 1]] for order in orders.tolist() for size in range(len(order) - 1)]

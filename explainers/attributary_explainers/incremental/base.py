@@ -1,0 +1,186 @@
+"""What every incremental explainer is: one call per observation, and state that can be kept and restored."""
+
+from __future__ import annotations
+
+import abc
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+from ..errors import ModelFailureWarning, SnapshotError
+from ..losses.losses import LOSS_NAMES, Loss, as_loss
+from ..typing import Features, Prediction, Snapshot
+
+SNAPSHOT_FORMAT = 3
+
+
+class IncrementalExplainer(abc.ABC):
+    """An explanation of a model that is updated with every observation.
+
+    Call `explain_one(x, y)` once per observation, before the model learns it: the explanation is of predictions that
+    were made without having seen `y` (iSAGE Algorithm 6: predict, score, explain, learn). An explainer keeps a
+    reference to the model and only ever predicts with it: it always explains the model as it is now. It changes
+    neither the model nor what it is given, keeps copies, draws from a generator of its own, and its state does not
+    grow with the number of observations. `attributary_explainers.checks.yield_checks` tests all that, also for an
+    explainer of yours.
+    """
+
+    name: ClassVar[str]
+    """Names the explainer in snapshots, events and metrics."""
+
+    model: Any
+    """The model that is explained."""
+
+    @abc.abstractmethod
+    def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Any:
+        """Update the explanation with one observation and return it.
+
+        Parameters
+        ----------
+        x
+            Features of the observation; not changed.
+        y
+            Its label or target, where the explanation reads it.
+        y_pred
+            The model's prediction for `x`, in the form that the loss reads, where the caller has it already.
+        """
+
+    @property
+    @abc.abstractmethod
+    def n_observations(self) -> int:
+        """Observations that the explanation is made of."""
+
+    @property
+    @abc.abstractmethod
+    def n_skipped(self) -> int:
+        """Observations that could not be explained: nothing is left out in silence."""
+
+    @property
+    @abc.abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What the explainer was made with, as plain data: explainers with equal parameters can share a snapshot."""
+
+    _has_warned: bool = False
+
+    def _model_failed(self, error: Exception, *, depth: int) -> None:
+        """Say once that the model raised; the explainer counts it. `depth`: calls below that of the user."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"{type(self.model).__name__} raised {error!r} while it was explained. What cannot be explained is counted "
+            "in n_skipped, and the explanation is of the rest; this is said once",
+            ModelFailureWarning,
+            stacklevel=depth + 2,
+        )
+
+    @abc.abstractmethod
+    def _state(self) -> Snapshot:
+        """All that observations have changed, as plain data; its keys are none of `snapshot`'s own."""
+
+    @abc.abstractmethod
+    def _restore(self, state: Snapshot) -> None:
+        """Take the state of an explainer with equal parameters; shares nothing with it."""
+
+    @classmethod
+    @abc.abstractmethod
+    def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
+        """A new explainer with these parameters; `loss` is the caller's own, or None."""
+
+    def snapshot(self) -> Snapshot:
+        """Everything but the model, as plain data with a format version.
+
+        Restoring it and continuing gives what never stopping gives, bit for bit.
+        """
+        return {
+            "format": SNAPSHOT_FORMAT,
+            "explainer": self.name,
+            "parameters": self.parameters,
+            "has_warned": self._has_warned,
+            **self._state(),
+        }
+
+    @classmethod
+    def from_snapshot(
+        cls, snapshot: Snapshot, model: Any, *, loss: Loss | Callable[[Any, Any], float] | None = None
+    ) -> Self:
+        """The explainer that the snapshot was taken of.
+
+        Parameters
+        ----------
+        snapshot
+            From `snapshot()` of the same class.
+        model
+            The model as it was when the snapshot was taken.
+        loss
+            The loss where it was a callable or a `Loss` of the user's own; named losses are found again.
+
+        Raises
+        ------
+        SnapshotError
+            The snapshot is of another class, format version or loss.
+        """
+        check_snapshot(snapshot, cls.name)
+        explainer = cls._from_parameters(snapshot["parameters"], model, loss)
+        explainer._accept(snapshot)
+        return explainer
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take the state of a snapshot into this explainer, which must have the same parameters.
+
+        For an explainer that configuration has made: `from_snapshot` would bring the old parameters back.
+
+        Raises
+        ------
+        SnapshotError
+            The snapshot is of another class, format version or set of parameters; names the parameters that differ.
+        """
+        check_snapshot(snapshot, self.name)
+        mine, its = self.parameters, snapshot["parameters"]
+        differing = [key for key in dict.fromkeys((*mine, *its)) if mine.get(key) != its.get(key)]
+        if differing:
+            said = ", ".join(f"{key} {its.get(key)!r} there, {mine.get(key)!r} here" for key in differing)
+            raise SnapshotError(
+                f"the snapshot is of {self.name!r} with other parameters ({said}): restore it with from_snapshot, "
+                "which keeps its parameters, or start anew with these"
+            )
+        self._accept(snapshot)
+
+    def _accept(self, snapshot: Snapshot) -> None:
+        self._has_warned = snapshot["has_warned"]
+        self._restore(snapshot)
+
+
+def check_snapshot(snapshot: Snapshot, name: str) -> None:
+    """Refuse a snapshot of another explainer or format version.
+
+    Raises
+    ------
+    SnapshotError
+        Says what was expected and what to do.
+    """
+    found = snapshot.get("format"), snapshot.get("explainer")
+    if found != (SNAPSHOT_FORMAT, name):
+        raise SnapshotError(
+            f"expected a snapshot of {name!r} in format {SNAPSHOT_FORMAT}, got {found[1]!r} in format "
+            f"{found[0]!r}: restore it with the release that wrote it, or start a new explainer"
+        )
+
+
+def snapshot_loss(
+    name: str, loss: Loss | Callable[[Any, Any], float] | None
+) -> str | Loss | Callable[[Any, Any], float]:
+    """The loss to restore a snapshot with: the named one, or the caller's own of the same name.
+
+    Raises
+    ------
+    SnapshotError
+        The snapshot's loss was the caller's own and has not been passed, or another one has.
+    """
+    given = name if loss is None else as_loss(loss).name
+    if given != name or (loss is None and name not in LOSS_NAMES):
+        found = "none was passed" if loss is None else f"not {given!r}"
+        raise SnapshotError(
+            f"the snapshot was taken with the loss {name!r}, {found}: pass that loss, or start a new explainer"
+        )
+    return name if loss is None else loss

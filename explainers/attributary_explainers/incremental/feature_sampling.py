@@ -1,0 +1,198 @@
+"""Which features of an observation are evaluated, where not all are: those whose increments differ most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiled import compiled
+from ..imputers.requests import Slots
+from ..typing import Snapshot
+
+Array = npt.NDArray[np.float64]
+
+_FLOOR = 0.1
+_COMPLETE = 100
+"""Observations whose features are all evaluated, to know the spread by."""
+
+
+class Chosen:
+    """The features that an observation is evaluated for: their numbers, and the probability that each had."""
+
+    def __init__(self, numbers: Slots, probabilities: Array) -> None:
+        self.numbers, self.probabilities = numbers, probabilities
+
+    def estimates(
+        self, mean: Array, increments: Array, parts: Array, slots: Slots | None
+    ) -> tuple[Array, Array, Slots | None]:
+        """Increments, parts and slots of all features, of those that were evaluated.
+
+        m + (lambda - m) / p, with m the mean so far, for a feature that was; m itself, which leaves the mean where it
+        is, for one that was not. Whatever m and p are, as long as they are known before: the expectation is lambda's.
+
+        Parameters
+        ----------
+        mean
+            Shape (features,): m.
+        increments, parts, slots
+            Shapes (chosen,), (chosen, draws) and (chosen, draws); slots can be None.
+        """
+        shape = len(mean), parts.shape[1]
+        found = mean.copy(), np.empty(shape), np.zeros(shape, dtype=np.intp)
+        given = np.zeros(parts.shape, dtype=np.intp) if slots is None else slots
+        _estimates(self.numbers, self.probabilities, mean, increments, parts, given, *found)
+        return (*found[:2], None if slots is None else found[2])
+
+
+class FeatureSampling:
+    """Chooses features with probabilities in proportion to the spread of their increments.
+
+    For a given number of evaluations the variances of d estimates, each the square of a spread over a probability, sum
+    to least where probabilities are in proportion to the spreads (Neyman's allocation). None is less than a tenth of
+    the largest: a feature that begins to matter is noticed.
+
+    Parameters
+    ----------
+    share
+        Valid range (0, 1): share of the features per observation, in the mean; but one feature at least.
+    """
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        self._variances: dict[Any, float] = {}  # of names that the last observation did not have
+        self._names: tuple[Any, ...] = ()
+        self._now: Array = np.zeros(0)  # of those that it had; -1: never evaluated
+
+    def choose(self, names: tuple[Any, ...], n: int, rng: np.random.Generator) -> Chosen | None:
+        """Choose among features by what is known after `n` observations; None: all of them, without a draw."""
+        if n < _COMPLETE:
+            return None
+        p, numbers = np.empty(len(names)), np.empty(len(names), dtype=np.intp)
+        numbers = numbers[: _choose(self._of(names), self.share, rng.random(), p, numbers)]
+        return Chosen(numbers, p[numbers])
+
+    def learn(
+        self, names: tuple[Any, ...], chosen: Chosen | None, rate: float, deviations: Array, known: Collection[Any]
+    ) -> None:
+        """Take in what was evaluated.
+
+        Parameters
+        ----------
+        rate
+            Share of the observation in the mean.
+        deviations
+            Shape (chosen,): increments less the mean before.
+        known
+            Names to keep where there are many more: those of the mean.
+        """
+        k = len(names)
+        numbers, p = (np.arange(k), np.ones(k)) if chosen is None else (chosen.numbers, chosen.probabilities)
+        _learn(self._of(names), numbers, p, rate, deviations)
+        if len(self._variances) > 2 * len(known) + k:
+            self._variances = {name: self._variances[name] for name in known if name in self._variances}
+
+    def _of(self, names: tuple[Any, ...]) -> Array:
+        if names != self._names:
+            self._put_back()
+            self._names, self._now = names, np.array([self._variances.pop(name, -1.0) for name in names])
+        return self._now
+
+    def _put_back(self) -> None:
+        self._variances.update((n, v) for n, v in zip(self._names, self._now.tolist(), strict=True) if v >= 0.0)
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        self._put_back()
+        state = {"names": list(self._variances), "variances": list(self._variances.values())}
+        self._variances = {name: v for name, v in self._variances.items() if name not in self._names}
+        return state
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state that `snapshot` gave."""
+        self._variances = dict(zip(state["names"], state["variances"], strict=True))
+        self._names, self._now = (), np.zeros(0)
+
+
+def probabilities(spreads: Array, total: float) -> Array:
+    """min(1, c * max(spread, a tenth of the largest)), with c such that they sum to `total`.
+
+    Parameters
+    ----------
+    spreads
+        Valid range >= 0; all equal counts where all are 0.
+    total
+        Valid range (0, len(spreads)].
+    """
+    p = np.empty(len(spreads))
+    _allot(spreads * spreads, total, p)
+    return p
+
+
+@compiled
+def _choose(variances: Any, share: float, u: float, p: Any, numbers: Any) -> int:
+    known = 0
+    for v in variances:
+        known += v >= 0.0
+    # A little more than one, so that rounding never leaves none.
+    _allot(variances, min(max(share * known, 1.0 + 1e-9), float(known)), p)
+    # One number for all of them: each with its probability, and always as many, give or take one.
+    n, end = 0, u
+    for i in range(len(p)):
+        begin, end = end, end + p[i]
+        if math.floor(end) > math.floor(begin):
+            numbers[n] = i
+            n += 1
+    return n
+
+
+@compiled
+def _allot(variances: Any, total: float, p: Any) -> None:
+    """`probabilities`, by variances; 1 where there is none, in addition to the total."""
+    largest = 0.0
+    for v in variances:
+        largest = max(largest, v)
+    for i in range(len(p)):
+        p[i] = max(math.sqrt(max(variances[i], 0.0) / largest), _FLOOR) if largest > 0.0 else 1.0
+    left, before = total, -1.0
+    while left != before:
+        # Those beyond 1 are cut to it, and the others share what they leave.
+        before, rest = left, 0.0
+        for i in range(len(p)):
+            if variances[i] >= 0.0 and p[i] < 2.0:
+                rest += p[i]
+        for i in range(len(p)):
+            if variances[i] >= 0.0 and p[i] < 2.0 and p[i] * before >= rest:
+                p[i] = 2.0
+                left -= 1.0
+    for i in range(len(p)):
+        p[i] = 1.0 if variances[i] < 0.0 or p[i] >= 2.0 else p[i] * (left / rest)
+
+
+@compiled
+def _estimates(
+    numbers: Any, p: Any, mean: Any, increments: Any, parts: Any, slots: Any, means: Any, all_parts: Any, all_slots: Any
+) -> None:
+    for i in range(len(mean)):
+        for j in range(parts.shape[1]):
+            all_parts[i, j] = mean[i]
+    for c in range(len(numbers)):
+        i = numbers[c]
+        means[i] += (increments[c] - mean[i]) / p[c]
+        for j in range(parts.shape[1]):
+            all_parts[i, j] += (parts[c, j] - mean[i]) / p[c]
+            all_slots[i, j] = slots[c, j]
+
+
+@compiled
+def _learn(variances: Any, numbers: Any, p: Any, rate: float, deviations: Any) -> None:
+    for c in range(len(numbers)):
+        i, square = numbers[c], deviations[c] * deviations[c]
+        if variances[i] < 0.0:
+            variances[i] = square
+        else:
+            # Evaluated with the probability p, it stands for 1 / p observations.
+            variances[i] += min(rate / p[c], 1.0) * (square - variances[i])

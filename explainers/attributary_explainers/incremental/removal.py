@@ -1,0 +1,379 @@
+"""What explainers by removal share: the loss, the imputer, missing values, smoothing, standard errors."""
+
+from __future__ import annotations
+
+import abc
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+
+from ..compiled import HAS_NUMBA
+from ..errors import InvalidParameterError
+from ..evaluation.schema import Encoded
+from ..imputers.choice import choose_imputer, imputer_of
+from ..imputers.marginal import Imputer, MarginalImputer, Players
+from ..imputers.requests import Request
+from ..imputers.reservoirs import Reservoir
+from ..losses.losses import Loss
+from ..losses.watch import LossWatch
+from ..missing import check_missing, read_missing
+from ..models.function import model_function, resolve_loss
+from ..predictions import is_usable
+from ..smoothing.importance import SmoothedImportance
+from ..typing import Features, Groups, Importance, ModelFunction, Prediction, Snapshot
+from ..validation import check_groups, check_integer
+from .base import IncrementalExplainer, snapshot_loss
+from .batching import Answer, Asking, ModelRaisedError
+
+SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
+"""Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
+model predicts nothing (yet); the loss is NaN or infinite; the model raised; it was passed over."""
+
+
+Reading: TypeAlias = tuple[int, float, int, float]
+"""How compiled kernels read predictions: code and epsilon of the loss, column of the label, target."""
+
+# An imputer that `imputer_of` can make, whatever the explainer has.
+_PLAIN_IMPUTER = {"removal": "constant", "values": {}}
+
+
+class RemovalExplainer(IncrementalExplainer):
+    """Global importance per feature: what the loss says of a model from which the feature is taken away.
+
+    Parameters
+    ----------
+    model
+        River classifier, regressor or anomaly detector, scikit-learn estimator, pipeline of either, or callable
+        `x -> prediction`; see `model_function`.
+    loss
+        Name, `Loss` or callable `(y, prediction) -> float`; None takes cross_entropy, squared or score by the
+        kind of model. Importance is in its unit.
+    alpha
+        Valid range (0, 1]. Larger follows change faster and is noisier; 2 / (N + 1) is a window of N
+        observations, so the default 0.001 is a window of about 2000.
+    n_samples
+        Valid range >= 1. Draws per feature (PFI) or coalition (SAGE). Larger lowers the variance, and for SAGE
+        the bias; the cost in model evaluations is proportional.
+    removal
+        Where removed features take their values: `interventional` (one stored observation for all), `product` (one
+        for each feature), `observational` (drawn given the features that are kept), or an `Imputer`, as
+        `ConstantImputer({...})`.
+    reservoir
+        Observations that replacements are drawn from; None is `GeometricReservoir(100)`. The explainer owns it. Not
+        with an `Imputer`, which has its own.
+    sampling
+        `stratified`: the draws of an observation are spread over the reservoir, which has the same expectation and
+        less variance; `independent`: as the papers draw. Not with an `Imputer`.
+    groups
+        Group name to the features that are removed together, as the one-hot columns of a category are.
+        Features in no group stand alone. A group name must differ from every feature.
+    missing
+        What None and NaN in `x` mean. `value`: values as any other, passed on to the model and drawn. `absent`: the
+        feature is not there, and the model gets `x` without it. `skip`: an observation with one is neither explained
+        nor stored. Or a mapping of features to the values that replace missing ones.
+    seed
+        Seed of the explainer's own generator; equal seeds, parameters and streams give equal importance.
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of its range.
+    ModelError
+        The loss needs an output that the model does not have.
+    """
+
+    _by_prediction: ClassVar[bool] = True
+    """Whether draws are spread by what was predicted for the stored observations."""
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        alpha: float = 0.001,
+        n_samples: int = 10,
+        removal: str | Imputer = "interventional",
+        reservoir: Reservoir | None = None,
+        sampling: str | None = None,
+        groups: Groups | None = None,
+        missing: str | Mapping[Any, Any] = "value",
+        seed: int | None = None,
+    ) -> None:
+        self.model = model
+        self.loss = resolve_loss(model, loss)
+        self.n_samples = check_integer("n_samples", n_samples, minimum=1)
+        self.groups = check_groups(groups)
+        self.missing = check_missing(missing)
+        self.skipped: Counter[str] = Counter()
+        self._rng = np.random.default_rng(seed)
+        self.imputer = choose_imputer(removal, reservoir, sampling, self._rng)
+        self._smoothed = SmoothedImportance(alpha, self.imputer.reservoir.size)
+        self._watch = LossWatch(self.loss.name)
+        self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
+        self._function = model_function(model, self.loss.output)
+        self._names_of_players: tuple[Any, ...] = ()
+        self._own_players: dict[Any, Sequence[Any]] = {}
+        self._times = 1  # observations that the next one explained stands for: itself, and those passed over
+        if isinstance(self.imputer, MarginalImputer):
+            self.imputer.by_prediction = self._by_prediction
+
+    @property
+    def alpha(self) -> float:
+        """Smoothing factor."""
+        return self._smoothed.weights.alpha
+
+    @property
+    def reservoir(self) -> Reservoir:
+        """The stored observations."""
+        return self.imputer.reservoir
+
+    @property
+    def n_observations(self) -> int:
+        """Observations that importance is made of; `n_skipped` more were not explained."""
+        return self._smoothed.weights.n
+
+    @property
+    def n_skipped(self) -> int:
+        """Observations that were not explained; `skipped` counts them by the reasons in `SKIP_REASONS`."""
+        return self.skipped.total()
+
+    @property
+    def importance(self) -> Importance:
+        """Importance per feature or group, bias-corrected: a weighted mean whose weights sum to 1."""
+        return self._smoothed.mean()
+
+    @property
+    def raw_importance(self) -> Importance:
+        """The papers' recursion from 0; smaller than `importance` by 1 - (1 - alpha)^n (iPFI Theorem 2).
+
+        n counts the observations passed over too, from the first explained one on those after it.
+        """
+        return self._smoothed.raw_mean()
+
+    @property
+    def std_error(self) -> Importance:
+        """Standard error of `importance`, NaN before the second observation.
+
+        Importance plus or minus 1.96 of it holds the expected importance about 95 times in 100, while neither the
+        model nor the stream changes. It takes into account that consecutive observations draw from the same stored
+        rows (see `RowInfluence`).
+        """
+        return self._smoothed.std_error()
+
+    def for_model(self, model: Any) -> Self:
+        """An explainer of another model: the same parameters, the same stored observations, no importance yet.
+
+        For a new version of a model, whose importance has nothing of the old one's, but need not wait for a reservoir.
+        This explainer hands its imputer over, and is not to be used any more.
+
+        Raises
+        ------
+        ModelError
+            The loss needs an output that the model does not have.
+        """
+        arguments = {**self._arguments({**self.parameters, **_PLAIN_IMPUTER}, self.loss), "removal": self.imputer}
+        other = type(self)(model, **arguments)
+        other._rng = self._rng
+        return other
+
+    def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
+        """Update the importance with one observation and return it.
+
+        Parameters
+        ----------
+        x
+            Features of the observation; not kept, not changed.
+        y
+            Its label or target; not read by the loss `score`.
+        y_pred
+            The model's prediction for `x`, in the form that the loss reads, where the caller has it already:
+            saves one evaluation. None evaluates the model.
+
+        Returns
+        -------
+        Importance
+            Feature or group to importance. Empty until there is a row to draw from and the model predicts.
+        """
+        read = self._read(x)
+        if read is None:
+            return self.importance
+        # The prediction was for something else where missing values are read in another way.
+        asking = Asking(self._function, read, y_pred if read is x else None)
+        request = self.ask(read, asking)
+        try:
+            (answer,) = asking.answer([request if isinstance(request, Request) else None])
+        except ModelRaisedError as raised:
+            return self._raised(raised.error)
+        return self.hear(read, y, request, answer)
+
+    def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
+        """Only store one observation, to draw from: to explain it would cost more than is to be spent.
+
+        The next one explained stands for it too: after k passed over it has the weight 1 - (1 - alpha)^(1 + k) in
+        every smoothed mean. So the window is that of alpha in observations, whatever share of them is explained, and
+        SAGE values sum to what they should. Which are passed over must not depend on what is in them. Counted in
+        `skipped["budget"]`.
+
+        Parameters
+        ----------
+        x, y_pred
+            As for `explain_one`.
+        """
+        read = self._read(x)
+        if read is None:
+            return
+        if read is not x or y_pred is None:
+            try:
+                (answer,) = Asking(self._function, read).answer([None])
+            except ModelRaisedError as raised:
+                self._raised(raised.error)
+                return
+            y_pred = answer.y_pred
+        self.skipped["budget"] += 1
+        self._times += 1
+        self._smoothed.stored(self.imputer.update(read, y_pred, self._rng))
+
+    def _read(self, x: Features) -> Features | None:
+        """The observation by the policy for missing values; None, and counted, where it is left out."""
+        read = read_missing(x, self.missing)
+        if read is None:
+            self.skipped["missing"] += 1
+        return read
+
+    def share(self, function: ModelFunction) -> None:
+        """Ask this function from now on, which other explainers of the model ask too; it reads the same output."""
+        self._function = function
+
+    def takes(self, x: Features) -> bool:
+        """Whether the observation is explained as it is, by the policy for missing values."""
+        return read_missing(x, self.missing) is x
+
+    def ask(self, x: Features, asking: Asking) -> Request | str:
+        """The rows that this observation needs, or the reason why it is not explained."""
+        if not x:
+            return "no_features"
+        if not self.imputer.ready:
+            return "nothing_stored"
+        players = self._players(x)
+        return self._request(x, players, self.n_samples if self.imputer.n_independent else 1, asking.encoded)
+
+    def hear(self, x: Features, y: Any, request: Request | str, answer: Answer) -> Importance:
+        """Take one observation that was asked for into the importance, and into what is stored."""
+        if answer.error is not None:
+            return self._raised(answer.error)
+        reason: str | None
+        if isinstance(request, str):
+            reason = request
+        elif answer.array is None and not is_usable(answer.y_pred):
+            reason = "no_prediction"
+        else:
+            reason = self._update(request, y, answer)
+        if reason is None:
+            self._times = 1
+        else:
+            self.skipped[reason] += 1
+        self._smoothed.stored(self.imputer.update(x, answer.y_pred, self._rng))
+        return self.importance
+
+    def _raised(self, error: Exception) -> Importance:
+        # It is not stored either: drawn into others, it would cost them their explanation too.
+        self.skipped["model_error"] += 1
+        self._model_failed(error, depth=2)
+        return self.importance
+
+    @abc.abstractmethod
+    def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
+        """The rows of this observation, `n` for each player or coalition."""
+
+    @abc.abstractmethod
+    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
+        """Smooth this observation's own importances, or change nothing and return the reason."""
+
+    def _reading(self, y: Any, answer: Answer) -> Reading | None:
+        """How the compiled kernels read the answer; None where the answer or the loss is not theirs."""
+        function, loss = answer.function, self.loss
+        if function is None or not (HAS_NUMBA and loss.code):
+            return None
+        try:
+            if loss.output == "probabilities":
+                return loss.code, loss.epsilon, function.column(y), 0.0
+            return loss.code, loss.epsilon, 0, 0.0 if loss.name == "score" else float(y)
+        except (TypeError, ValueError):
+            return None  # the loss itself says what is wrong with y
+
+    def _predictions(self, request: Request, answer: Answer) -> list[Prediction] | None:
+        """The predictions for a request's rows; None where one of them is missing."""
+        predictions = answer.predictions
+        if answer.array is not None and answer.function is not None:
+            predictions = answer.function.predictions(answer.array[answer.start : answer.start + request.n_rows])
+        return predictions if predictions is not None and all(map(is_usable, predictions)) else None
+
+    def _players(self, x: Features) -> dict[Any, Sequence[Any]]:
+        """What is removed at a time: feature or group to its features, in the order of `x`.
+
+        A declared group always plays, even where `x` has none of its features: sparse one-hot columns.
+        """
+        if not self.groups:
+            names = tuple(x)
+            if names != self._names_of_players:
+                self._names_of_players, self._own_players = names, {feature: (feature,) for feature in x}
+            return self._own_players
+        players: dict[Any, Sequence[Any]] = {}
+        for feature in x:
+            player = self._group_of.get(feature)
+            if player is None:
+                if feature in self.groups:
+                    raise InvalidParameterError("groups", "names that no feature has", feature)
+                players[feature] = (feature,)
+            else:
+                players[player] = self.groups[player]
+        players.update((name, features) for name, features in self.groups.items() if name not in players)
+        return players
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the explainer was made with, as plain data."""
+        return {
+            "loss": self.loss.name,
+            "alpha": self.alpha,
+            "n_samples": self.n_samples,
+            **self.imputer.parameters,
+            "groups": {group: list(features) for group, features in self.groups.items()},
+            "missing": self.missing if isinstance(self.missing, str) else dict(self.missing),
+        }
+
+    def _state(self) -> Snapshot:
+        return {
+            "smoothed": self._smoothed.snapshot(),
+            "imputer": self.imputer.snapshot(),
+            "generator": self._rng.bit_generator.state,
+            "skipped": dict(self.skipped),
+            "watch": self._watch.snapshot(),
+            "passed": self._times - 1,
+        }
+
+    def _restore(self, state: Snapshot) -> None:
+        self._smoothed = SmoothedImportance.from_snapshot(state["smoothed"])
+        self.imputer.restore(state["imputer"])
+        self._rng.bit_generator.state = state["generator"]
+        self.skipped = Counter(state["skipped"])
+        self._watch.restore(state["watch"])
+        self._times = 1 + state.get("passed", 0)
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
+        return cls(model, **cls._arguments(parameters, loss))
+
+    @classmethod
+    def _arguments(cls, parameters: Mapping[str, Any], loss: Any) -> dict[str, Any]:
+        """Arguments of the constructor that give these parameters."""
+        return {
+            "loss": snapshot_loss(parameters["loss"], loss),
+            "alpha": parameters["alpha"],
+            "n_samples": parameters["n_samples"],
+            "removal": imputer_of(parameters),
+            "groups": parameters["groups"],
+            "missing": parameters["missing"],
+        }

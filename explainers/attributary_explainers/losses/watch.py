@@ -1,0 +1,59 @@
+"""A loss that cannot tell predictions apart is found out and named."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+from ..errors import ConstantLossWarning
+from ..typing import Snapshot
+
+_OBSERVATIONS = 1000
+
+
+class LossWatch:
+    """Warns once when a loss has had one single value over 1000 observations, replaced features included.
+
+    Every importance is then exactly 0, which looks like a result: a label whose type differs from that of the model's
+    classes has the same loss whatever is predicted.
+
+    Parameters
+    ----------
+    loss
+        Its name, for the warning.
+    """
+
+    def __init__(self, loss: str) -> None:
+        self.loss = loss
+        self._value: float | None = None
+        self._n = 0
+        self._done = False
+
+    def update(self, losses: Iterable[float]) -> None:
+        """Take in all losses of one observation."""
+        if self._done:
+            return
+        self._n += 1
+        for loss in losses:
+            if self._value is None:
+                self._value = loss
+            elif loss != self._value:
+                self._done = True
+                return
+        if self._n == _OBSERVATIONS:
+            self._done = True
+            warnings.warn(
+                f"the loss {self.loss!r} was {self._value!r} for every prediction of {_OBSERVATIONS} observations, "
+                "also with features replaced, so every importance is 0: check that labels have the type of the model's "
+                "classes, that the loss reads what the model predicts, and that the model does not predict a constant",
+                ConstantLossWarning,
+                stacklevel=5,
+            )
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {"value": self._value, "n": self._n, "done": self._done}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state that `snapshot` gave."""
+        self._value, self._n, self._done = state["value"], state["n"], state["done"]

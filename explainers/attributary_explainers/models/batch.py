@@ -1,0 +1,202 @@
+"""Models that predict a whole batch of rows in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidParameterError, ModelError
+from ..predictions import as_output
+from ..typing import Features, Output, Prediction
+
+_NAN = float("nan")
+
+
+class BatchModel:
+    """A callable that takes a sequence of rows and returns a sequence of predictions; made by `as_batch`.
+
+    Raises
+    ------
+    InvalidParameterError
+        See `as_batch`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        features: Iterable[Any] | None = None,
+        classes: Iterable[Any] | None = None,
+    ) -> None:
+        if not callable(function):
+            raise InvalidParameterError("function", "a callable rows -> predictions", function)
+        self.function = function
+        self.features = None if features is None else check_names("features", features)
+        self.classes = None if classes is None else check_names("classes", classes)
+
+    def predict_many(self, rows: Sequence[Features]) -> list[Any]:
+        """What the callable returns for `rows`, one element per row.
+
+        Raises
+        ------
+        ModelError
+            A value is no number where `features` asks for an array, or the result has another length or shape.
+        """
+        given = rows if self.features is None else number_array(rows, self.features)
+        return per_row(
+            self.function(given),
+            len(rows),
+            self.classes,
+            advice="" if self.classes else "; for an array of probabilities name its columns, as_batch(classes=[...])",
+        )
+
+
+def as_batch(
+    function: Callable[[Any], Any], features: Iterable[Any] | None = None, classes: Iterable[Any] | None = None
+) -> BatchModel:
+    """Mark a callable that predicts many rows in one call, so that an explainer calls it once per batch.
+
+    Parameters
+    ----------
+    function
+        Takes a sequence of n rows (mappings of feature to value, not to be changed), or a 2-D array of floats where
+        `features` is given. Returns n predictions: a sequence or 1-D array of numbers, labels or dicts of
+        probabilities, or with `classes` an array (n, k) of probabilities. An element None, or None for all of them,
+        is no prediction. To be saved with `dump_model` it must be picklable: a function that can be imported, a
+        method, an object with `__call__`.
+    features
+        The columns of the array, in order, each once. A feature that a row lacks, or that is None there, is NaN;
+        others in the row are left out. None hands over the rows.
+    classes
+        The k labels of the columns of an array of probabilities, each once.
+
+    Returns
+    -------
+    BatchModel
+        A model for any explainer. A single row is a batch of one.
+
+    Raises
+    ------
+    InvalidParameterError
+        `function` is no callable; `features` or `classes` is a string, empty, or names something twice.
+
+    Examples
+    --------
+    >>> model = as_batch(lambda table: table @ [2.0, -1.0], features=["a", "b"])
+    >>> model.predict_many([{"a": 1, "b": 0}, {"b": 3, "a": 1}])
+    [2.0, -1.0]
+    >>> from attributary_explainers import IncrementalPFI
+    >>> pfi = IncrementalPFI(model, loss="squared", n_samples=5, seed=1)
+    >>> for i in range(20):
+    ...     importance = pfi.explain_one({"a": i % 2, "b": 0}, 2.0 * (i % 2))
+    >>> importance["a"] > 0 == importance["b"]
+    True
+    """
+    return BatchModel(function, features, classes)
+
+
+class BatchFunction:
+    """`ModelFunction` with `many`, over a function of rows to what the model returns for each.
+
+    Parameters
+    ----------
+    predict_many
+        Rows to as many raw predictions.
+    output
+        What the loss reads.
+    see
+        Called with a row that is complete and in the stream's order of features; None for a model that needs none.
+    """
+
+    def __init__(
+        self,
+        predict_many: Callable[[Sequence[Features]], list[Any]],
+        output: Output,
+        see: Callable[[Features], None] | None = None,
+    ) -> None:
+        self._predict_many, self._convert = predict_many, as_output(output)
+        self.see = see
+
+    def __call__(self, x: Features, /) -> Prediction:
+        """The prediction for one row."""
+        return self.many([x])[0]
+
+    def many(self, rows: Sequence[Features]) -> list[Prediction]:
+        """The predictions for at least one row."""
+        return list(map(self._convert, self._predict_many(rows)))
+
+
+def per_row(predicted: Any, n: int, classes: Sequence[Any] | None = None, advice: str = "") -> list[Any]:
+    """The n predictions in what a model returned for n rows, with builtins for an array's elements.
+
+    `advice` ends the message about an array of a wrong shape.
+
+    Raises
+    ------
+    ModelError
+        Says which length or shape was expected and which came.
+    """
+    if predicted is None:
+        return [None] * n
+    expected = f"{n} predictions, one per row"
+    if hasattr(predicted, "shape"):
+        array = np.asarray(predicted)
+        if array.ndim == 2 and classes is not None:
+            if array.shape != (n, len(classes)):
+                raise ModelError(
+                    f"expected probabilities as an array {(n, len(classes))}, a row per row and a column per class in "
+                    f"{list(classes)!r}, got one of shape {array.shape}"
+                )
+            return [dict(zip(classes, row, strict=True)) for row in array.tolist()]
+        if array.shape not in ((n,), (n, 1)):
+            raise ModelError(f"expected {expected}, got an array of shape {array.shape}{advice}")
+        found: list[Any] = array.ravel().tolist()
+        return found
+    if isinstance(predicted, (str, bytes, Mapping)) or not hasattr(predicted, "__iter__"):
+        raise ModelError(f"expected a sequence of {expected}, got {predicted!r}")
+    found = list(predicted)
+    if len(found) != n:
+        raise ModelError(f"expected {expected}, got {len(found)}")
+    return found
+
+
+def table(rows: Iterable[Features], features: Sequence[Any]) -> list[list[Any]]:
+    """The values of the rows in the order of `features`, NaN where a row lacks one."""
+    return [[row.get(feature, _NAN) for feature in features] for row in rows]
+
+
+def is_numeric(values: Iterable[Iterable[Any]]) -> bool:
+    """Whether every value is a number, a boolean or None: what goes into an array of floats as it is."""
+    kinds = set(map(type, chain.from_iterable(values)))
+    return all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_, type(None))) for kind in kinds)
+
+
+def number_array(rows: Sequence[Features], features: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """The rows as a 2-D array of floats, in the order of `features`; absent and None are NaN.
+
+    Raises
+    ------
+    ModelError
+        A value is no number; the message names its feature.
+    """
+    values = table(rows, features)
+    if not is_numeric(values):
+        for row in values:
+            for feature, value in zip(features, row, strict=True):
+                if not is_numeric([[value]]):
+                    raise ModelError(
+                        f"expected a number as feature {feature!r}, got {value!r}: encode it in the callable, which "
+                        "is given the rows themselves where features is left out"
+                    )
+    return np.array(values, dtype=np.float64).reshape(len(rows), len(features))
+
+
+def check_names(parameter: str, names: Iterable[Any]) -> tuple[Any, ...]:
+    """The names as a tuple, or InvalidParameterError for a string, for none, and for one that is there twice."""
+    checked = () if isinstance(names, (str, bytes)) else tuple(names)
+    if not checked or len(set(checked)) != len(checked):
+        raise InvalidParameterError(parameter, "a list of names, at least one, each once", names)
+    return checked

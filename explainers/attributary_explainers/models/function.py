@@ -1,0 +1,174 @@
+"""Model adapters: from whatever the user has to the one function that an explainer calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from river import base
+
+from .. import fast_paths  # noqa: F401 - its import fills the registry
+from ..errors import ModelError
+from ..evaluation.function import FastFunction, say
+from ..evaluation.registry import has_factory
+from ..losses.losses import Loss, as_loss
+from ..predictions import Kind, as_output
+from ..typing import Features, ModelFunction, Output, Prediction
+from .batch import BatchFunction, BatchModel
+from .cost import is_cheap
+from .river import final_step, river_has_probabilities, river_kind, river_predict, river_refusal
+from .sklearn import (
+    SklearnModel,
+    estimator_has_probabilities,
+    estimator_kind,
+    estimator_refusal,
+    is_estimator,
+    sklearn_function,
+)
+from .sklearn_in_river import CompatFunction, is_compat
+
+_final_step = final_step  # the name that mdi and pdp import
+
+_OUTPUTS: dict[Kind, tuple[Output, ...]] = {
+    "classifier": ("probabilities", "label"),
+    "regressor": ("number",),
+    "anomaly_detector": ("number",),
+}
+_LOSSES: dict[Kind, str] = {
+    "classifier": "zero_one, cross_entropy or brier",
+    "regressor": "absolute or squared",
+    "anomaly_detector": "score",
+}
+
+
+def model_function(model: Any, output: Output) -> ModelFunction:
+    """Return `x -> prediction` for the output that a loss reads; `predict_rows` evaluates it on many rows.
+
+    Parameters
+    ----------
+    model
+        A River classifier, regressor or anomaly detector, or a pipeline or wrapper of one; a scikit-learn
+        classifier, regressor, outlier detector or density estimator, or a pipeline or search of one (see
+        `SklearnModel`, which also names its features); any callable `x -> prediction`; or a callable of many rows,
+        marked by `as_batch`. A callable may return a dict of probabilities, a label (for output `"label"`) or a
+        number. What is given is referred to, not copied: the function follows the model as it learns.
+    output
+        `"probabilities"`, `"label"`, `"number"`, or `"any"` for the model's own: probabilities or else the label of
+        a classifier, the number of the others, what a callable returns. A label is returned as `{label: 1.0}`.
+
+    Returns
+    -------
+    ModelFunction
+        Returns None while the model has nothing to predict: River's empty dict or None, an estimator that is not
+        fitted. What the model raises otherwise is let through.
+
+    Raises
+    ------
+    ModelError
+        The model has no such output, for example a regressor with a loss on probabilities, or cannot be explained;
+        the message says what would do. From the function: a prediction is not what the output asks for.
+    """
+    if isinstance(model, BatchModel):
+        return BatchFunction(model.predict_many, output)
+    kind = model_kind(model)
+    if kind is None:
+        if not _is_callable(model):
+            raise _refusal(model)
+        return _row_by_row(model, output)
+    if output == "any":
+        output = _own_output(model, kind)
+    if output not in _OUTPUTS[kind]:
+        article = "an" if kind == "anomaly_detector" else "a"
+        name = kind.replace("_", " ")
+        raise ModelError(f"{_name(model)} is {article} {name}: use the loss {_LOSSES[kind]}")
+    if output == "probabilities" and not _has_probabilities(model):
+        raise ModelError(f"{_name(model)} predicts labels without probabilities: use the loss zero_one")
+    if is_estimator(model):
+        return sklearn_function(model, output)
+    predict = river_predict(model, output)
+    if is_compat(model):
+        return CompatFunction(model, predict, output)
+    function = _row_by_row(predict, output)
+    if kind == "anomaly_detector":
+        return function
+    if not has_factory(model):
+        if not is_cheap(model):
+            say(model, f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
+        return function
+    return FastFunction(model, output, function)
+
+
+def model_kind(model: Any) -> Kind | None:
+    """`"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable and for what cannot be explained."""
+    return estimator_kind(model) if is_estimator(model) else river_kind(model)
+
+
+def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | None) -> Loss:
+    """The loss to explain `model` with.
+
+    None stands for the loss that fits the kind of model: cross_entropy for a classifier, zero_one for one without
+    probabilities, squared for a regressor, score for an anomaly or outlier detector. A bare callable reads a
+    classifier's probabilities, or else its label, and any other model's prediction as it is.
+
+    Raises
+    ------
+    ModelError
+        `loss` is None and the model is a plain callable: only the caller knows what it predicts. Or the model cannot
+        be explained at all.
+    """
+    kind = model_kind(model)
+    if loss is not None:
+        return as_loss(loss, output="any" if kind is None else _own_output(model, kind))
+    if kind is None:
+        if not (_is_callable(model) or isinstance(model, BatchModel)):
+            raise _refusal(model)
+        raise ModelError(f"cannot tell what {type(model).__name__} predicts: name a loss")
+    if kind == "classifier":
+        return as_loss("cross_entropy" if _has_probabilities(model) else "zero_one")
+    return as_loss("squared" if kind == "regressor" else "score")
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether `model` is a River or scikit-learn classifier, or a pipeline that ends in one."""
+    return model_kind(model) == "classifier"
+
+
+def _row_by_row(predict: Callable[[Any], Any], output: Output) -> ModelFunction:
+    return partial(_predicted, predict, as_output(output))
+
+
+def _predicted(predict: Callable[[Any], Any], convert: Callable[[Any], Prediction], x: Features, /) -> Prediction:
+    # No closure: a deep copy of an explainer asks its own copy of the model, by every path.
+    return convert(predict(x))
+
+
+def _own_output(model: Any, kind: Kind) -> Output:
+    return "label" if kind == "classifier" and not _has_probabilities(model) else _OUTPUTS[kind][0]
+
+
+def _has_probabilities(classifier: Any) -> bool:
+    if is_estimator(classifier):
+        return estimator_has_probabilities(classifier)
+    return river_has_probabilities(classifier)
+
+
+def _is_callable(model: Any) -> bool:
+    # A class is callable too, but never meant: an instance was forgotten. An estimator or River model that got here
+    # is of a kind that cannot be explained.
+    return callable(model) and not isinstance(final_step(model), (type, base.Base))
+
+
+def _refusal(model: Any) -> ModelError:
+    if isinstance(model, type):
+        return ModelError(f"cannot explain {model.__name__}: it is a class, give an instance of it")
+    reason = estimator_refusal(model) if is_estimator(model) else river_refusal(model)
+    expected = (
+        "expected a River classifier, regressor or anomaly detector, a scikit-learn estimator, or a callable "
+        "x -> prediction"
+    )
+    return ModelError(f"cannot explain {_name(model)}: {reason or expected}")
+
+
+def _name(model: Any) -> str:
+    return type(model.estimator if isinstance(model, SklearnModel) else model).__name__

@@ -1,0 +1,112 @@
+"""River models: what they are, and which of their methods predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from river import active, base, compose
+
+from ..errors import ModelError
+from ..predictions import Kind
+from ..typing import Output
+
+_CHANGING = (compose.Renamer, compose.FuncTransformer)
+
+
+def final_step(model: Any) -> Any:
+    """The last step of River pipelines, nested or in an active learner; any other model itself."""
+    while True:
+        if isinstance(model, compose.Pipeline) and model.steps:
+            model = next(reversed(model.steps.values()))
+        elif _is_active(model):
+            model = model.classifier
+        else:
+            return model
+
+
+def river_kind(model: Any) -> Kind | None:
+    """The kind of a River model or pipeline; None for any other, and for what cannot be explained.
+
+    Wrappers (bagging, imbalance, target scaling, model selection, retraining) are of the kind that they wrap, and say
+    so themselves.
+    """
+    final = final_step(model)
+    if isinstance(final, base.MultiTargetRegressor):
+        return None  # some are regressors, too
+    if isinstance(final, base.Classifier):
+        return "classifier"
+    if isinstance(final, base.Regressor):
+        return "regressor"
+    if isinstance(final, base.AnomalyFilter):
+        return river_kind(final.anomaly_detector)
+    return "anomaly_detector" if isinstance(final, base.AnomalyDetector) else None
+
+
+def river_has_probabilities(classifier: Any) -> bool:
+    """Whether a classifier gives probabilities: those that only vote do not, nor does what wraps one of them."""
+    final = final_step(classifier)
+    if type(final).predict_proba_one is base.Classifier.predict_proba_one:
+        return False
+    return not isinstance(final, base.Wrapper) or river_has_probabilities(final._wrapped_model)
+
+
+def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
+    """What predicts one row: the bound method `predict_proba_one`, `predict_one` or `score_one`.
+
+    It is given a copy of the row where a step of the model may change what it is given (`compose.Renamer` does).
+
+    Raises
+    ------
+    ModelError
+        The model ends in an active learner, which predicts pairs and draws random numbers to do so.
+    """
+    # An active learner's own prediction says whether it wants the label, too; the model is what it wraps.
+    while _is_active(model):
+        model = model.classifier
+    step = model
+    while isinstance(step, compose.Pipeline) and step.steps:
+        step = next(reversed(step.steps.values()))
+    if _is_active(step):
+        raise ModelError(
+            f"{type(step).__name__} is the last step of a pipeline: wrap the pipeline in it, not the model alone"
+        )
+    if river_kind(model) == "anomaly_detector":
+        found = model.score_one
+    else:
+        found = model.predict_proba_one if output == "probabilities" else model.predict_one
+    method: Callable[[Any], Any] = found
+    return (lambda x: method(dict(x))) if any(isinstance(step, _CHANGING) for step in _parts(model)) else method
+
+
+def _is_active(model: Any) -> bool:
+    # To isinstance, a River pipeline is of the class of its last step, too.
+    return isinstance(model, active.base.ActiveLearningClassifier) and not isinstance(model, compose.Pipeline)
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    # The model and what is in it, as far as River's containers show it.
+    yield model
+    inner: list[Any] = []
+    if isinstance(model, compose.Pipeline):
+        inner = list(model.steps.values())
+    elif isinstance(model, compose.TransformerUnion):
+        inner = list(model.transformers.values())
+    elif isinstance(model, base.Wrapper):
+        inner = [model._wrapped_model]
+    for part in inner:
+        yield from _parts(part)
+
+
+def river_refusal(model: Any) -> str | None:
+    """Why a River model of no kind cannot be explained, and what to do; None where nothing special is known."""
+    final = final_step(model)
+    if isinstance(final, base.AnomalyFilter):
+        final = final_step(final.anomaly_detector)
+    if isinstance(final, base.SupervisedAnomalyDetector):
+        return "its score depends on the target too: put the target among the features and give a callable"
+    if isinstance(final, (base.MultiLabelClassifier, base.MultiTargetRegressor)):
+        return "it predicts several targets: give a callable that returns one of them"
+    if isinstance(final, base.Clusterer):
+        return "no loss says how good a cluster is: give a callable that returns a number, such as a distance"
+    return None

@@ -1,0 +1,243 @@
+"""scikit-learn estimators as models, recognised by what they say of themselves: scikit-learn is never imported."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from river import base
+
+from ..errors import InvalidParameterError, ModelError
+from ..predictions import Kind
+from ..typing import Features, Output
+from .batch import BatchFunction, check_names, is_numeric, per_row, table
+
+# scikit-learn's estimator types. A density estimator scores rows as an outlier detector does: low where data are rare.
+_KINDS: dict[Any, Kind] = {
+    "classifier": "classifier",
+    "regressor": "regressor",
+    "outlier_detector": "anomaly_detector",
+    "density_estimator": "anomaly_detector",
+}
+
+
+class SklearnModel:
+    """A scikit-learn estimator, or one in its manner, whose features are named.
+
+    Explainers take the estimator itself, too. Its columns are then
+
+    1. `feature_names_in_`, where it was fitted on a data frame: rows are read by these names, and handed over as a
+       pandas data frame (an array where pandas is not installed). Strings, categories and transformers that select
+       columns by name work as they did in `fit`;
+    2. else the features of the first row that the explainer sees, in the order of that row; later rows are read by
+       name. **Wrap the estimator to name them** where the keys of a row may come in another order than the columns
+       that it was fitted on: positions are all that such an estimator knows.
+
+    A feature that a row lacks is NaN; whether that is allowed is the estimator's affair. An estimator that is not
+    fitted yet has no prediction. Predictions: `predict_proba` or the label of a classifier, `predict` of a
+    regressor, and for an outlier detector or density estimator **minus** `score_samples`, so that larger is more
+    anomalous, as River's `score_one`. Labels are those of `classes_`, as builtins.
+
+    The estimator is neither copied nor changed: fit it, or `partial_fit` it, as you like. Where a stream's
+    observations are to be learnt one by one, `river.compat.convert_sklearn_to_river(estimator, classes)` gives a
+    River model with `learn_one`, which explainers take as such and evaluate in batches. Give it sorted classes.
+
+    Parameters
+    ----------
+    estimator
+        Classifier, regressor, outlier detector or density estimator, fitted or not; a pipeline or search of one.
+    features
+        Names of the columns in the order that the estimator was fitted with; None takes the rules above. Where it
+        has `feature_names_in_` these must be the same names.
+
+    Raises
+    ------
+    InvalidParameterError
+        `estimator` is none, or `features` is a string, empty, or names a feature twice.
+
+    Examples
+    --------
+    >>> from attributary_explainers import IncrementalPFI
+    >>> from sklearn.linear_model import LinearRegression
+    >>> estimator = LinearRegression().fit([[0, 0], [1, 0], [0, 1]], [0.0, 3.0, 0.0])
+    >>> pfi = IncrementalPFI(SklearnModel(estimator, features=["a", "b"]), n_samples=5, seed=1)
+    >>> for i in range(20):
+    ...     importance = pfi.explain_one({"b": i, "a": i % 2}, 3.0 * (i % 2))
+    >>> importance["a"] > 0.1, abs(importance["b"]) < 1e-9
+    (True, True)
+    """
+
+    def __init__(self, estimator: Any, features: Iterable[Any] | None = None) -> None:
+        if not is_estimator(estimator):
+            raise InvalidParameterError("estimator", "an estimator with fit and get_params", estimator)
+        self.estimator = estimator
+        self.features = None if features is None else check_names("features", features)
+
+    def __repr__(self) -> str:
+        features = "" if self.features is None else f", features={list(self.features)!r}"
+        return f"SklearnModel({self.estimator!r}{features})"
+
+
+def is_estimator(model: Any) -> bool:
+    """Whether `model` is an estimator in the manner of scikit-learn, fitted or not; River's models are not."""
+    if isinstance(model, SklearnModel):
+        return True
+    return not isinstance(model, (type, base.Base)) and hasattr(model, "fit") and hasattr(model, "get_params")
+
+
+def estimator_kind(estimator: Any) -> Kind | None:
+    """The kind that an estimator says it is of; None for clusterers, transformers and what does not say."""
+    return _KINDS.get(_estimator_type(_bare(estimator)))
+
+
+def estimator_has_probabilities(classifier: Any) -> bool:
+    """Whether a classifier has `predict_proba`, as its parameters are: `SVC` and `SGDClassifier` depend on them."""
+    return hasattr(_bare(classifier), "predict_proba")
+
+
+def estimator_refusal(estimator: Any) -> str:
+    """Why an estimator of no kind cannot be explained, and what to do."""
+    if _estimator_type(_bare(estimator)) == "clusterer":
+        return "no loss says how good a cluster is: give a callable that returns a number, such as a distance"
+    return (
+        "it does not say that it is a classifier, regressor or outlier detector: give "
+        "as_batch(estimator.predict, features=[...])"
+    )
+
+
+def sklearn_function(model: Any, output: Output) -> BatchFunction:
+    """The function of an estimator, or of a `SklearnModel`, for the output that a loss reads.
+
+    Raises
+    ------
+    ModelError
+        The estimator lacks the method for it.
+    """
+    wrapped = model if isinstance(model, SklearnModel) else SklearnModel(model)
+    estimator, columns = wrapped.estimator, _Columns(wrapped)
+    if output == "probabilities":
+        method = "predict_proba"
+    else:
+        method = "score_samples" if estimator_kind(estimator) == "anomaly_detector" else "predict"
+    if not hasattr(estimator, method):
+        advice = "LocalOutlierFactor needs novelty=True" if method == "score_samples" else "fit it, or give a callable"
+        raise ModelError(f"{type(estimator).__name__} has no {method}: {advice}")
+
+    def predict_many(rows: Sequence[Features]) -> list[Any]:
+        try:
+            found = columns.call(getattr(estimator, method), rows)
+        except (ValueError, AttributeError) as error:
+            if is_not_fitted(error):
+                return [None] * len(rows)
+            raise
+        classes = _classes(estimator) if method == "predict_proba" else None
+        predictions = per_row(found, len(rows), classes)
+        return [-score for score in predictions] if method == "score_samples" else predictions
+
+    return BatchFunction(predict_many, output, columns.see)
+
+
+def is_not_fitted(error: Exception) -> bool:
+    """Whether it is scikit-learn's NotFittedError, a ValueError and AttributeError, or of that name."""
+    return any(kind.__name__ == "NotFittedError" for kind in type(error).__mro__)
+
+
+class _Columns:
+    """How rows become what the estimator takes."""
+
+    def __init__(self, model: SklearnModel) -> None:
+        self._estimator, self._given = model.estimator, model.features
+        self._seen: tuple[Any, ...] | None = None
+
+    def see(self, x: Features) -> None:
+        """Take the order of features from this row where nothing else gives it."""
+        if self._given is not None or self._names() is not None:
+            return
+        expected = getattr(self._estimator, "n_features_in_", None)
+        # Taken again where it was taken before the estimator was fitted, from a row that lacked something.
+        if self._seen is not None and expected in (None, len(self._seen)):
+            return
+        if expected is not None and expected != len(x):
+            raise ModelError(
+                f"{type(self._estimator).__name__} was fitted with {expected} features, the first row has {len(x)}: "
+                "name them in order, SklearnModel(estimator, features=[...])"
+            )
+        self._seen = tuple(x)
+
+    def call(self, method: Callable[[Any], Any], rows: Sequence[Features]) -> Any:
+        """What `method` returns for the rows."""
+        names = self._names()
+        if names is None:
+            self.see(rows[0])
+            return method(_array(table(rows, self._given or self._seen or ())))
+        if self._given is not None and set(self._given) != set(names):
+            raise ModelError(
+                f"{type(self._estimator).__name__} was fitted with the columns {names}, but features are "
+                f"{list(self._given)}: leave features out, or fit the estimator with these names"
+            )
+        values = table(rows, names)
+        if (pandas := _pandas()) is not None:
+            return method(_frame(pandas, values, names))
+        with warnings.catch_warnings():
+            # Without pandas the names cannot be handed over; the order is theirs all the same.
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return method(_array(values))
+
+    def _names(self) -> list[Any] | None:
+        names = getattr(self._estimator, "feature_names_in_", None)
+        return None if names is None else np.asarray(names).tolist()
+
+
+def _bare(model: Any) -> Any:
+    return model.estimator if isinstance(model, SklearnModel) else model
+
+
+def _estimator_type(estimator: Any) -> Any:
+    # Tags since scikit-learn 1.6; the attribute before, and in libraries that follow it.
+    try:
+        found = getattr(estimator.__sklearn_tags__(), "estimator_type", None)
+    except (AttributeError, TypeError):
+        found = None
+    found = found or getattr(estimator, "_estimator_type", None)
+    if found is None and hasattr(estimator, "predict_proba") and hasattr(estimator, "classes_"):
+        return "classifier"
+    return found
+
+
+def _array(values: list[list[Any]]) -> Any:
+    # Never np.array(values) of mixed kinds: it would turn numbers into strings.
+    if is_numeric(values):
+        return np.array(values, dtype=np.float64)
+    found = np.empty((len(values), len(values[0])), dtype=object)
+    for i, row in enumerate(values):
+        found[i] = row
+    return found
+
+
+def _frame(pandas: ModuleType, values: list[list[Any]], names: list[Any]) -> Any:
+    # Column by column where kinds differ, so that integers and booleans stay what they are beside floats.
+    kinds = {type(value) for row in values for value in row}
+    if kinds == {float} or kinds == {int}:
+        return pandas.DataFrame(np.array(values), columns=names)
+    return pandas.DataFrame(dict(zip(names, map(list, zip(*values, strict=True)), strict=True)))
+
+
+def _pandas() -> ModuleType | None:
+    try:
+        return importlib.import_module("pandas")
+    except ImportError:
+        return None
+
+
+def _classes(estimator: Any) -> list[Any]:
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or any(isinstance(label, (list, np.ndarray)) for label in classes):
+        raise ModelError(
+            f"{type(estimator).__name__} has no list of labels in classes_: give "
+            "as_batch(estimator.predict_proba, features=[...], classes=[...])"
+        )
+    return [label.item() if isinstance(label, np.generic) else label for label in classes]

@@ -1,0 +1,11 @@
+"""Plots of importance over time, of model changes, of partial dependence and of shares; they need matplotlib.
+
+Every function draws on `ax`, or on a figure of its own where `ax` is None, and returns the Axes. A figure of its own
+is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and
+in a notebook `ax.figure` at the end of a cell shows it. Labels are beside the plot or above it, never on the data.
+"""
+
+from .model_change import change, changes
+from .over_time import importance, pdp, shares
+
+__all__ = ["change", "changes", "importance", "pdp", "shares"]

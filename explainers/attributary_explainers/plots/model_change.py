@@ -1,0 +1,204 @@
+"""Plots of model changes: one in full, and many in their order. Reached as `plots.change` and `plots.changes`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..change.explanation import ChangeExplanation
+from ..change.importance import ImportanceChange
+from ..errors import InvalidParameterError
+from ..ranking import BAND, largest_first
+from ..validation import check_choice, check_integer, check_number
+from .parts import COLOURS, DIM, TEXT, axes, frame, legend_below, signed, text_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Places: TypeAlias = npt.NDArray[np.int64]
+
+_MOST_CHANGES = 60
+
+
+def change(
+    explanation: ChangeExplanation,
+    top: int = 10,
+    band: float = BAND,
+    method: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Importance of the features before and after a model change, the largest change on top.
+
+    A diamond is the importance that the old model has on the new data: from the white bar to it is the data's part of
+    the change, from it to the full bar the model's. A star marks a change that is significant at 5 % over all features
+    together (`ChangeExplanation.significant`); the number beside the bars is the change. A feature that one side does
+    not know has no bar there.
+
+    Parameters
+    ----------
+    top
+        Valid range >= 1; features to draw.
+    band
+        Valid range >= 0; half-length of the whiskers, in standard errors.
+    method
+        `pfi` or `sage`; None is the explanation's first.
+
+    Raises
+    ------
+    InvalidParameterError, ImportError
+        As for `importance`; and the explanation has no importances, or none by that method.
+    """
+    check_integer("top", top, minimum=1)
+    check_number("band", band, minimum=0.0)
+    found = explanation.first
+    if method is not None:
+        found = explanation.importances[check_choice("method", method, explanation.importances)]
+    ax = axes(ax, (8.0, 1.6 + 0.45 * min(top, max(len(found.features), 1))))
+    delta, significant = found.delta, set(found.significant())
+    shown = largest_first(delta, found.features)[:top]
+    places = np.arange(len(shown))[::-1]
+    _bars(ax, found, shown, places, band)
+    _crossed(ax, found, shown, places)
+    ax.axvline(0.0, color=DIM, linewidth=0.8)
+    ax.set_yticks(places, list(map(text_of, shown)))
+    ax.set_ylim(-0.6, len(shown) - 0.4)
+    texts = signed(delta[name] for name in shown)
+    for name, place, text in zip(shown, places, texts, strict=True):
+        ax.annotate(
+            text + (" ★" if name in significant else ""),
+            xy=(1.02, place),
+            xycoords=("axes fraction", "data"),
+            verticalalignment="center",
+            color=TEXT if name in significant else DIM,
+            annotation_clip=False,
+        )
+    hidden = len(delta) - len(shown)
+    sign = ">" if explanation.discrepancy > explanation.threshold else "≤"
+    title = f"Change at {explanation.n_observations:,}: discrepancy {explanation.discrepancy:.2f}".replace(",", " ")
+    frame(
+        ax,
+        title if explanation.route == "version" else f"{title} {sign} {explanation.threshold:.2f}",
+        f"{found.method.upper()} importance ({text_of(found.loss)} loss)",
+        "",
+    )
+    handles, labels = ax.get_legend_handles_labels()
+    key = ["★ beyond noise", *([f"{hidden} smaller changes not shown"] if hidden else [])]
+    blank = [ax.plot([], [], linestyle="none")[0] for _ in key]
+    legend_below(ax, [*handles, *blank], [*labels, *key])
+    return ax
+
+
+def _bars(
+    ax: Axes,
+    found: ImportanceChange,
+    shown: list[object],
+    places: np.ndarray[tuple[int], np.dtype[np.int64]],
+    band: float,
+) -> None:
+    sides = (
+        ("before", found.before, found.before_std_error, 0.2, {"facecolor": "white", "edgecolor": DIM}),
+        ("after", found.after, found.after_std_error, -0.2, {"facecolor": COLOURS[0]}),
+    )
+    for label, values, std_errors, offset, look in sides:
+        there = [name in values for name in shown]
+        heights = [values.get(name, math.nan) for name in shown]
+        ax.barh(places + offset, heights, height=0.36, label=label, **look)  # type: ignore[arg-type]
+        errors = [band * std_errors.get(name, math.nan) for name in shown]
+        whiskers = [(h, p, e) for h, p, e, is_there in zip(heights, places, errors, there, strict=True) if is_there]
+        if band > 0.0 and whiskers:
+            h, p, e = (np.array(column) for column in zip(*whiskers, strict=True))
+            ax.errorbar(h, p + offset, xerr=e, fmt="none", ecolor=TEXT, elinewidth=1.0, capsize=2.5)
+
+
+def _crossed(ax: Axes, found: ImportanceChange, shown: list[Any], places: Places) -> None:
+    if found.crossed == found.before:
+        return  # a version: the data are the same
+    there = [(found.crossed[name], place) for name, place in zip(shown, places, strict=True) if name in found.crossed]
+    if there:
+        values, at = zip(*there, strict=True)
+        ax.plot(
+            values,
+            at,
+            linestyle="none",
+            marker="D",
+            markersize=5,
+            color=COLOURS[1],
+            label="old model, new data",
+            zorder=3,
+        )
+
+
+def changes(
+    explanations: Iterable[ChangeExplanation], top: int = 12, method: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """All changes in their order, a column for each: which features gained and lost, from one change to the next.
+
+    Violet has gained importance, orange has lost it. A number stands where the change of the feature is significant at
+    5 % over all features of that change; cells without one are within noise, whatever their colour. Under each column:
+    the observation at which it was explained, and the discrepancy.
+
+    Parameters
+    ----------
+    explanations
+        In their order; the last 60 are drawn.
+    top
+        Valid range >= 1; features to draw, those with the largest changes.
+    method
+        `pfi` or `sage`; None is each explanation's first.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no explanation, or one has no importances by that method.
+    ImportError
+        As for `importance`.
+    """
+    check_integer("top", top, minimum=1)
+    found = [(e, e.first if method is None else _by(e, method)) for e in explanations][-_MOST_CHANGES:]
+    if not found:
+        raise InvalidParameterError("explanations", "at least one", found)
+    deltas = [change.delta for _, change in found]
+    features = list(dict.fromkeys(name for delta in deltas for name in delta))
+    shown = largest_first({f: max(abs(delta.get(f, 0.0)) for delta in deltas) for f in features}, features)[:top]
+    ax = axes(ax, (1.8 + 0.62 * len(found), 1.4 + 0.36 * len(shown)))
+    table = np.array([[delta.get(f, math.nan) for delta in deltas] for f in shown]).reshape(len(shown), len(found))
+    largest = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
+    ax.pcolormesh(
+        np.arange(len(found) + 1), np.arange(len(shown) + 1), table, cmap="PuOr", vmin=-largest, vmax=largest,
+        edgecolors="white", linewidth=1.0,
+    )  # fmt: skip
+    texts = iter(signed(table.ravel()))
+    significant = [set(change.significant()) for _, change in found]
+    for row, name in enumerate(shown):
+        for column, named in enumerate(significant):
+            text = next(texts)
+            if name in named:
+                dark = abs(table[row, column]) > 0.6 * largest
+                ax.text(
+                    column + 0.5,
+                    row + 0.5,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=7.5,
+                    color="white" if dark else TEXT,
+                )
+    ax.set_yticks(np.arange(len(shown)) + 0.5, list(map(text_of, shown)))
+    ax.set_ylim(len(shown), 0)
+    labels = [f"{e.n_observations:,}\n{e.discrepancy:.2f}".replace(",", " ") for e, _ in found]
+    ax.set_xticks(np.arange(len(found)) + 0.5, labels, fontsize=7.5)
+    ax.tick_params(length=0)
+    hidden = f"; {len(features) - len(shown)} features not shown" if len(features) > len(shown) else ""
+    loss = text_of(found[0][1].loss)
+    frame(ax, f"Changes of {found[0][1].method.upper()} importance ({loss} loss){hidden}", "", "")
+    ax.set_xlabel("explained at observation, and discrepancy", color=DIM)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    return ax
+
+
+def _by(explanation: ChangeExplanation, method: str) -> ImportanceChange:
+    return explanation.importances[check_choice("method", method, explanation.importances)]

@@ -1,0 +1,222 @@
+"""Plots of importance over time, of model changes, of partial dependence and of shares; they need matplotlib.
+
+Every function draws on `ax`, or on a figure of its own where `ax` is None, and returns the Axes. A figure of its own
+is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and
+in a notebook `ax.figure` at the end of a cell shows it. Labels are beside the plot or above it, never on the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidParameterError
+from ..history import ImportanceHistory
+from ..incremental.pdp import IncrementalPDP
+from ..ranking import BAND
+from ..validation import check_integer, check_number
+from .model_change import change, changes
+from .parts import DIM, TEXT, axes, change_marks, end_labels, frame, styles, text_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["change", "changes", "importance", "pdp", "shares"]
+
+
+def importance(
+    history: ImportanceHistory,
+    features: Iterable[Any] | None = None,
+    top: int = 8,
+    band: float = BAND,
+    changes: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Importance over time, a line per feature with its band, and a vertical line per model change.
+
+    Parameters
+    ----------
+    history
+        With at least one record.
+    features
+        Which to draw; None takes the `top` with the largest sum of absolute values over the whole history, so
+        that one which the model has stopped using is still there.
+    top
+        Valid range >= 1. More lines tell more and are harder to tell apart.
+    band
+        Valid range >= 0, in standard errors to either side; 0 draws none.
+    changes
+        Whether to draw the change marks: a line where a change was explained, and a shade back to its alarm.
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of its range, a feature was never recorded, or nothing was.
+    ImportError
+        matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from attributary_explainers import BatchImportance, ImportanceHistory, plots
+    >>> history = ImportanceHistory(unit="squared loss")
+    >>> history.record(BatchImportance({"age": 0.2}, {"age": 0.01}, 100), position=100)
+    >>> history.record(BatchImportance({"age": 0.4}, {"age": 0.01}, 100), position=200)
+    >>> ax = plots.importance(history)
+    >>> ax.get_ylabel()
+    'importance (squared loss)'
+    """
+    check_number("band", band, minimum=0.0)
+    shown = _shown(history, features, top)
+    ax = axes(ax, (8.0, 4.0))
+    zero = ax.axhline(0.0, color=DIM, linewidth=0.8)
+    zero.set_gid("zero")
+    style, values_of = styles(history.names, shown), {name: history.series(name) for name in shown}
+    for name, (positions, values, std_errors) in values_of.items():
+        colour, dash = style[name]
+        low, high = values - band * std_errors, values + band * std_errors
+        if band > 0.0 and np.isfinite(std_errors).any():
+            ax.fill_between(positions, low, high, color=colour, alpha=0.15, linewidth=0)
+        marker = "o" if len(positions) == 1 else ""
+        ax.plot(positions, values, color=colour, linestyle=dash, marker=marker, linewidth=1.6, label=str(name))
+    _set_y(ax, [(values, band * std_errors) for _, values, std_errors in values_of.values()])
+    rows = _set_x(ax, history, changes)
+    hidden = len(history.names) - len(shown)
+    title = f"Importance by {history.explainer.upper()}" if history.explainer else "Importance"
+    title += f", {len(shown)} of {len(history.names)} features" if hidden else ""
+    frame(ax, title, "observations", f"importance ({text_of(history.unit)})" if history.unit else "importance", rows)
+    ends = [(_last(values), str(name), style[name][0]) for name, (_, values, _) in values_of.items()]
+    end_labels(ax, [end for end in ends if math.isfinite(end[0])])
+    return ax
+
+
+def shares(
+    history: ImportanceHistory, features: Iterable[Any] | None = None, top: int = 8, ax: Axes | None = None
+) -> Axes:
+    """Each feature's part of the sum of importances over time, stacked; negatives count as 0.
+
+    A record in which nothing is positive is empty. Parameters and errors are those of `importance`; the features
+    that are not drawn by themselves are together `others`.
+    """
+    shown = _shown(history, features, top)
+    ax = axes(ax, (8.0, 4.0))
+    columns = {name: np.nan_to_num(np.clip(history.series(name)[1], 0.0, None)) for name in history.names}
+    total = np.sum(list(columns.values()), axis=0)
+    part = {name: np.divide(c, total, out=np.zeros(len(total)), where=total > 0.0) for name, c in columns.items()}
+    # The order of first appearance, which does not change, from bottom to top.
+    stack = [name for name in history.names if name in shown]
+    style = styles(history.names, shown)
+    areas, colours, labels = [part[name] for name in stack], [style[n][0] for n in stack], list(map(text_of, stack))
+    if rest := [part[name] for name in part if name not in shown]:
+        areas, colours, labels = [*areas, np.sum(rest, axis=0)], [*colours, "#d5d9de"], [*labels, "others"]
+    handles = ax.stackplot(
+        history.positions, areas, colors=colours, labels=labels, alpha=0.85, edgecolor="white", linewidth=0.5
+    )
+    ax.set_ylim(0.0, 1.0)
+    rows = _set_x(ax, history, changes=True)
+    title = f"Shares of importance by {history.explainer.upper()}" if history.explainer else "Shares of importance"
+    frame(ax, title, "observations", "share of importance", rows)
+    ax.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
+    return ax
+
+
+def pdp(pdp: IncrementalPDP, feature: Any, ice: bool = True, ax: Axes | None = None) -> Axes:
+    """Partial dependence on one feature: a line over numbers, bars over categories.
+
+    Ticks at the bottom are the feature's recent values (the rug): where there are none, the line is a guess. Thin grey
+    lines (dots for categories) are the predictions for single recent observations (ICE).
+
+    Parameters
+    ----------
+    pdp
+        That follows the feature and has a curve of it.
+    ice
+        Whether to draw the observations that `pdp` keeps (its `n_ice`).
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no curve of the feature.
+    ImportError
+        matplotlib is not installed.
+    """
+    curves = pdp.pdp
+    if feature not in curves:
+        raise InvalidParameterError("feature", f"one of {list(curves)}", feature)
+    ax = axes(ax, (6.0, 4.0))
+    (grid, means), curve = curves[feature], pdp._curves[feature]
+    colour = styles(list(curves), [feature])[feature][0]
+    lines = pdp.ice.get(feature, []) if ice else []
+    if curve.numeric:
+        for points, predictions in lines:
+            ax.plot(points, predictions, color=DIM, alpha=0.35, linewidth=0.8, gid="ice")
+        marker = "o" if len(grid) < 20 else ""
+        ax.plot(grid, means, color=colour, linewidth=2.2, marker=marker, markersize=4, gid="pdp")
+        transform = ax.get_xaxis_transform()
+        rug = [0.01] * len(curve.recent)
+        ax.plot(curve.recent, rug, "|", color=TEXT, alpha=0.5, markersize=8, transform=transform, gid="rug")
+    else:
+        order = sorted(range(len(grid)), key=lambda i: _category_key(grid[i]))
+        place = {grid[i]: k for k, i in enumerate(order)}
+        ax.bar(list(place.values()), [means[i] for i in order], color=colour, alpha=0.7, width=0.6)
+        for points, predictions in lines:
+            kept = [(place[g], p) for g, p in zip(points, predictions, strict=True) if g in place]
+            ax.plot(*zip(*kept, strict=True), ".", color=TEXT, alpha=0.4, markersize=5, gid="ice")
+        ax.set_xticks(list(place.values()), list(map(text_of, place)))
+    predicted = "mean prediction" if pdp._label is None else f"mean probability of {text_of(pdp._label)}"
+    frame(ax, f"Partial dependence on {text_of(feature)}", text_of(feature), predicted)
+    return ax
+
+
+def _shown(history: ImportanceHistory, features: Iterable[Any] | None, top: int) -> list[Any]:
+    check_integer("top", top, minimum=1)
+    if not len(history):
+        raise InvalidParameterError("history", "one with a record: the explainer had nothing to say so far", history)
+    if isinstance(features, str):
+        raise InvalidParameterError("features", "a list of features", features)
+    if features is not None:
+        chosen = list(dict.fromkeys(features))
+        for name in chosen:
+            history.series(name)  # refuses what was never recorded
+        return chosen
+    size = {name: float(np.nansum(np.abs(history.series(name)[1]))) for name in history.names}
+    largest = set(sorted(size, key=lambda name: (-size[name], str(name)))[:top])
+    return [name for name in history.features if name in largest]
+
+
+def _last(values: Any) -> float:
+    known = values[np.isfinite(values)]
+    return float(known[-1]) if len(known) else math.nan
+
+
+def _set_x(ax: Axes, history: ImportanceHistory, changes: bool) -> int:
+    """From the first record to the last, or to a change after it; changes before the first are not shown.
+
+    Returns the rows that the labels of the changes take.
+    """
+    first, last = history.positions[[0, -1]]
+    marks = [mark for mark in history.changes if mark.position >= first] if changes else []
+    last = max([last, *(mark.position for mark in marks)])
+    if last > first:
+        ax.set_xlim(first, last)
+    return change_marks(ax, marks)
+
+
+def _set_y(ax: Axes, lines: list[tuple[Any, Any]]) -> None:
+    """Every line in full; of the bands what is usual, because the first standard errors can dwarf all values."""
+    low = high = 0.0
+    for values, errors in lines:
+        known = np.isfinite(values)
+        reach = np.nan_to_num(errors[known])
+        reach = np.minimum(reach, np.quantile(reach, 0.95)) if len(reach) else reach
+        low = min([low, *(values[known] - reach).tolist()])
+        high = max([high, *(values[known] + reach).tolist()])
+    margin = 0.03 * (high - low) or 1.0
+    ax.set_ylim(low - margin, high + margin)
+
+
+def _category_key(category: Any) -> tuple[bool, float, str]:
+    is_number = isinstance(category, (int, float))
+    return not is_number, float(category) if is_number else 0.0, str(category)

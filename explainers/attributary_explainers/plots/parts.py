@@ -1,0 +1,177 @@
+"""Parts that all plots share: figures that nobody has to close, colours, labels beside the lines, change marks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..history import ChangeMark
+
+# Okabe and Ito's colours, darkened to stand out from white but each by as much as keeps it apart from the others for
+# colour-blind readers too; their yellow is grey here.
+COLOURS = ("#0068a8", "#c04000", "#00936c", "#a03878", "#d09000", "#4a9fda", "#262626", "#8c8c8c")
+DIM, TEXT = "#5c6570", "#1d2126"
+_DASHES = ("-", "--", ":", "-.")
+_FONT = 9.0
+_MARK_FONT = 8.0
+_MARK_ROW = 1.3 * _MARK_FONT
+_LONGEST_NAME = 32
+_MARK_ROWS = 3
+"""Labels of change marks stand in so many rows above the plot; one that fits in none is left out, its line stays."""
+
+
+def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The axes given, or those of a new figure.
+
+    A new figure is not registered with pyplot: it needs no screen, is never shown by itself, and is gone with the
+    last reference to it. `ax.figure` is the figure.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'attributary[plot]'") from None
+    return Figure(figsize=size, layout="constrained").subplots() if ax is None else ax
+
+
+def text_of(name: Any) -> str:
+    """What to write for a name that comes from outside: one line, not too long, and never read as a formula."""
+    text = " ".join(str(name).split()) or "(no name)"
+    text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    return text.replace("$", r"\$")
+
+
+def frame(ax: Axes, title: str, x_label: str, y_label: str, rows: int = 0) -> None:
+    """Title, above so many rows of change marks, and names of the axes; no more ink than needed."""
+    ax.set_title(title, loc="left", fontsize=11, color=TEXT, pad=6.0 + _MARK_ROW * rows)
+    ax.set_xlabel(x_label, color=DIM)
+    ax.set_ylabel(y_label, color=DIM)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def styles(names: Sequence[Any], shown: Iterable[Any]) -> dict[Any, tuple[str, str]]:
+    """Colour and line style per shown feature.
+
+    A feature has the colour of its place in `names`, so that it keeps it from picture to picture. Where two of one
+    picture would share it, the one shown later takes the next free colour; past eight, lines are dashed.
+    """
+    chosen: dict[Any, tuple[str, str]] = {}
+    free = [(colour, dash) for dash in _DASHES for colour in COLOURS]
+    for name in shown:
+        if not free:
+            free = [(colour, dash) for dash in _DASHES for colour in COLOURS]
+        place = names.index(name) % len(COLOURS)
+        wanted = (COLOURS[place], _DASHES[0])
+        chosen[name] = wanted if wanted in free else free[0]
+        free.remove(chosen[name])
+    return chosen
+
+
+def legend_below(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """A legend in one row under the name of the x axis, the same distance away whatever the height of the plot."""
+    from matplotlib.transforms import ScaledTranslation
+
+    scale = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
+    below = ax.transAxes + ScaledTranslation(0.0, -36.0 / 72.0, scale)
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0), "bbox_transform": below}
+    ax.legend(handles, labels, ncols=len(labels), frameon=False, fontsize=_FONT, borderaxespad=0.0, **place)
+
+
+def signed(values: Iterable[float]) -> list[str]:
+    """Numbers with their sign, all with the decimals that give the largest three significant digits.
+
+    Examples
+    --------
+    >>> signed([0.1284, -0.014, 0.00004])
+    ['+0.128', '−0.014', '0.000']
+    """
+    values = list(values)
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    decimals = min(max(2 - math.floor(math.log10(largest)), 0), 12) if largest > 0.0 else 0
+    texts = [f"{value:+.{decimals}f}" for value in values]
+    return [(text if text.strip("+-0.na") else text[1:]).replace("-", "−") for text in texts]
+
+
+def end_labels(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Write (y, text, colour) to the right of the plot, each beside its y, spread so that none covers another."""
+    low, high = ax.get_ylim()
+    height = ax.get_position().height * ax.get_figure(root=True).get_figheight() * 72.0  # type: ignore[union-attr]
+    wanted = [(y - low) / (high - low) for y, _, _ in ends]
+    places = spread(wanted, gap=1.25 * _FONT / height)
+    for (_, text, colour), y, place in zip(ends, wanted, places, strict=True):
+        ax.annotate(
+            text_of(text),
+            xy=(1.0, y),
+            xytext=(1.03, place),
+            xycoords="axes fraction",
+            color=colour,
+            fontsize=_FONT,
+            verticalalignment="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
+        )
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places in the order of `wanted`, at least `gap` apart, moved as little as that needs, group by group.
+
+    Examples
+    --------
+    >>> spread([0.5, 0.5, 0.0], gap=0.25)
+    [0.375, 0.625, 0.0]
+    """
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    groups: list[tuple[float, int]] = []  # mean of the lowest member's wish, and number of members
+    for i in order:
+        start, n = wanted[i], 1
+        while groups and groups[-1][0] + gap * groups[-1][1] > start:
+            before, m = groups.pop()
+            start, n = (before * m + (start - gap * m) * n) / (m + n), m + n
+        groups.append((start, n))
+    found = [start + gap * k for start, n in groups for k in range(n)]
+    places = dict(zip(order, found, strict=True))
+    return [places[i] for i in range(len(wanted))]
+
+
+def change_marks(ax: Axes, marks: Sequence[ChangeMark]) -> int:
+    """A vertical line where a change was explained, a shade back to its alarm, and its label above the plot.
+
+    Returns the number of rows that the labels take.
+    """
+    low, high = ax.get_xlim()
+    width = ax.get_position().width * ax.get_figure(root=True).get_figwidth() * 72.0  # type: ignore[union-attr]
+    ends = [float("-inf")] * _MARK_ROWS
+    for mark in marks:
+        line = ax.axvline(mark.position, color=TEXT, linewidth=1.0)
+        line.set_gid("change")
+        if mark.since < mark.position:
+            ax.axvspan(mark.since, mark.position, color=TEXT, alpha=0.08, linewidth=0)
+        at = (mark.position - low) / (high - low) * width
+        long = 0.6 * _MARK_FONT * min(len(mark.label), _LONGEST_NAME)
+        start = at if at < width / 2 else at - long
+        row = next((row for row, end in enumerate(ends) if start > end), None)
+        if not mark.label or row is None:
+            continue
+        ends[row] = start + long + _MARK_FONT
+        ax.annotate(
+            text_of(mark.label),
+            xy=(mark.position, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0.0, 3.0 + _MARK_ROW * row),
+            textcoords="offset points",
+            fontsize=_MARK_FONT,
+            color=TEXT,
+            horizontalalignment="left" if at < width / 2 else "right",
+            annotation_clip=False,
+        )
+    return sum(end > float("-inf") for end in ends)

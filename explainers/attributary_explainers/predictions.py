@@ -1,0 +1,141 @@
+"""Kinds of models, and from whatever one returns for a row to the prediction that a loss reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from .errors import ModelError
+from .typing import Features, ModelFunction, Output, Prediction, Probabilities
+
+Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
+"""What a model is, where it says so; a callable has no kind."""
+
+
+def as_probabilities(prediction: Any) -> Prediction:
+    """A dict of label to probability; None for no prediction (None, or River's empty dict).
+
+    Raises
+    ------
+    ModelError
+        It is no dict, or a probability in it is no number.
+    """
+    if prediction is None:
+        return None
+    if not isinstance(prediction, dict):
+        raise ModelError(f"expected the model to predict a dict of probabilities, got {prediction!r}")
+    for probability in prediction.values():
+        if not isinstance(probability, float) and not isinstance(probability, Real):  # the first is much faster
+            raise ModelError(f"expected the model to predict a number as each probability, got {prediction!r}")
+    return prediction or None
+
+
+def as_label(prediction: Any) -> Prediction:
+    """`{label: 1.0}`. Any hashable is a label but None, which is no prediction; of probabilities the most probable.
+
+    Raises
+    ------
+    ModelError
+        It cannot be a label, because it is not hashable.
+    """
+    if isinstance(prediction, dict):
+        probabilities = as_probabilities(prediction)
+        return {most_probable(probabilities): 1.0} if isinstance(probabilities, dict) else None
+    label = _builtin(prediction)
+    if label is None:
+        return None
+    try:
+        return {label: 1.0}
+    except TypeError:
+        raise ModelError(
+            f"expected the model to predict a label, which is hashable (a string, number or tuple), got {prediction!r}"
+        ) from None
+
+
+def as_number(prediction: Any) -> Prediction:
+    """A float; None for no prediction.
+
+    Raises
+    ------
+    ModelError
+        It is no number. The string of a number is none.
+    """
+    if prediction is None or type(prediction) is float:
+        return prediction
+    try:
+        if not isinstance(prediction, (str, bytes)):
+            return float(_builtin(prediction))
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ModelError(f"expected the model to predict a number, got {prediction!r}")
+
+
+def as_any(prediction: Any) -> Prediction:
+    """Probabilities where the model returns a dict, else a number."""
+    return as_probabilities(prediction) if isinstance(prediction, dict) else as_number(prediction)
+
+
+def as_output(output: Output) -> Callable[[Any], Prediction]:
+    """The conversion for the output that a loss reads."""
+    return _CONVERSIONS[output]
+
+
+def most_probable(probabilities: Probabilities) -> Any:
+    """The label with the largest probability; of equals the first, as River's `predict_one` chooses."""
+    return max(probabilities, key=probabilities.__getitem__)
+
+
+def is_usable(prediction: Prediction) -> bool:
+    """Whether a prediction can enter a loss: there is one, and it is finite."""
+    if prediction is None:
+        return False
+    if isinstance(prediction, dict):
+        return bool(prediction) and all(map(math.isfinite, prediction.values()))
+    return math.isfinite(prediction)
+
+
+def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
+    """The predictions for `rows`, in one call where the function takes many, else one by one.
+
+    Parameters
+    ----------
+    function
+        From `model_function`.
+    rows
+        Any number of rows; they are neither kept nor changed.
+    """
+    many: Callable[[Sequence[Features]], list[Prediction]] | None = getattr(function, "many", None)
+    if many is None:
+        return [function(row) for row in rows]
+    return many(rows) if rows else []
+
+
+def show_row(function: ModelFunction, x: Features) -> None:
+    """Let the function see an observation as it came, before any row that is made of several.
+
+    An estimator that was fitted without names takes its order of features from the first row. For an explainer that is
+    handed the prediction for `x`, and so does not ask for it, that would be a mixed row, whose order may differ.
+    """
+    see: Callable[[Features], None] | None = getattr(function, "see", None)
+    if see is not None:
+        see(x)
+
+
+def _builtin(value: Any) -> Any:
+    # np.generic too: labels end up in snapshots and events, which hold plain data. An array with one element is what
+    # a model gives that was asked about one row.
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size == 1):
+        return value.item()
+    return value
+
+
+_CONVERSIONS: dict[Output, Callable[[Any], Prediction]] = {
+    "probabilities": as_probabilities,
+    "label": as_label,
+    "number": as_number,
+    "any": as_any,
+}

@@ -1,0 +1,197 @@
+"""Exponential smoothing with exact weights: means of numbers and of predictions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..typing import Prediction, Probabilities, Snapshot
+from ..validation import check_number
+
+_FADED = 1e-12
+_SHORTEST_MEMORY = 1000
+
+
+def memory_of(alpha: float) -> int:
+    """Observations after which what has not been seen again is forgotten.
+
+    Its weight has then faded below 1e-12, and at least 1000 observations have passed: a stream of ever new names has
+    bounded state.
+    """
+    faded = math.log(_FADED) / math.log1p(-alpha) if alpha < 1.0 else 0.0
+    return max(_SHORTEST_MEMORY, math.ceil(faded))
+
+
+class Weights:
+    """Weights of the exponential recursion s_t = (1 - alpha) s_{t-1} + alpha v_t, s_0 = 0.
+
+    After n steps they sum to 1 - (1 - alpha)^n (iPFI Theorem 2). Dividing by that sum gives an exact weighted
+    mean from the first step on; `rate` is the step that such a mean takes.
+
+    Parameters
+    ----------
+    alpha
+        Valid range (0, 1]. Larger forgets faster; 2 / (N + 1) corresponds to a window of N observations.
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
+        self.n = 0
+        self.total = 0.0
+        """Sum of the weights, 1 - (1 - alpha)^n, by its own recursion: exact where 1 - alpha rounds to 1."""
+        self.squares = 1.0
+        """Sum of the squared normalised weights: one over the effective sample size. 1 until the second value."""
+
+    def step(self, times: int = 1) -> float:
+        """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean.
+
+        Parameters
+        ----------
+        times
+            Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
+            all before lose as much: it stands for others that were passed over.
+        """
+        rate, self.total = self._next(times)
+        self.n += 1
+        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
+        return rate
+
+    def rate(self, times: int = 1) -> float:
+        """The share that `step` would return."""
+        return self._next(times)[0]
+
+    def _next(self, times: int) -> tuple[float, float]:
+        weight = self.alpha
+        if times > 1 and weight < 1.0:
+            weight = -math.expm1(times * math.log1p(-weight))
+        total = self.total + weight * (1.0 - self.total)
+        return min(weight / total, 1.0), total
+
+    def copy(self) -> Weights:
+        """Weights that go on by themselves."""
+        other = Weights.__new__(Weights)
+        other.alpha, other.n, other.total, other.squares = self.alpha, self.n, self.total, self.squares
+        return other
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {"alpha": self.alpha, "n": self.n, "total": self.total, "squares": self.squares}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Weights:
+        """The weights that the snapshot was taken of."""
+        weights = cls(snapshot["alpha"])
+        weights.n, weights.total, weights.squares = snapshot["n"], snapshot["total"], snapshot["squares"]
+        return weights
+
+
+class SmoothedMean:
+    """Exponentially weighted mean of one number; None before the first.
+
+    Examples
+    --------
+    >>> loss = SmoothedMean(alpha=0.5)
+    >>> loss.update(1.0), loss.update(4.0)
+    (1.0, 3.0)
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self.weights = Weights(alpha)
+        self._value = 0.0
+
+    @property
+    def value(self) -> float | None:
+        """The mean so far."""
+        return self._value if self.weights.n else None
+
+    def update(self, value: float, times: int = 1) -> float:
+        """Add one value, with the weight of `times`, and return the mean that includes it."""
+        self._value += self.weights.step(times) * (value - self._value)
+        return self._value
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        return {"weights": self.weights.snapshot(), "value": float(self._value)}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> SmoothedMean:
+        """The mean that the snapshot was taken of."""
+        mean = cls(snapshot["weights"]["alpha"])
+        mean.weights = Weights.from_snapshot(snapshot["weights"])
+        mean._value = snapshot["value"]
+        return mean
+
+
+class SmoothedPrediction:
+    """Exponentially weighted mean prediction, a number or a dict of probabilities.
+
+    Starts at the first prediction, never at 0 (iSAGE Definition 3); a class first predicted late had the
+    probability 0 before. Of more than a hundred classes, those that are no longer predicted are dropped once their
+    mean probability has faded below 1e-12: a stream of ever new labels has bounded state.
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self.weights = Weights(alpha)
+        self._value: Probabilities | float | None = None
+
+    def copy(self) -> SmoothedPrediction:
+        """A mean that goes on by itself."""
+        other = SmoothedPrediction.__new__(SmoothedPrediction)
+        other.weights, other._value = self.weights.copy(), self._value  # which `update` replaces, never changes
+        return other
+
+    def update(self, prediction: Probabilities | float, times: int = 1) -> Probabilities | float:
+        """Add one prediction, with the weight of `times`; return the mean that includes it (not to be changed)."""
+        rate = self.weights.step(times)
+        if isinstance(prediction, dict):
+            mean: Probabilities = self._value if isinstance(self._value, dict) else {}
+            self._value = {
+                label: mean.get(label, 0.0) + rate * (prediction.get(label, 0.0) - mean.get(label, 0.0))
+                for label in dict.fromkeys((*mean, *prediction))
+            }
+            if len(self._value) > 100:
+                self._value = {k: p for k, p in self._value.items() if p >= _FADED or k in prediction}
+        else:
+            number = self._value if isinstance(self._value, float) else 0.0
+            self._value = number + rate * (prediction - number)
+        return self._value
+
+    def snapshot(self) -> Snapshot:
+        """Plain data to restore from."""
+        value: list[tuple[Any, float]] | float | None
+        if isinstance(self._value, dict):
+            value = [(label, float(p)) for label, p in self._value.items()]
+        else:
+            value = None if self._value is None else float(self._value)
+        return {"weights": self.weights.snapshot(), "value": value}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> SmoothedPrediction:
+        """The mean that the snapshot was taken of."""
+        mean = cls(snapshot["weights"]["alpha"])
+        mean.weights = Weights.from_snapshot(snapshot["weights"])
+        value = snapshot["value"]
+        mean._value = dict(map(tuple, value)) if isinstance(value, list) else value
+        return mean
+
+
+def mean_prediction(predictions: list[Prediction]) -> Probabilities | float | None:
+    """Plain mean of predictions of one kind, class by class; None when any of them is missing."""
+    first = predictions[0]
+    if len(predictions) == 1 or first is None:
+        return first
+    share = 1.0 / len(predictions)
+    if isinstance(first, dict):
+        total: Probabilities = {}
+        for prediction in predictions:
+            if not isinstance(prediction, dict):
+                return None
+            for label, p in prediction.items():
+                total[label] = total.get(label, 0.0) + p
+        return {label: p * share for label, p in total.items()}
+    number = 0.0
+    for prediction in predictions:
+        if not isinstance(prediction, (float, int)):
+            return None
+        number += prediction
+    return number * share

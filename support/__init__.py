@@ -1,0 +1,1 @@
+"""Harness that tests and benchmarks share: Kafka, Prometheus, Compose, workers as processes."""

@@ -1,0 +1,154 @@
+"""`attributary models deploy`: what it takes, and that it refuses what a worker would; the topic is a list here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from attributary_agents.cli.command import cli
+from attributary_agents.errors import AttributaryError, DeploymentError
+from attributary_agents.kafka import deployments as models_topic
+from attributary_agents.kafka import topics as topic_admin
+from attributary_explainers import dump_model
+from tests.agents.stand_ins import FACTORY, CountingClassifier
+
+BAYES = "river.naive_bayes.GaussianNB"
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any], int | None]]:
+    found: list[tuple[str, dict[str, Any], int | None]] = []
+
+    async def send(_config: Any, model_id: str, value: bytes, partition: int | None) -> tuple[int, int]:
+        found.append((model_id, json.loads(value), partition))
+        return partition or 0, len(found) - 1
+
+    monkeypatch.setattr(models_topic, "send_deployment", send)
+    monkeypatch.setattr(topic_admin, "check_topics", lambda _config, _only: None)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    config = {
+        "models": {"credit": {"factory": FACTORY}},
+        "control": {"allowed": ["river.", "tests.agents"]},
+        "artefacts": {"directory": str(tmp_path / "artefacts")},
+    }
+    (tmp_path / "artefacts").mkdir()
+    (tmp_path / "artefacts/two.pkl").write_bytes(dump_model(CountingClassifier()))
+    (tmp_path / "attributary.yaml").write_text(yaml.safe_dump(config))
+    return tmp_path
+
+
+def deploy(folder: Path, *arguments: str, model_id: str = "credit") -> Result:
+    config = str(folder / "attributary.yaml")
+    return CliRunner().invoke(cli, ["models", "deploy", model_id, "-c", config, *arguments], catch_exceptions=False)
+
+
+def file(folder: Path, content: Any) -> str:
+    path = folder / "two.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return str(path)
+
+
+def test_a_file_is_sent_as_it_is(folder: Path, sent: list[Any]) -> None:
+    value = {"version": "2", "model": [{"class": "river.preprocessing.StandardScaler"}, {"class": BAYES}]}
+    result = deploy(folder, file(folder, value), "--partition", "3")
+    assert sent == [("credit", value, 3)]
+    assert result.stdout == "version 2 of credit is deployed: attributary.models.v1[3]@0\n"
+
+
+def test_the_version_may_be_named_beside_the_file(folder: Path, sent: list[Any]) -> None:
+    deploy(folder, file(folder, {"version": "2", "model": {"class": BAYES}}), "--version", "3")
+    deploy(folder, file(folder, {"model": {"class": BAYES}}), "--version", "3")
+    assert [value for _, value, _ in sent] == [{"version": "3", "model": {"class": BAYES}}] * 2
+
+
+def test_a_class_a_factory_and_an_artefact_by_options(folder: Path, sent: list[Any]) -> None:
+    deploy(folder, "--version", "2", "--class", "river.tree.HoeffdingTreeClassifier", "--params", '{"grace_period": 9}')
+    deploy(folder, "--version", "3", "--factory", FACTORY)
+    deploy(folder, "--version", "4", "--artefact", "two.pkl")
+    digest = hashlib.sha256((folder / "artefacts/two.pkl").read_bytes()).hexdigest()
+    assert [value for _, value, _ in sent] == [
+        {"version": "2", "model": {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 9}}},
+        {"version": "3", "factory": FACTORY},
+        {"version": "4", "artefact": "two.pkl", "sha256": digest},
+    ]
+
+
+def test_json_says_where_it_is(folder: Path, sent: list[Any]) -> None:
+    said = json.loads(deploy(folder, "--version", "2", "--class", BAYES, "--json").stdout)
+    assert said == {
+        "model_id": "credit",
+        "version": "2",
+        "model": {"class": BAYES, "params": {}},
+        "sent": True,
+        "topic": "attributary.models.v1",
+        "partition": 0,
+        "offset": 0,
+    }
+    assert len(sent) == 1
+
+
+def test_a_dry_run_checks_and_sends_nothing(folder: Path, sent: list[Any]) -> None:
+    assert "can be deployed" in deploy(folder, "--version", "2", "--class", BAYES, "--dry-run").stdout
+    with pytest.raises(DeploymentError, match="NoTree"):
+        deploy(folder, "--version", "2", "--class", "river.tree.NoTree", "--dry-run")
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--version", "2"], "exactly one of FILE, --class, --factory, --artefact; got none"),
+        (["--version", "2", "--class", BAYES, "--factory", FACTORY], "got --class and --factory"),
+        (["--class", BAYES], "--version"),
+        (["--version", "2", "--factory", FACTORY, "--params", "{}"], "--params are the arguments of --class"),
+        (["--version", "2", "--class", BAYES, "--params", "{"], "--params: expected a JSON object"),
+        (["--version", "2", "--class", BAYES, "--params", "[1]"], "model.params: expected an object"),
+        (["--version", "", "--class", BAYES], "version: expected a text"),
+        (["--version", "2", "--class", "os.system"], "control.allowed"),
+        (["--version", "2", "--class", BAYES, "--params", '{"depth": 2}'], "TypeError"),
+        (["--version", "2", "--artefact", "absent.pkl"], "cannot read the artefact 'absent.pkl'"),
+        (["--version", "2", "--artefact", "../attributary.yaml"], "without `..`"),
+        (["no/such.yaml"], "cannot read no/such.yaml"),
+    ],
+)
+def test_what_a_worker_would_refuse_is_refused_here(
+    arguments: list[str], said: str, folder: Path, sent: list[Any]
+) -> None:
+    with pytest.raises(AttributaryError) as caught:
+        deploy(folder, *arguments)
+    assert said in str(caught.value)
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("models: [", "not YAML"),
+        ("- a list", "expected a mapping"),
+        ("version: 2\nmodel: {class: river.naive_bayes.GaussianNB}", "version: expected a text"),
+        ("version: '2'\nmodel: {class: river.naive_bayes.GaussianNB}\nlearn: true", "learn: expected only"),
+        ("version: '2'\nmodel: {class: a.B, params: {when: 2024-01-01}}", ""),
+        ("version: '2'\nmodel: {class: a.B, params: {a: .nan}}", "finite"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused(content: str, said: str, folder: Path, sent: list[Any]) -> None:
+    with pytest.raises(AttributaryError) as caught:
+        deploy(folder, file(folder, content))
+    assert said in str(caught.value)
+    assert sent == []
+
+
+def test_only_a_configured_model_can_be_deployed(folder: Path, sent: list[Any]) -> None:
+    with pytest.raises(DeploymentError, match=r"configured models \(credit\)"):
+        deploy(folder, "--version", "2", "--class", BAYES, model_id="debit")
+    assert sent == []

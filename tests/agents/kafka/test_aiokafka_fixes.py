@@ -1,0 +1,159 @@
+"""Whatever bytes a header's name has, a record is read; all else is read as aiokafka reads it."""
+
+from __future__ import annotations
+
+import random
+import struct
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record import memory_records
+from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchPy
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder, _LegacyRecordBatchPy
+from aiokafka.record.util import calc_crc32c
+from support.raw_names import Record, builder
+
+import attributary_agents.kafka.clients
+from attributary_agents.kafka.aiokafka_fixes import LenientBatch, LenientRecords
+
+NAMES = [b"trace", b"", "ü".encode(), b"\xff\xfename", b"\xed\xa0\x80", b"a" * 200 + b"\xc3", b"\x00\xf8"]
+ESCAPED = ["trace", "", "ü", r"\xff\xfename", r"\xed\xa0\x80", "a" * 200 + r"\xc3", "\x00" + r"\xf8"]
+CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+
+
+@pytest.fixture(params=["C", "Python"])
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both of aiokafka's; which one an installation has depends on its platform."""
+    if request.param == "Python":
+        monkeypatch.setattr(memory_records, "DefaultRecordBatch", _DefaultRecordBatchPy)
+        monkeypatch.setattr(memory_records, "LegacyRecordBatch", _LegacyRecordBatchPy)
+    else:
+        assert DefaultRecordBatch is not _DefaultRecordBatchPy
+    return str(request.param)
+
+
+def records_of(rng: random.Random, n: int, names: list[bytes]) -> list[Record]:
+    blobs = [None, b"", b"v", b"v" * 300]
+    return [
+        (
+            rng.choice(blobs),
+            rng.choice(blobs),
+            [(rng.choice(names), rng.choice(blobs)) for _ in range(rng.randrange(4))],
+        )
+        for _ in range(n)
+    ]
+
+
+def placed(
+    data: bytes, offset: int, attributes: int = 0, producer: int = -1, max_timestamp: int | None = None
+) -> bytes:
+    """A batch as the broker has it: at an offset, perhaps of a transaction or with its own time."""
+    new = bytearray(data)
+    struct.pack_into(">q", new, 0, offset)
+    struct.pack_into(">h", new, 21, struct.unpack_from(">h", new, 21)[0] | attributes)
+    if max_timestamp is not None:
+        struct.pack_into(">q", new, 35, max_timestamp)
+    struct.pack_into(">q", new, 43, producer)
+    struct.pack_into(">I", new, 17, calc_crc32c(bytes(new[21:])))
+    return bytes(new)
+
+
+def fields(record: Any) -> tuple[Any, ...]:
+    return record.offset, record.timestamp, record.timestamp_type, record.key, record.value, list(record.headers)
+
+
+def fetched(data: bytes, aborted: list[tuple[int, int]] | None = None, first: int = 0) -> tuple[list[Any], int]:
+    """What aiokafka's fetcher makes of the bytes, and the offset that it goes on from."""
+    tp, records = TopicPartition("t", 0), LenientRecords(data)
+    found = fetcher.PartitionRecords(tp, records, aborted, first, None, None, True, fetcher.READ_COMMITTED)
+    return list(found), found.next_fetch_offset
+
+
+def test_every_consumer_reads_so() -> None:
+    assert attributary_agents.kafka.clients.client_options  # whoever connects has imported this
+    assert fetcher.MemoryRecords is LenientRecords
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.usefixtures("implementation")
+def test_names_that_are_no_utf8_are_escaped_and_all_else_is_as_sent(codec: str) -> None:
+    for seed in range(10):
+        sent = records_of(random.Random(seed), 60, NAMES)
+        data = placed(bytes(builder(sent, CODECS[codec]).build()), 100)
+        assert [one.offset for one in LenientRecords(data).next_batch()] == list(range(100, 160))  # none twice
+        found, following = fetched(data, first=103)  # a consumer may begin in the middle
+        assert following == 160
+        assert [(one.offset, one.timestamp) for one in found] == [
+            (100 + i, 1_700_000_000_000 + i) for i in range(3, 60)
+        ]
+        for one, (key, value, headers) in zip(found, sent[3:], strict=True):
+            assert (one.key, one.value) == (key, value)
+            assert list(one.headers) == [(ESCAPED[NAMES.index(name)], of) for name, of in headers]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("max_timestamp", [None, 1_800_000_000_000])
+def test_the_lenient_batch_reads_what_aiokafka_can_read_as_aiokafka_does(codec: str, max_timestamp: int | None) -> None:
+    sent = records_of(random.Random(3), 60, NAMES[:3])
+    log_append_time = 0 if max_timestamp is None else 0x08
+    data = placed(bytes(builder(sent, CODECS[codec]).build()), 7, log_append_time, max_timestamp=max_timestamp)
+    assert DefaultRecordBatch(data).compression_type == CODECS[codec]
+    expected = [fields(one) for one in DefaultRecordBatch(data)]
+    assert len(expected) == 60
+    assert [fields(one) for one in LenientBatch(data)] == expected
+
+
+@pytest.mark.usefixtures("implementation")
+def test_a_fetch_of_many_batches_is_followed_through_all_of_them() -> None:
+    raw: Record = (b"k", b"v", [(b"\xff", b"h")])
+    commit, abort = (bytes(builder([(b"\0\0\0" + kind, b"\0" * 6, [])]).build()) for kind in (b"\1", b"\0"))
+    batch = bytes(builder([raw, raw]).build())
+    emptied = bytearray(batch[:61])  # what compaction leaves of a producer's last batch
+    struct.pack_into(">i", emptied, 8, 49)
+    struct.pack_into(">i", emptied, 23, 9)
+    struct.pack_into(">i", emptied, 57, 0)
+    whole = [
+        placed(batch, 0),
+        placed(batch, 2, TRANSACTIONAL, producer=7),
+        placed(commit, 4, TRANSACTIONAL | CONTROL, producer=7),
+        placed(batch, 5, TRANSACTIONAL, producer=8),
+        placed(abort, 7, TRANSACTIONAL | CONTROL, producer=8),
+        placed(batch, 8, TRANSACTIONAL, producer=8),
+        placed(bytes(emptied), 10),
+        placed(batch, 22),  # and 20 and 21 are gone
+        placed(bytes(emptied), 24),
+    ]
+    cut = placed(batch, 34)[:-1]  # a fetch ends anywhere
+    found, following = fetched(b"".join(whole) + cut, aborted=[(8, 5)])
+    assert [one.offset for one in found] == [0, 1, 2, 3, 8, 9, 22, 23]
+    assert {one.headers for one in found} == {((r"\xff", b"h"),)}
+    assert following == 34
+    assert LenientRecords(cut).next_batch() is None
+    assert LenientRecords(cut).size_in_bytes() == len(cut)
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2])
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.usefixtures("implementation")
+def test_records_in_an_old_format_are_read_before_new_ones(version: int, codec: int) -> None:
+    old = LegacyRecordBatchBuilder(version, codec, 10_000)
+    for i in range(3):
+        old.append(i, 1000 + i, b"k", b"v" * 100)
+    new = placed(bytes(builder([(b"k", b"v", [(b"\xff", None)])]).build()), 3)
+    found, following = fetched(bytes(old.build()) + new)
+    assert [one.offset for one in found] == [0, 1, 2, 3]
+    assert [one.timestamp for one in found[:3]] == ([None] * 3 if version == 0 else [1000, 1001, 1002])
+    assert following == 4
+
+
+@pytest.mark.parametrize("length", [1, 30, 33, 300, -1])
+@pytest.mark.usefixtures("implementation")
+def test_a_damaged_record_is_still_refused(length: int) -> None:
+    data = bytearray(builder([(b"k", b"v", [(b"\xff" * 10, b"h")])]).build())
+    data[61] = 2 * length & 0x7F  # the record's length, zigzag
+    with pytest.raises(CorruptRecordException):
+        fetched(placed(bytes(data), 0))

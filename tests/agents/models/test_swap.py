@@ -1,0 +1,443 @@
+"""A version takes over: what starts afresh, what stays, what is explained, and that nothing is left half-done."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from river import linear_model
+
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.models.model_state import ModelState, configured_as, new_state
+from attributary_agents.models.prequential import prequential
+from attributary_agents.models.swap import Version, swap
+from attributary_agents.state.checkpoints import checkpoint_key, encode_checkpoint
+from attributary_agents.state.codec import encode_state
+from attributary_agents.worker.deployments import PartitionControl
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Outgoing, Record
+from attributary_explainers import dump_model, expected_pfi
+from attributary_topics import ChangeEvent, Source
+from tests.agents.models.test_prequential import FEW, importances, run, state_of
+from tests.agents.stand_ins import (
+    CONTRARY_FACTORY,
+    FACTORY,
+    CountingClassifier,
+    config_of,
+    contrary_classifier,
+    observations,
+)
+from tests.agents.worker.test_partition import TOPIC, header
+
+CHANGE = {"window": 40, "threshold": 0.2, "importances": ["pfi", "sage"], "loss": "zero_one"}
+SOURCE = Source("topic", 0, 100)
+QUIET = {"every": 1000, "min_observations": 1000}
+
+
+class Raising(CountingClassifier):
+    """Cannot predict what has come before: it needs a feature that was not there."""
+
+    def predict_proba_one(self, x: dict[str, Any]) -> dict[bool, float]:
+        if "new" not in x:
+            raise KeyError("new")
+        return super().predict_proba_one(x)
+
+
+def seen(n: int = 100, **settings: Any) -> ModelState:
+    state = state_of(**{"explainers": FEW, "change": CHANGE, "learn": False, "publish": QUIET, **settings})
+    state.model.counts = {False: [9, 1], True: [1, 9]}
+    run(state, observations(n))
+    return state
+
+
+def contrary() -> Version:
+    return Version("2", {"factory": CONTRARY_FACTORY}, contrary_classifier(), 7)
+
+
+def test_the_event_compares_both_on_the_recent_observations() -> None:
+    state = seen()
+    old = state.model
+    swapped, (event,) = swap(state, contrary(), SOURCE, 1000)
+
+    assert isinstance(event, ChangeEvent)
+    assert (event.kind, event.route, event.cause) == ("model", "version", "model")
+    assert (event.model_version_before, event.model_version) == ("1", "2")
+    assert (event.observation, event.detected_at, event.reference_at, event.source) == (101, 101, 100, SOURCE)
+    assert (event.discrepancy, event.n_discrepancy, event.window) == (1.0, 40, 40)
+    assert list(event.importances) == ["pfi", "sage"]
+    recent = [(o.x, o.y) for o in observations(100)[-40:]]
+    for method in event.importances.values():
+        assert (method.before_loss, method.crossed_loss, method.after_loss) == (0.0, 0.0, 1.0)
+        assert all(feature.data_part == 0.0 for feature in method.features.values())
+    # The exact importances of both on those forty: the one observation in half of all pairs changes the label.
+    features = event.importances["pfi"].features
+    for model, side in ((old, "before"), (swapped.model, "after")):
+        exact = expected_pfi(model, recent, loss="zero_one")
+        exact = getattr(exact, "importance", exact)
+        for name, feature in features.items():
+            error = getattr(feature, f"{side}_std_error")
+            assert abs(getattr(feature, side) - exact[name]) <= 4 * error + 1e-12
+    assert features["a"].significant
+    assert features["b"].delta == 0.0
+
+
+def test_what_is_of_the_old_version_starts_afresh_and_the_rest_stays() -> None:
+    state = seen()
+    rows = {name: list(explainer.reservoir.rows) for name, explainer in state.explainers.items()}
+    n_alarms = state.counts.alarms.total()
+    swapped, events = swap(state, contrary(), SOURCE, 1000)
+
+    assert (swapped.version, swapped.deployed, swapped.spec) == ("2", 7, {"factory": CONTRARY_FACTORY})
+    assert (swapped.n_observations, swapped.n_changes, swapped.last_change_ms) == (100, 1, 1000)
+    assert swapped.counts.versions == {"explained": 1, "unexplained": 0, "refused": 0}
+    assert swapped.counts.alarms.total() == n_alarms
+    assert (swapped.model_loss.value, swapped.baseline_loss.value) == (None, None)
+    for name, explainer in swapped.explainers.items():
+        assert explainer.n_observations == 0
+        assert explainer.model is swapped.model
+        assert list(explainer.reservoir.rows) == rows[name]
+    assert swapped.change is not None
+    assert swapped.change.model is swapped.model
+    # The first observation is explained at once, and by the new version.
+    more = run(swapped, observations(130)[100:])
+    assert all(explainer.n_observations == 30 for explainer in swapped.explainers.values())
+    assert swapped.n_observations == 130
+    assert swapped.model_loss.value == pytest.approx(-math.log(0.1))
+    assert all(event.model_version == "2" for event in importances(more))
+    assert events
+
+
+def test_the_reference_for_shift_is_taken_again_once_the_new_importance_has_settled() -> None:
+    publish = {"every": 10, "min_observations": 1000, "reference_after": 20}
+    state = seen(50, publish=publish)
+    swapped, _ = swap(state, contrary(), SOURCE, 0)
+    events = importances(run(swapped, observations(90)[50:]))
+    pfi = [(event.observation, event.reference_id) for event in events if event.explainer == "pfi"]
+    assert pfi == [(60, "20"), (70, "20"), (80, "71"), (90, "71")]
+
+
+def test_without_change_explanation_a_version_takes_over_without_an_event(caplog: pytest.LogCaptureFixture) -> None:
+    swapped, events = swap(seen(change=None), contrary(), SOURCE, 0)
+    assert (events, swapped.version, swapped.counts.versions["unexplained"]) == ([], "2", 1)
+    assert "change: null" in caplog.text
+
+
+def test_one_observation_is_too_few_to_explain() -> None:
+    swapped, events = swap(seen(1), contrary(), SOURCE, 0)
+    assert (events, swapped.version, swapped.counts.versions["unexplained"]) == ([], "2", 1)
+
+
+@pytest.mark.parametrize("which", ["new", "old"])
+def test_a_version_that_raises_on_the_recent_observations_takes_over_unexplained(
+    which: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = seen()
+    if which == "old":
+        state.model.__class__ = Raising
+    n_observations = state.change.n_observations if state.change else None
+    new = Version("2", {}, Raising() if which == "new" else contrary_classifier())
+    swapped, events = swap(state, new, SOURCE, 0)
+
+    assert events == []
+    assert (swapped.version, swapped.n_changes, swapped.counts.versions["unexplained"]) == ("2", 0, 1)
+    assert "version 2 takes over from 1 at observation 101" in caplog.text
+    assert "KeyError: 'new'" in caplog.text
+    assert swapped.change is not None
+    assert swapped.change.n_observations == n_observations, "it counts on"
+    assert swapped.change.reference_observation is None, "nothing of the old version is a reference for the new one"
+    # It is whole: what it can predict is explained, and its own changes are found.
+    stream = [type(o)(o.model_id, {**o.x, "new": 1.0}, o.y) for o in observations(400, flip_at=200)]
+    later = run(swapped, stream)
+    assert all(explainer.n_observations > 300 for explainer in swapped.explainers.values())
+    assert all(event.model_version == "2" for event in later)
+    assert encode_state(swapped)
+
+
+def test_a_version_of_another_kind_takes_over_unexplained() -> None:
+    state = seen(change={**CHANGE, "loss": None})
+    swapped, events = swap(state, Version("2", {}, linear_model.LinearRegression()), SOURCE, 0)
+    assert (events, swapped.counts.versions["unexplained"]) == ([], 1)
+    assert swapped.loss.name == "squared"
+    assert swapped.change is not None
+    assert swapped.change.distance.name == "number"
+    assert {explainer.loss.name for explainer in swapped.explainers.values()} == {"squared"}
+    run(swapped, [type(o)(o.model_id, o.x, float(o.y)) for o in observations(60)])
+
+
+def test_a_version_that_cannot_be_explained_leaves_the_state_as_it_was() -> None:
+    state = seen(loss="cross_entropy")
+    twin = seen(loss="cross_entropy")
+    with pytest.raises(Exception, match="regressor"):
+        swap(state, Version("2", {}, linear_model.LinearRegression()), SOURCE, 0)
+    for one in (state, twin):
+        run(one, observations(150)[100:])
+    assert state.version == "1"
+    assert state.counts == twin.counts
+    for name, explainer in state.explainers.items():
+        assert explainer.importance == twin.explainers[name].importance
+
+
+# In a partition: the configuration, the topic, and what a worker does with them.
+
+
+class Worker:
+    """A partition with its table, that can be stopped and started with another configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self.table: dict[bytes, bytes] = {}
+        self.sent: list[Outgoing] = []
+        self.n_controls = 0
+        self.start(config)
+
+    def start(self, config: Config) -> None:
+        self.partition = Partition(TOPIC, 0, config, self.table.get)
+        self.control = PartitionControl("attributary.models.v1", self.partition, self.table.get)
+
+    def stop(self) -> None:
+        for model_id in self.partition.dirty:
+            self.table[model_id.encode()] = encode_state(self.partition.models[model_id])
+        self.table[checkpoint_key(0)] = encode_checkpoint(self.partition.offset, self.partition.counters)
+
+    def restart(self, config: Config) -> None:
+        self.stop()
+        self.start(config)
+
+    def observe(self, n: int) -> list[dict[str, Any]]:
+        """Handle so many more observations; the changes that were sent."""
+        began = self.partition.offset + 1
+        found = []
+        for offset, one in enumerate(observations(began + n)[began:], start=began):
+            value = json.dumps({"x": one.x, "y": one.y}).encode()
+            for sent in self.partition.handle(Record(TOPIC, 0, offset, offset, b"m", value)):
+                self.sent.append(sent)
+                if sent.topic == "attributary.changes.v1":
+                    found.append(json.loads(sent.value or b""))
+        return found
+
+    def deploy(self, version: str, spec: dict[str, Any]) -> list[str]:
+        """Take a control record; the reasons of its dead letters."""
+        value = json.dumps({"version": version, **spec}).encode()
+        step = self.control.take(Record("attributary.models.v1", 0, self.n_controls, 0, b"m", value), -1)
+        self.n_controls += 1
+        self.table.update(step.writes)
+        return [header(one, "attributary-dlq-reason") for one in step.outgoing]
+
+    @property
+    def state(self) -> ModelState:
+        return self.partition.state("m")
+
+
+def config(**model: Any) -> Config:
+    chosen = {"factory": FACTORY, "explainers": {"pfi": {"n_samples": 1}}, "change": CHANGE, "publish": QUIET, **model}
+    return parse_config({"models": {"m": chosen}, "control": {"allowed": ["river.", "tests."]}})
+
+
+NEXT = {"version": "2", "factory": CONTRARY_FACTORY}
+
+
+@pytest.mark.parametrize("changed", [NEXT, {"factory": CONTRARY_FACTORY}, {"version": "2"}])
+def test_another_model_in_the_configuration_takes_over_explained(changed: dict[str, Any]) -> None:
+    worker = Worker(config())
+    worker.observe(60)
+    old = worker.state.model.counts
+    worker.restart(config(**changed))
+    assert worker.state.model.counts == old, "until the next observation"
+    assert worker.state.version == "1"
+    (event,) = worker.observe(1)
+    assert (event["route"], event["model_version_before"]) == ("version", "1")
+    assert event["model_version"] == changed.get("version", "1")
+    assert (event["observation"], event["source"]["offset"]) == (61, 60)
+    assert worker.state.n_observations == 61
+    assert worker.state.configured == configured_as(config(**changed).models["m"])
+    worker.restart(config(**changed))
+    assert worker.observe(5) == [], "once"
+    assert worker.state.counts.versions["explained"] == 1
+
+
+def test_learn_alone_keeps_the_model() -> None:
+    worker = Worker(config())
+    worker.observe(60)
+    old = json.dumps(worker.state.model.counts)
+    worker.restart(config(learn=False))
+    assert worker.observe(10) == []
+    assert json.dumps(worker.state.model.counts) == old
+    assert worker.state.explainers["pfi"].n_observations == 69
+    assert worker.state.counts.versions.total() == 0
+
+
+def test_a_deployment_outlives_a_restart_under_the_same_configuration() -> None:
+    worker = Worker(config())
+    worker.observe(60)
+    assert worker.deploy("2", {"factory": CONTRARY_FACTORY}) == []
+    worker.restart(config(alpha=0.5))
+    (event,) = worker.observe(1)
+    assert (event["model_version"], event["source"]["offset"]) == ("2", 60)
+    worker.restart(config())
+    assert worker.observe(5) == []
+    assert worker.state.version == "2"
+
+
+@pytest.mark.parametrize("taken_over", [True, False])
+def test_a_changed_configuration_wins_over_older_deployments(taken_over: bool) -> None:
+    worker = Worker(config())
+    worker.observe(60)
+    worker.deploy("2", {"factory": CONTRARY_FACTORY})
+    if taken_over:
+        worker.observe(20)
+    worker.restart(config(version="3"))
+    (event,) = worker.observe(1)
+    assert (event["model_version_before"], event["model_version"]) == ("2" if taken_over else "1", "3")
+    # And the same configuration as at the beginning is a changed one then: the deployment does not come back.
+    worker.restart(config())
+    (event,) = worker.observe(1)
+    assert (event["model_version_before"], event["model_version"]) == ("3", "1")
+    assert worker.observe(5) == []
+
+
+def test_a_deployment_under_the_changed_configuration_comes_instead_of_it() -> None:
+    worker = Worker(config())
+    worker.observe(60)
+    worker.restart(config(version="3"))
+    worker.deploy("4", {"factory": CONTRARY_FACTORY})
+    (event,) = worker.observe(1)
+    assert (event["model_version_before"], event["model_version"]) == ("1", "4")
+    worker.restart(config(version="3"))
+    assert worker.observe(5) == []
+
+
+def test_a_model_without_observations_begins_with_the_deployed_version() -> None:
+    worker = Worker(config())
+    worker.deploy("2", {"factory": CONTRARY_FACTORY})
+    worker.restart(config())
+    assert worker.observe(1) == []
+    assert worker.state.version == "2"
+    assert worker.state.model.counts != new_state("m", config().models["m"]).model.counts
+    assert worker.state.counts.versions.total() == 0
+    assert worker.observe(100) == []
+
+
+def test_the_same_version_again_is_ignored_and_another_model_of_that_name_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    worker = Worker(config())
+    worker.observe(60)
+    assert worker.deploy("1", {"factory": FACTORY}) == []
+    assert "version 1 is deployed already" in caplog.text
+    worker.deploy("2", {"factory": CONTRARY_FACTORY})
+    caplog.clear()
+    worker.deploy("2", {"factory": CONTRARY_FACTORY})
+    assert "version 2 is deployed already" in caplog.text
+    worker.observe(1)
+    caplog.clear()
+    worker.deploy("2", {"factory": CONTRARY_FACTORY})
+    assert "version 2 is deployed already" in caplog.text
+    worker.deploy("2", {"factory": FACTORY})
+    (event,) = worker.observe(1)
+    assert (event["model_version_before"], event["model_version"]) == ("2", "2")
+
+
+def test_a_class_that_has_gone_starts_afresh_and_says_that_this_change_could_not_be_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "attributary_test_leaving.py").write_text(
+        "from tests.agents.stand_ins import CountingClassifier\n"
+        "class Mine(CountingClassifier):\n    pass\n"
+        "make = Mine\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    worker = Worker(config(factory="attributary_test_leaving:make"))
+    worker.observe(60)
+    worker.stop()
+    import attributary_test_leaving  # type: ignore[import-not-found]
+
+    monkeypatch.delattr(attributary_test_leaving, "Mine")
+    worker.start(config(version="2"))
+    assert worker.observe(1) == []
+    assert (worker.state.version, worker.state.n_observations, worker.state.offset) == ("2", 1, 60)
+    assert "the change from version 1 cannot be explained" in caplog.text
+    assert "Mine" in caplog.text
+
+
+def test_a_deployed_class_that_has_gone_leaves_the_old_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "attributary_test_gone.py").write_text(
+        "from tests.agents.stand_ins import CountingClassifier\nclass Mine(CountingClassifier):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    chosen = parse_config(
+        {
+            "models": config().model_dump(mode="json", by_alias=True)["models"],
+            "control": {"allowed": ["attributary_test_gone"]},
+        }
+    )
+    worker = Worker(chosen)
+    worker.observe(60)
+    assert worker.deploy("2", {"model": {"class": "attributary_test_gone.Mine"}}) == []
+    import attributary_test_gone  # type: ignore[import-not-found]
+
+    monkeypatch.delattr(attributary_test_gone, "Mine")
+    assert worker.observe(10) == []
+    assert (worker.state.version, worker.state.n_observations) == ("1", 70)
+    assert worker.state.counts.versions["refused"] == 1
+    assert "version 1 stays, 2 cannot take over" in caplog.text
+    assert caplog.text.count("cannot take over") == 1
+
+
+def test_the_event_of_a_version_is_sent_although_its_first_observation_fails() -> None:
+    worker = Worker(config())
+    worker.observe(60)
+    worker.deploy("2", {"factory": "tests.agents.models.test_swap:failing"})
+    (event,) = worker.observe(1)
+    assert (event["route"], event["source"]["offset"]) == ("version", 60)
+    change, letter = worker.sent[-2:]
+    assert header(change, "ce_id") == f"m:{TOPIC}:0:60:0"
+    assert header(letter, "attributary-dlq-reason") == "model_failed"
+    assert worker.state.version == "2"
+    assert worker.state.failed_offsets == [60]
+
+
+def failing() -> Any:
+    model = FailsOnce()
+    model.counts = {False: [1, 9], True: [9, 1]}
+    return model
+
+
+class FailsOnce(CountingClassifier):
+    def learn_one(self, x: dict[str, Any], y: bool) -> None:
+        raise ValueError("not yet")
+
+
+def test_a_deployment_for_a_model_of_another_partition_is_a_dead_letter() -> None:
+    worker = Worker(config())
+    worker.observe(5)
+    worker.stop()
+    partition = Partition(TOPIC, 1, config(), worker.table.get)
+    control = PartitionControl("attributary.models.v1", partition, worker.table.get)
+    value = json.dumps({"version": "2", "factory": CONTRARY_FACTORY}).encode()
+    step = control.take(Record("attributary.models.v1", 1, 0, 0, b"m", value), -1)
+    assert [header(one, "attributary-dlq-reason") for one in step.outgoing] == ["model_on_two_partitions"]
+    assert control.counters.consumed == 1
+
+
+def test_a_new_model_is_a_copy_of_its_own_each_time() -> None:
+    """The stored bytes make the model: two replays that learn share nothing."""
+    worker = Worker(config())
+    worker.deploy("2", {"factory": CONTRARY_FACTORY})
+    worker.observe(30)
+    after = dump_model(worker.state.model.counts)
+    worker.start(config())
+    worker.observe(30)
+    assert dump_model(worker.state.model.counts) == after
+
+
+def test_prequential_alone_never_changes_the_version() -> None:
+    state = new_state("m", config_of().models["m"])
+    for i, one in enumerate(observations(20)):
+        prequential(state, one, Source("topic", 0, i), i)
+    assert (state.version, state.deployed) == ("1", -1)

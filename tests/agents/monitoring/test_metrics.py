@@ -1,0 +1,368 @@
+"""The metrics of a hand-made worker: every name, its labels and its value."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
+from attributary_agents.replay.replay import encode_value
+from attributary_agents.worker.deployments import PartitionControl
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
+from attributary_agents.worker.view import STEP_BUCKETS_S, Durations, WorkerView
+from attributary_topics import REASONS
+from tests.agents.monitoring.views import MODEL, MODELS, PREFIX, TOPIC, config_of, filled, samples, value
+
+
+@pytest.fixture(scope="module")
+def worker() -> tuple[AttributaryCollector, WorkerView]:
+    config = config_of("m", explain={"budget": 0.5})
+    view = filled(config, {0: ["m"]}, n=200)
+    assert view.partitions[0].models["m"].n_changes > 0, "so that there is a time of the last change"
+    return AttributaryCollector(config, view), view
+
+
+def test_every_name_of_the_catalogue_appears_with_its_labels(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    found = {family.name.removeprefix(PREFIX): family for family in worker[0].collect()}
+    assert set(found) == {name.removesuffix("_total") for name in CATALOGUE}
+    for name, (text, labels) in CATALOGUE.items():
+        family = found[name.removesuffix("_total")]
+        assert family.documentation == text
+        assert family.samples, f"{name} has no series"
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(labels), name
+            assert not math.isnan(sample.value), name
+
+
+def test_counters_end_in_total_and_nothing_else_does(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    for family in worker[0].collect():
+        assert (family.type == "counter") == all(sample.name.endswith("_total") for sample in family.samples)
+        assert not family.name.endswith("_total")
+        assert family.type in ("counter", "gauge", "histogram")
+
+
+def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    collector, view = worker
+    found, state = samples(collector), view.partitions[0].models["m"]
+    m = {"model_id": "m"}
+    for name, explainer in state.explainers.items():
+        of = {**m, "explainer": name}
+        for feature in ("a", "b"):
+            assert value(found, "feature_importance", **of, feature=feature) == explainer.importance[feature]
+            assert value(found, "feature_importance_std_error", **of, feature=feature) == explainer.std_error[feature]
+        assert sum(value(found, "feature_importance_share_ratio", **of, feature=f) for f in "ab") == pytest.approx(1)
+        assert value(found, "explainer_observations", **of) == 199
+        assert 0 <= value(found, "importance_shift_ratio", **of) <= 1
+        assert 0 < value(found, "importance_ndcg_ratio", **of) <= 1
+    assert value(found, "model_loss", **m) == state.model_loss.value
+    assert value(found, "model_baseline_loss", **m) == state.baseline_loss.value
+    assert value(found, "model_observations_total", **m) == 200
+    counts = state.counts
+    for route in ("detector", "discrepancy", "version"):
+        assert value(found, "model_changes_total", **m, route=route) == counts.changes[route]
+    for route in ("detector", "discrepancy"):
+        assert value(found, "model_alarms_total", **m, route=route) == counts.alarms[route]
+        assert value(found, "model_changes_rejected_total", **m, route=route) == counts.rejected[route]
+    assert value(found, "model_data_changes_total", **m) == counts.data_changes
+    assert value(found, "model_rejected_discrepancy", **m) == counts.rejected_discrepancy
+    assert value(found, "model_collecting", **m) == state.change.is_collecting
+    for outcome in ("explained", "unexplained", "refused"):
+        assert value(found, "model_versions_total", **m, outcome=outcome) == 0
+    assert value(found, "model_info", **m, version="v3", loss="cross_entropy", detector="page_hinkley") == 1
+    assert value(found, "model_state_bytes", **m) == 1000
+    assert value(found, "explain_every_observations", **m) == 1
+    assert value(found, "explain_share_ratio", **m) == 0.25
+    assert value(found, "explain_budget_ratio", **m) == 0.5
+    assert value(found, "worker_step_limit_seconds") == 30
+    assert value(found, "model_discrepancy_threshold", **m) == 0.05
+    assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
+    assert value(found, "model_last_change_timestamp_seconds", **m) == 1_700_000_000.5
+    where = {"topic": TOPIC, "partition": "0"}
+    assert value(found, "records_consumed_total", **where) == 201
+    assert value(found, "records_unavailable_total", **where) == 0
+    assert value(found, "consumer_lag_records", **where) == 5
+
+
+def test_every_reason_for_a_dead_letter_starts_at_zero() -> None:
+    config = config_of("m")
+    view = WorkerView()
+    partition = view.partitions[3] = Partition(TOPIC, 3, config, lambda _key: None)
+    view.controls[3] = PartitionControl(MODELS, partition, lambda _key: None)
+    found = samples(AttributaryCollector(config, view))
+    reasons = {dict(at)["topic"]: {} for name, at in found if name == "dead_letters_total"}
+    for (name, at), n in found.items():
+        if name == "dead_letters_total":
+            reasons[dict(at)["topic"]][dict(at)["reason"]] = n
+            assert dict(at)["partition"] == "3"
+    assert reasons == dict.fromkeys((TOPIC, MODELS), dict.fromkeys(REASONS, 0.0))
+
+
+def test_every_series_of_a_known_model_starts_at_zero() -> None:
+    """A counter whose first sample is 1 is no increase to Prometheus."""
+    config = config_of("m")
+    found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=1)))
+    counters = {
+        "model_changes_total": ["detector", "discrepancy", "version"],
+        "model_alarms_total": ["detector", "discrepancy"],
+        "model_changes_rejected_total": ["detector", "discrepancy"],
+        "model_versions_total": ["explained", "unexplained", "refused"],
+    }
+    for name, values in counters.items():
+        label = "outcome" if name == "model_versions_total" else "route"
+        series = {dict(at)[label]: n for (found_name, at), n in found.items() if found_name == name}
+        assert series == dict.fromkeys(values, 0.0)
+    assert value(found, "model_data_changes_total", model_id="m") == 0
+    assert value(found, "model_collecting", model_id="m") == 1, "for the first reference"
+    assert not [name for name, _ in found if name == "model_rejected_discrepancy"], "there has been none"
+
+
+def test_rejected_alarms_are_counted_by_route_and_logged_with_their_discrepancy(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    config = config_of("m", change={**MODEL["change"], "threshold": 0.9})
+    view = filled(config, {0: ["m"]}, n=200)
+    state = view.partitions[0].models["m"]
+    assert state.change is not None
+    found = samples(AttributaryCollector(config, view))
+    rejected = value(found, "model_changes_rejected_total", model_id="m", route="detector")
+    assert rejected == state.change.n_rejected > 0
+    assert value(found, "model_changes_rejected_total", model_id="m", route="discrepancy") == 0
+    last = state.change.rejected[-1]
+    assert value(found, "model_rejected_discrepancy", model_id="m") == last.discrepancy
+    lines = [record.getMessage() for record in caplog.records if "rejected: discrepancy" in record.getMessage()]
+    assert len(lines) == rejected
+    assert lines[-1] == (
+        f"model m: alarm of the detector at observation {last.n_observations} rejected: "
+        f"discrepancy {last.discrepancy:.4g} within the threshold 0.9"
+    )
+
+
+def test_the_live_version_and_the_records_of_the_models_topic() -> None:
+    config = config_of("m")
+    view = filled(config, {0: ["m"]}, n=30)
+    control = view.controls[0] = PartitionControl(MODELS, view.partitions[0], lambda _key: None)
+    for offset, body in enumerate(
+        (b'{"version": "v4", "model": {"class": "river.naive_bayes.GaussianNB"}}', b"{poison")
+    ):
+        control.take(Record(MODELS, 0, offset, 0, b"m", body), -1)
+    view.lag[MODELS, 0] = 3
+    collector = AttributaryCollector(config, view)
+    labels = {"model_id": "m", "loss": "cross_entropy", "detector": "page_hinkley"}
+    assert value(samples(collector), "model_info", version="v3", **labels) == 1
+    view.partitions[0].handle(Record(TOPIC, 0, 100, 0, b"m", b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'))
+    found = samples(collector)
+    assert value(found, "model_info", version="v4", **labels) == 1
+    assert value(found, "model_versions_total", model_id="m", outcome="unexplained") == 1
+    assert value(found, "records_consumed_total", topic=MODELS, partition="0") == 2
+    assert value(found, "consumer_lag_records", topic=MODELS, partition="0") == 3
+    assert value(found, "dead_letters_total", topic=MODELS, partition="0", reason="invalid_json") == 1
+    view.forget(0)
+    left = samples(collector)
+    assert {dict(at).get("partition") for _, at in left} == {None}
+
+
+def test_dead_letters_are_counted_by_partition_so_that_they_move_with_it() -> None:
+    config = config_of("m", "n")
+    view = filled(config, {0: ["m"], 1: ["n"]})
+    collector = AttributaryCollector(config, view)
+    found = samples(collector)
+    for partition in "01":
+        at = {"topic": TOPIC, "partition": partition}
+        assert value(found, "dead_letters_total", **at, reason="invalid_json") == 1
+        assert value(found, "dead_letters_total", **at, reason="not_finite") == 0
+    view.forget(0)
+    left = {dict(at)["partition"]: n for (name, at), n in samples(collector).items() if name == "dead_letters_total"}
+    assert left.keys() == {"1"}
+
+
+def test_what_no_checkpoint_has_grows_old_until_one_has_it() -> None:
+    config = config_of("m", "n")
+    view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    assert pending(collector) == {"0": 0.0, "1": 0.0}
+    view.pending(0)
+    began = pending(collector)["0"]
+    view.pending(0)  # a later record makes the oldest no younger
+    assert pending(collector)["0"] > began > 0
+    assert pending(collector)["1"] == 0
+    view.stored(0)
+    assert pending(collector) == {"0": 0.0, "1": 0.0}
+    view.pending(1)
+    view.forget(1)
+    assert view.pending_s(1) == 0, "another generation of it has not handled anything yet"
+
+
+def pending(collector: AttributaryCollector) -> dict[str, float]:
+    found = samples(collector).items()
+    return {dict(at)["partition"]: n for (name, at), n in found if name == "checkpoint_pending_seconds"}
+
+
+def test_a_worker_without_partitions_has_no_series_of_models() -> None:
+    found = samples(AttributaryCollector(config_of("m"), WorkerView()))
+    assert {name for name, labels in found if "model_id" in dict(labels)} == set()
+    assert value(found, "series_dropped_models") == 0
+
+
+def test_without_change_explanation_there_are_no_series_of_it() -> None:
+    config = config_of("m", change=None)
+    found = samples(AttributaryCollector(config, filled(config, {0: ["m"]})))
+    assert value(found, "model_info", model_id="m", version="v3", loss="cross_entropy", detector="none") == 1
+    assert not [name for name, _ in found if "discrepancy" in name or "change" in name]
+
+
+def test_features_beyond_the_limit_are_summed_as_other() -> None:
+    config = config_of("m", metrics={"max_features": 1})
+    view = filled(config, {0: ["m"]}, flip_at=60)
+    found = samples(AttributaryCollector(config, view))
+    for name, explainer in view.partitions[0].models["m"].explainers.items():
+        of = {"model_id": "m", "explainer": name}
+        first, second = sorted(explainer.importance.items(), key=lambda item: -item[1])
+        shown = {dict(at)["feature"] for n, at in found if n == "feature_importance" and set(of.items()) <= set(at)}
+        assert shown == {first[0], OTHER}
+        assert value(found, "feature_importance", **of, feature=first[0]) == first[1]
+        assert value(found, "feature_importance", **of, feature=OTHER) == second[1]
+        shares = [value(found, "feature_importance_share_ratio", **of, feature=f) for f in (first[0], OTHER)]
+        assert sum(shares) == pytest.approx(1)
+        assert ("feature_importance_std_error", tuple(sorted({**of, "feature": OTHER}.items()))) not in found
+
+
+def test_models_beyond_the_limit_are_counted() -> None:
+    config = config_of("m", "n", "o", metrics={"max_models": 2})
+    found = samples(AttributaryCollector(config, filled(config, {0: ["o", "n"], 1: ["m"]}, n=3)))
+    assert {dict(labels)["model_id"] for name, labels in found if name == "model_loss"} == {"m", "n"}
+    assert value(found, "series_dropped_models") == 1
+
+
+def test_registering_does_not_read_the_worker() -> None:
+    view = WorkerView()
+    with view.lock:
+        CollectorRegistry().register(AttributaryCollector(config_of("m"), view))
+
+
+def test_durations_fall_into_their_buckets() -> None:
+    durations = Durations((0.1, 1.0))
+    for seconds in (0.05, 0.1, 0.5, 1.0, 7.0):
+        durations.observe(seconds)
+    assert durations.counts == [2, 2, 1]
+    assert durations.sum == pytest.approx(8.65)
+
+
+def test_the_histogram_is_cumulative(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    found = samples(worker[0])
+    buckets = {
+        float(dict(labels)["le"]): n
+        for (name, labels), n in found.items()
+        if name == "stage_duration_seconds_bucket" and dict(labels)["stage"] == "observation"
+    }
+    assert sorted(buckets) == [*STEP_BUCKETS_S, math.inf]
+    assert (buckets[0.001], buckets[0.0025], buckets[math.inf]) == (0, 200, 200)
+    assert value(found, "stage_duration_seconds_count", stage="observation") == 200
+    assert value(found, "stage_duration_seconds_count", stage="checkpoint") == 1
+
+
+def test_hostile_names_are_escaped_for_the_scrape() -> None:
+    config = config_of("m")
+    partition = Partition(TOPIC, 0, config, lambda _key: None)
+    hostile = 'b"} 1\nfaked{x="y'
+    for offset in range(3):
+        partition.handle(Record(TOPIC, 0, offset, 0, b"m", encode_value({"x": {"a": offset, hostile: 1.0}, "y": True})))
+    view = WorkerView()
+    view.partitions[0] = partition
+    features = {dict(labels).get("feature") for _, labels in samples(AttributaryCollector(config, view))}
+    assert features == {None, "a", hostile}
+
+
+def test_a_scrape_during_a_stuck_step_is_given_the_previous_reading() -> None:
+    config = config_of("m")
+    view = filled(config, {0: ["m"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    before = samples(collector)
+    view.partitions[0].counters.consumed += 1000
+    with view.lock:
+        assert samples(collector) == before
+    assert value(samples(collector), "records_consumed_total", topic=TOPIC, partition="0") == 1004
+
+
+def test_a_scrape_waits_for_a_step_that_ends() -> None:
+    config = config_of("m")
+    view = filled(config, {0: ["m"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    read: list[float] = []
+    view.lock.acquire()
+    scrape = threading.Thread(
+        target=lambda: read.append(value(samples(collector), "records_consumed_total", topic=TOPIC, partition="0"))
+    )
+    scrape.start()
+    view.partitions[0].counters.consumed = 7
+    view.lock.release()
+    scrape.join()
+    assert read == [7]
+
+
+class Recorded:
+    """A lock that remembers what was done with it, and is not to be had at the n-th time."""
+
+    def __init__(self, refused_at: int | None = None) -> None:
+        self.calls: list[str] = []
+        self._refused_at = refused_at
+
+    def acquire(self, timeout: float) -> bool:
+        assert timeout == 1.0
+        self.calls.append("take")
+        return self.calls.count("take") != self._refused_at
+
+    def release(self) -> None:
+        self.calls.append("give")
+
+
+def test_observations_have_their_turn_after_each_model() -> None:
+    config = config_of("m", "n", "o")
+    view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
+    view.lock = lock = Recorded()  # type: ignore[assignment]
+    list(AttributaryCollector(config, view).collect())
+    assert lock.calls == ["take", "give"] * 4
+
+
+def test_a_partition_that_is_lost_in_the_middle_of_a_scrape_takes_its_series_along() -> None:
+    config = config_of("m", "n", "o")
+    view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
+
+    class Losing(Recorded):
+        def release(self) -> None:
+            super().release()
+            view.partitions.pop(0, None)
+
+    view.lock = Losing()  # type: ignore[assignment]
+    found = samples(AttributaryCollector(config, view))
+    models = {dict(labels).get("model_id") for _, labels in found} - {None}
+    assert models == {"o"}
+
+
+@pytest.mark.parametrize("refused_at", [1, 2, 4])
+def test_a_step_that_lasts_in_the_middle_of_a_scrape_gives_the_previous_reading(refused_at: int) -> None:
+    config = config_of("m", "n", "o")
+    view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    before = samples(collector)
+    view.partitions[0].counters.consumed += 1000
+    view.lock = lock = Recorded(refused_at)  # type: ignore[assignment]
+    assert samples(collector) == before
+    assert lock.calls == ["take", "give"] * (refused_at - 1) + ["take"], "never given back without having it"
+
+
+def test_a_partition_that_is_lost_takes_its_series_along() -> None:
+    config = config_of("m", "n")
+    view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
+    collector = AttributaryCollector(config, view)
+    assert {dict(labels).get("partition") for _, labels in samples(collector)} == {None, "0", "1"}
+    view.forget(0)
+    left = samples(collector)
+    assert {dict(labels).get("partition") for _, labels in left} == {None, "1"}
+    assert {dict(labels).get("model_id") for _, labels in left} == {None, "n"}
+    assert view.state_bytes == {"n": 1001}
+    view.forget(0)  # twice does no harm: a revocation and a shutdown may both ask

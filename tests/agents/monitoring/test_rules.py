@@ -1,0 +1,296 @@
+"""The rules without Prometheus: every name in them exists, every alert is complete, what is committed is current."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from attributary_agents.cli.command import cli
+from attributary_agents.config.settings import Config
+from attributary_agents.errors import AttributaryError
+from attributary_agents.monitoring.metrics import CATALOGUE
+from attributary_agents.monitoring.rules.files import KUBERNETES_FILE, RULES_FILE, alerts, groups, kubernetes_text
+from attributary_agents.monitoring.rules.files import prometheus_text as text_of
+from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
+from attributary_agents.monitoring.rules.recorded import PREFIX, recorded, recordings, rise
+from attributary_agents.monitoring.rules.unit_tests import CASES, unit_tests
+
+ROOT = Path(__file__).resolve().parents[3]
+DEPLOY = ROOT / "deploy"
+OPTIONS = RuleOptions()
+ALERTS = {alert.name: alert for alert in alerts(OPTIONS)}
+TARGET = {"job", "instance", "pod"}
+"""Labels of every series, which Prometheus adds."""
+
+
+def series_of(node: Any) -> list[tuple[str, set[str]]]:
+    """The name of every series in an expression, with the labels that are matched."""
+    if isinstance(node, promql_parser.VectorSelector):
+        return [(node.name, {matcher.name for matcher in node.matchers.matchers})]
+    parts = [getattr(node, name, None) for name in ("lhs", "rhs", "expr", "vector_selector")]
+    parts += getattr(node, "args", [])
+    return [found for part in parts if part is not None for found in series_of(part)]
+
+
+def labels_said(node: Any) -> set[str]:
+    """The labels that aggregations and matchings of an expression name."""
+    found: set[str] = set()
+    if isinstance(node, promql_parser.AggregateExpr) and node.modifier:
+        found |= set(node.modifier.labels)
+    if isinstance(node, promql_parser.BinaryExpr) and node.modifier:
+        found |= set(re.findall(r"\w+", re.sub(r"\w+ \(", "(", str(node.modifier)))) - {"bool"}
+    parts = [getattr(node, name, None) for name in ("lhs", "rhs", "expr", "vector_selector")]
+    parts += getattr(node, "args", [])
+    return found.union(*(labels_said(part) for part in parts if part is not None)) if parts else found
+
+
+def known_series() -> dict[str, set[str]]:
+    """Everything that a rule may name, with its labels."""
+    known = {f"{PREFIX}{name}": {*labels} | TARGET for name, (_, labels) in CATALOGUE.items()}
+    known["up"] = TARGET
+    for recording in recordings():
+        (name,) = {name for name, _ in series_of(promql_parser.parse(recording.expr))}
+        known[recording.record] = known[name] - {"instance", "pod"}
+    return known
+
+
+EXPRESSIONS = [rule["expr"] for group in groups(OPTIONS) for rule in group["rules"]]
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS)
+def test_every_series_and_label_in_an_expression_exists(expr: str) -> None:
+    known = known_series()
+    parsed = promql_parser.parse(expr)
+    found = series_of(parsed)
+    assert found
+    for name, matched in found:
+        assert name in known, f"{name} is neither in the catalogue nor recorded"
+        assert matched <= known[name], f"{name} has no label {matched - known[name]}"
+    assert labels_said(parsed) <= set.union(*(known[name] for name, _ in found))
+
+
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_every_query_in_a_text_names_what_exists(alert: Any) -> None:
+    known = known_series()
+    text = " ".join(alert.rule(OPTIONS)["annotations"].values())
+    queries = re.findall(r'with printf "([^"]+)" ([^|]+) \| query', text)
+    assert len(queries) == text.count("| query }}")
+    for query, values in queries:
+        labels = re.findall(r"\$labels\.(\w+)", values)
+        assert query.count("%q") == len(labels)
+        assert re.findall(r"(\w+)=%q", query) == labels
+        for name, matched in series_of(promql_parser.parse(query.replace("%q", '"x"'))):
+            assert matched <= known[name]
+
+
+def test_a_metric_that_nobody_records_is_refused() -> None:
+    with pytest.raises(KeyError, match="not recorded"):
+        recorded("model_info")
+
+
+def test_every_recorded_series_is_read_and_no_name_is_given_twice() -> None:
+    names = [recording.record for recording in recordings()]
+    assert len(names) == len(set(names))
+    read = {name for alert in ALERTS.values() for name, _ in series_of(promql_parser.parse(alert.expr))}
+    asked = {name for alert in ALERTS.values() for name in re.findall(r"[\w]+:attributary_\w+:\w+", alert.description)}
+    from_each_other = {name for r in recordings() for name, _ in series_of(promql_parser.parse(r.expr))}
+    rates = {name for name in names if name.endswith(":rate5m")}
+    assert asked <= set(names)
+    assert set(names) - rates == (read | asked | from_each_other) & set(names)
+
+
+def test_no_rule_takes_a_counter_that_goes_back_for_one_that_was_restarted() -> None:
+    for expr in EXPRESSIONS:
+        assert not re.search(r"\b(i?rate|increase|resets)\(", expr), expr
+    assert rise("x", "5m") == "(x - min_over_time(x[5m]))"
+
+
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_every_alert_is_complete(alert: Any) -> None:
+    rule = alert.rule(OPTIONS)
+    assert re.fullmatch(r"\d+[smh]", rule["for"])
+    assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+    assert rule["labels"]["area"] in {"importance", "change", "quality", "operations"}
+    for name in ("summary", "description", "runbook_url", "dashboard_url"):
+        assert rule["annotations"][name].strip()
+    assert len(re.sub(r"\{\{.*?\}\}", "", rule["annotations"]["summary"])) < 80
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_every_alert_has_a_case_that_fires_and_one_that_does_not(name: str) -> None:
+    found = [
+        bool(fires) for area in CASES.values() for case in area for (_, of), fires in case.alerts.items() if of == name
+    ]
+    assert True in found
+    assert False in found
+    # Not merely "not yet": somewhere it does not fire at all.
+    quiet = [
+        case.title
+        for area in CASES.values()
+        for case in area
+        if (told := [fires for (_, of), fires in case.alerts.items() if of == name]) and not any(told)
+    ]
+    assert quiet
+
+
+def test_what_is_committed_is_current() -> None:
+    """`attributary rules export --out deploy/prometheus/rules --tests`, and with --format kubernetes."""
+    folder = DEPLOY / "prometheus" / "rules"
+    expected = {RULES_FILE: text_of(OPTIONS), **unit_tests(OPTIONS)}
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.yml")} == expected.keys()
+    for name, text in expected.items():
+        assert (folder / name).read_text() == text, f"{name}: export it again"
+    assert (DEPLOY / "kubernetes" / KUBERNETES_FILE).read_text() == kubernetes_text(OPTIONS)
+
+
+def test_the_prometheusrule_has_the_same_groups() -> None:
+    resource = yaml.safe_load(kubernetes_text(OPTIONS))
+    assert (resource["apiVersion"], resource["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", resource["metadata"]["name"])
+    assert resource["spec"] == yaml.safe_load(text_of(OPTIONS))
+    allowed = {"alert", "record", "expr", "for", "keep_firing_for", "labels", "annotations"}
+    for group in resource["spec"]["groups"]:
+        assert group.keys() == {"name", "rules"}
+        for rule in group["rules"]:
+            assert rule.keys() <= allowed
+            values = [*rule.get("labels", {}).values(), *rule.get("annotations", {}).values()]
+            assert all(isinstance(value, str) for value in values)
+            assert ("alert" in rule) != ("record" in rule)
+
+
+@pytest.mark.parametrize("name", [known.name for known in fields(Thresholds)])
+def test_every_threshold_is_of_use_in_a_rule_and_in_its_text(name: str) -> None:
+    other = "7m" if isinstance(getattr(Thresholds(), name), str) else "0.0123"
+    changed = RuleOptions(Thresholds().with_values([f"{name}={other}"]))
+    before = {alert.name: alert for alert in alerts(OPTIONS)}
+    after = {alert.name: alert for alert in alerts(changed)}
+    rules = [key for key in before if before[key].expr != after[key].expr]
+    assert rules
+    silent = {"min_observations", "min_discrepancy_observations", "collapsed_from", "compare_with", "lag_window"}
+    if name not in silent:
+        assert any(before[key].description != after[key].description for key in rules) or name == "change_window"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("share_shift", "NAME=VALUE"),
+        ("nothing=1", "NAME=VALUE"),
+        ("share_shift=much", "a number of 0 or more, got 'much'"),
+        ("share_shift=-1", "a number of 0 or more"),
+        ("share_shift=nan", "a number of 0 or more"),
+        ("share_shift=inf", "a number of 0 or more"),
+        ("compare_with=3600", "a duration such as 90s, 10m or 1h, got '3600'"),
+        ("compare_with=0m", "a duration"),
+        ("compare_with=1h30m", "a duration"),
+    ],
+)
+def test_a_wrong_threshold_is_refused(text: str, said: str) -> None:
+    with pytest.raises(AttributaryError, match=re.escape(said)):
+        Thresholds().with_values([text])
+
+
+def export(*arguments: str) -> Any:
+    return CliRunner().invoke(cli, ["rules", "export", *arguments])
+
+
+def test_export_prints_or_writes(tmp_path: Path) -> None:
+    printed = export("--threshold", "share_shift=0.5", "--threshold", "change_window=1h", "--dashboard-base", "")
+    assert printed.exit_code == 0
+    (shifted,) = [r for g in yaml.safe_load(printed.output)["groups"] for r in g["rules"] if "ShareS" in str(r)]
+    assert "> 0.5\n" in shifted["expr"]
+    assert "more than 50%" in shifted["annotations"]["description"]
+    assert "dashboard_url" not in printed.output
+    assert export("--out", str(tmp_path), "--tests").exit_code == 0
+    assert (tmp_path / RULES_FILE).read_text() == text_of(OPTIONS)
+    assert len(list((tmp_path / "tests").glob("*.test.yml"))) == len(CASES)
+    assert export("--format", "kubernetes", "--out", str(tmp_path / "k8s")).exit_code == 0
+    assert (tmp_path / "k8s" / KUBERNETES_FILE).read_text() == kubernetes_text(OPTIONS)
+
+
+def test_workers_are_told_apart_by_the_labels_that_are_named() -> None:
+    printed = export("--worker-label", "instance", "--worker-label", "node").output
+    assert "max without (instance, node) (attributary_model_loss)" in printed
+    assert "sum without (instance, node) (attributary_models_refused)" in printed
+    assert "pod" not in printed
+
+
+def test_links_begin_as_asked() -> None:
+    other = replace(OPTIONS, runbook_base="https://wiki.example/runbooks/", dashboard_base="https://grafana.example")
+    rule = ALERTS["ShareShifted"].rule(other)
+    assert rule["annotations"]["runbook_url"] == "https://wiki.example/runbooks/AttributaryShareShifted.md"
+    assert rule["annotations"]["dashboard_url"].startswith("https://grafana.example/d/attributary-model?var-model_id=")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--tests"],
+        ["--tests", "--out", "x", "--threshold", "share_shift=1"],
+        ["--out", __file__],
+        ["--worker-label", "pod"],
+        ["--worker-label", "instance", "--worker-label", "a-b"],
+    ],
+)
+def test_export_refuses_what_it_cannot_do(arguments: list[str]) -> None:
+    result = export(*arguments)
+    assert isinstance(result.exception, AttributaryError)
+
+
+def test_thresholds_are_listed_with_their_meaning() -> None:
+    lines = CliRunner().invoke(cli, ["rules", "thresholds"]).output.splitlines()
+    assert [line.split("=")[0] for line in lines] == [known.name for known in fields(Thresholds)]
+    Thresholds().with_values(line.split("\t")[0] for line in lines)
+    assert all(line.split("\t")[1] for line in lines)
+
+
+RUNBOOKS = ROOT / "docs" / "runbooks"
+
+
+def test_every_alert_has_a_runbook_and_there_are_no_others() -> None:
+    for alert in ALERTS.values():
+        page = ROOT / alert.links(OPTIONS)["runbook_url"]
+        title, *_ = page.read_text().splitlines()
+        assert title == f"# {alert.full_name}"
+        assert re.findall(r"^## (.*)", page.read_text(), flags=re.MULTILINE) == ["Look at", "Do"]
+    assert {path.stem for path in RUNBOOKS.glob("*.md")} == {alert.full_name for alert in ALERTS.values()}
+
+
+def test_the_table_of_alerts_is_that_of_the_rules() -> None:
+    text = (ROOT / "docs" / "alerts.md").read_text()
+    rows = re.findall(
+        r"^\| \[`(\w+)`\]\(runbooks/(\w+)\.md\) \| (\w+) \| (\w+) \| (\w+) \| .+ \|$", text, flags=re.MULTILINE
+    )
+    assert rows == [(a.full_name, a.full_name, a.area, a.severity, a.wait) for a in ALERTS.values()]
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "docs" / "alerts.md", *sorted(RUNBOOKS.glob("*.md"))], ids=lambda page: page.stem
+)
+def test_links_and_names_in_the_pages_are_right(page: Path) -> None:
+    text = page.read_text()
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / link).is_file(), link
+    for link, anchor in re.findall(r"\]\(([^)#:]+)#([^)]*)\)", text):
+        heads = re.findall(r"^#+ (.*)", (page.parent / link).read_text(), flags=re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+    for name in re.findall(r"\b(?<!:)attributary_[a-z_]+", text):
+        assert name.removeprefix("attributary_") in CATALOGUE, name
+    for name in re.findall(r"--threshold (\w+)", text):
+        assert hasattr(Thresholds(), name), name
+    for first, second in re.findall(r"`attributary ([a-z]+)(?: ([a-z]+))?", text):
+        command: Any = cli.commands[first]
+        assert not hasattr(command, "commands") or second in command.commands, (first, second)
+    config = set(
+        re.findall(r"`((?:change|publish|explain|watchdog|web|kafka|metrics|state|checkpoint)\.[a-z_]+)", text)
+    )
+    schema = str(Config.model_json_schema())
+    for name in config:
+        assert f"'{name.split('.')[1]}'" in schema, name

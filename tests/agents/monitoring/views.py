@@ -1,0 +1,84 @@
+"""Hand-made views of a worker, and what a scrape reads of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.monitoring.metrics import AttributaryCollector
+from attributary_agents.replay.replay import encode_value
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Outgoing, Record
+from attributary_agents.worker.view import WorkerView
+from tests.agents.stand_ins import FACTORY, observations
+
+TOPIC = "attributary.observations.v1"
+MODELS = "attributary.models.v1"
+PREFIX = "attributary_"
+MODEL: dict[str, Any] = {
+    "factory": FACTORY,
+    "version": "v3",
+    "alpha": 0.05,
+    "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
+    "change": {
+        "window": 20,
+        "threshold": 0.05,
+        "detector": "page_hinkley",
+        "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
+    },
+    "publish": {"reference_after": 10},
+}
+
+
+def config_of(*model_ids: str, metrics: dict[str, int] | None = None, **model: Any) -> Config:
+    return parse_config({"models": {name: {**MODEL, **model} for name in model_ids}, "metrics": metrics or {}})
+
+
+def filled(
+    config: Config,
+    partitions: dict[int, list[str]],
+    n: int = 60,
+    flip_at: int = 25,
+    sent: list[Outgoing] | None = None,
+) -> WorkerView:
+    """A view of a worker that has explained `n` observations of each model and met one bad record per partition.
+
+    What it has sent of the observations is added to `sent`.
+    """
+    sent = [] if sent is None else sent
+    view = WorkerView()
+    for number, model_ids in partitions.items():
+        partition = Partition(TOPIC, number, config, lambda _key: None)
+        offset = 0
+        for model_id in model_ids:
+            for observation in observations(n, flip_at=flip_at):
+                value = encode_value({"x": observation.x, "y": observation.y})
+                sent += partition.handle(Record(TOPIC, number, offset, 1_700_000_000_500, model_id.encode(), value))
+                view.step(0.002)
+                offset += 1
+            view.state_bytes[model_id] = 1000 + number
+            view.explain_shares[model_id] = 0.25
+        partition.handle(Record(TOPIC, number, offset, 0, b"m", b"{poison"))
+        view.partitions[number] = partition
+        view.lag[TOPIC, number] = 5 * (number + 1)
+    view.checkpoint(0.02)
+    return view
+
+
+def samples(collector: AttributaryCollector) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """As a scrape reads them."""
+    registry = CollectorRegistry()
+    registry.register(collector)
+    text = generate_latest(registry).decode()
+    return {
+        (sample.name.removeprefix(PREFIX), tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def value(found: dict[Any, float], name: str, **labels: str) -> float:
+    return found[name, tuple(sorted(labels.items()))]

@@ -1,0 +1,200 @@
+"""`attributary replay`: files in, files out, the same bytes each time."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from prometheus_client.parser import text_string_to_metric_families
+
+from attributary_agents.cli.command import cli
+from attributary_agents.errors import AttributaryError, ConfigError, SourceError
+from attributary_agents.monitoring.metrics import CATALOGUE
+from tests.agents.stand_ins import FACTORY
+
+N = 400
+OUTPUTS = {"importances.jsonl", "changes.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
+EAGER = {
+    "window": 30,
+    "threshold": 0.05,
+    "detector": "page_hinkley",
+    "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
+}
+
+
+def write_config(path: Path, **model: Any) -> Path:
+    chosen = {
+        "factory": FACTORY,
+        "alpha": 0.05,
+        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
+        "change": EAGER,
+        "publish": {"every": 50},
+        **model,
+    }
+    path.write_text(yaml.safe_dump({"models": {"m": chosen}}))
+    return path
+
+
+def write_csv(path: Path, n: int = N, names: tuple[str, str] = ("a", "b")) -> Path:
+    rng = random.Random(3)
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow([*names, "y"])
+        for i in range(n):
+            a = rng.uniform(-1, 1)
+            rows.writerow([a, rng.choice(["red", "green", "blue"]), int((a > 0) != (i > n // 8))])
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_config(tmp_path / "attributary.yaml")
+    write_csv(tmp_path / "data.csv")
+    return tmp_path
+
+
+def invoke(folder: Path, *arguments: str, out: str = "out") -> Result:
+    common = ["replay", "-c", str(folder / "attributary.yaml"), "--out", str(folder / out)]
+    return CliRunner().invoke(cli, [*common, *(arguments or (str(folder / "data.csv"),))], catch_exceptions=False)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+
+
+def test_it_writes_every_file_and_says_what_it_did(folder: Path) -> None:
+    result = invoke(folder)
+
+    assert result.exit_code == 0
+    assert {path.name for path in (folder / "out").iterdir()} == OUTPUTS
+    importances, changes = lines(folder / "out/importances.jsonl"), lines(folder / "out/changes.jsonl")
+    assert {event["explainer"] for event in importances} == {"pfi", "sage"}
+    assert {50, 100, N} <= {event["observation"] for event in importances}
+    assert changes, "the rule is turned round after an eighth"
+    for event in changes:
+        assert event["sentence"] in result.stdout
+    *_, summary = result.stdout.splitlines()
+    assert summary.startswith(f"{N} observations: {N} explained, 0 dead letters; see ")
+    assert summary.endswith("report.html")
+
+
+def test_json_is_one_object_on_stdout(folder: Path) -> None:
+    result = invoke(folder, str(folder / "data.csv"), "--json", "--limit", "120")
+    assert json.loads(result.stdout) == {
+        "observations": 120,
+        "explained": 120,
+        "dead_letters": 0,
+        "out": str(folder / "out"),
+    }
+
+
+def test_a_limit_beyond_the_end_is_the_whole_file(folder: Path) -> None:
+    result = invoke(folder, str(folder / "data.csv"), "--json", "--limit", str(10 * N))
+    assert json.loads(result.stdout)["observations"] == N
+
+
+def test_a_file_without_observations_still_gives_every_file(folder: Path) -> None:
+    (folder / "empty.csv").write_text("a,b,y\n")
+    result = invoke(folder, str(folder / "empty.csv"), "--json")
+    assert json.loads(result.stdout)["observations"] == 0
+    assert {path.name for path in (folder / "out").iterdir()} == OUTPUTS
+
+
+def test_bad_rows_become_dead_letters_with_reason_and_value(folder: Path) -> None:
+    (folder / "data.jsonl").write_text(
+        '{"x": {"a": 1.5}, "y": true}\n{"x": {"a": null}, "y": true}\n{"x": {"a": 2}}\n{"x": {"a": 1}, "y": false}\n'
+    )
+    result = invoke(folder, str(folder / "data.jsonl"), "--json")
+    assert json.loads(result.stdout) | {"out": ""} == {"observations": 4, "explained": 2, "dead_letters": 2, "out": ""}
+    letters = lines(folder / "out/dead-letters.jsonl")
+    assert [letter["headers"]["attributary-dlq-reason"] for letter in letters] == ["wrong_type", "missing_label"]
+    assert [letter["headers"]["attributary-dlq-offset"] for letter in letters] == ["1", "2"]
+    assert json.loads(letters[0]["value"]) == {"x": {"a": None}, "y": True}
+
+
+@pytest.mark.parametrize("value", ['{"a": 123456789012345678901234567890}', '{"a": 1, "b": "\\ud800"}'])
+def test_a_value_that_cannot_be_sent_does_not_end_the_replay(folder: Path, value: str) -> None:
+    (folder / "data.jsonl").write_text(f'{{"x": {{"a": 1.5}}, "y": true}}\n{{"x": {value}, "y": true}}\n')
+    result = invoke(folder, str(folder / "data.jsonl"), "--json")
+    counts = json.loads(result.stdout)
+    assert counts["observations"] == counts["explained"] + counts["dead_letters"] == 2
+
+
+def test_a_feature_with_a_line_separator_in_its_name(folder: Path) -> None:
+    """JSON leaves U+2028 and U+0085 as they are; they end no line of JSON lines."""
+    rows = [json.loads(json.dumps({"a": row["a"], "b\u2028\u0085": 1, "y": row["y"]})) for row in _rows(folder)]
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = invoke(folder, str(folder / "data.jsonl"), "--target", "y")
+    changes = lines(folder / "out/changes.jsonl")
+    assert changes
+    assert all("b\u2028\u0085" in event["importances"]["pfi"]["features"] for event in changes)
+    assert result.exit_code == 0
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    with (folder / "data.csv").open() as file:
+        return [{"a": float(row["a"]), "y": int(row["y"])} for row in csv.DictReader(file)]
+
+
+def test_the_metrics_parse_and_hold_the_whole_catalogue(folder: Path) -> None:
+    invoke(folder)
+    text = (folder / "out/metrics.prom").read_text()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    for name, (_, labels) in CATALOGUE.items():
+        family = families[f"attributary_{name}".removesuffix("_total")]
+        assert family.documentation == CATALOGUE[name][0]
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(labels)
+    samples = {s.name: s.value for family in families.values() for s in family.samples if s.value}
+    assert samples["attributary_model_observations_total"] == N
+    assert samples["attributary_records_consumed_total"] == N
+    changes = lines(folder / "out/changes.jsonl")
+    assert changes
+    for sample in families["attributary_model_changes"].samples:
+        assert sample.value == sum(change["route"] == sample.labels["route"] for change in changes)
+
+
+def test_equal_runs_write_equal_bytes(folder: Path) -> None:
+    invoke(folder, out="one")
+    invoke(folder, out="two")
+    for name in ("importances.jsonl", "changes.jsonl", "dead-letters.jsonl", "report.html"):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes(), name
+        assert name == "dead-letters.jsonl" or (folder / "one" / name).stat().st_size > 0
+
+
+def test_a_second_replay_replaces_what_the_first_has_written(folder: Path) -> None:
+    invoke(folder)
+    invoke(folder, str(folder / "data.csv"), "--limit", "60")
+    assert max(event["observation"] for event in lines(folder / "out/importances.jsonl")) <= 60
+
+
+def test_one_model_of_several_is_chosen_by_name(folder: Path) -> None:
+    models = yaml.safe_load((folder / "attributary.yaml").read_text())["models"]
+    (folder / "attributary.yaml").write_text(yaml.safe_dump({"models": {"m": models["m"], "n": models["m"]}}))
+    with pytest.raises(AttributaryError, match="--model: m, n"):
+        invoke(folder)
+    invoke(folder, str(folder / "data.csv"), "--model", "n", "--limit", "60")
+    assert {event["model_id"] for event in lines(folder / "out/importances.jsonl")} == {"n"}
+    with pytest.raises(AttributaryError, match="--model"):
+        invoke(folder, str(folder / "data.csv"), "--model", "o")
+
+
+def test_a_user_s_faults_are_their_own_errors(folder: Path) -> None:
+    with pytest.raises(SourceError, match="no file at"):
+        invoke(folder, "absent.csv")
+    with pytest.raises(SourceError, match="no column 'label'"):
+        invoke(folder, str(folder / "data.csv"), "--target", "label")
+    write_config(folder / "attributary.yaml", factory="nowhere:make")
+    with pytest.raises(ConfigError, match="nowhere"):
+        invoke(folder)
+    write_config(
+        folder / "attributary.yaml", factory=None, model={"class": "river.linear_model.LinearRegression"}, loss="brier"
+    )
+    with pytest.raises(ConfigError, match="regressor"):
+        invoke(folder)

@@ -1,0 +1,80 @@
+"""`attributary replay` as a process: exit codes, stdout and stderr, and equal bytes whatever the hash seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.replay.test_replay import N, write_config, write_csv
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_config(tmp_path / "attributary.yaml")
+    write_csv(tmp_path / "data.csv")
+    return tmp_path
+
+
+def attributary(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "attributary_agents.cli.command", *arguments]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ATTRIBUTARY_")}
+    path = os.pathsep.join([str(ROOT), *(str(ROOT / part) for part in ("agents", "topics", "explainers"))])
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**inherited, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_process_writes_the_same_bytes_whatever_the_hash_seed(folder: Path) -> None:
+    forest = {"class": "river.forest.ARFClassifier", "params": {"n_models": 3, "seed": 1}}
+    write_config(folder / "attributary.yaml", factory=None, model=forest)
+    results = {}
+    for seed in ("0", "1"):
+        done = attributary(
+            folder,
+            *("replay", "data.csv", "--out", f"out{seed}", "--json"),
+            PYTHONHASHSEED=seed,
+            ATTRIBUTARY_CONFIG="attributary.yaml",
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["explained"] == N
+        results[seed] = [(folder / f"out{seed}" / name).read_bytes() for name in ("importances.jsonl", "changes.jsonl")]
+    assert all(results["0"])
+    assert results["0"] == results["1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["replay", "absent.csv", "-c", "attributary.yaml"], "attributary: no file at absent.csv"),
+        (["replay", "data.csv", "-c", "absent.yaml"], "attributary: cannot read absent.yaml"),
+        (["replay", "data.csv", "-c", "attributary.yaml", "--limit", "0"], "--limit"),
+    ],
+)
+def test_a_user_s_fault_is_told_on_stderr_with_exit_code_2(folder: Path, arguments: list[str], expected: str) -> None:
+    done = attributary(folder, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_dead_letters_are_logged_on_stderr_and_data_goes_to_stdout(folder: Path) -> None:
+    (folder / "data.jsonl").write_text('{"x": {"a": 1.5}, "y": true}\n{"x": {"a": null}, "y": true}\n')
+    done = attributary(folder, "replay", "data.jsonl", "-c", "attributary.yaml", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["dead_letters"] == 1
+    assert "wrong_type" in done.stderr
+    assert "x.a" in done.stderr

@@ -1,0 +1,204 @@
+"""The report of a replay: well-formed, complete, and safe against what stands in the data."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attributary_agents.replay.report import write_report
+from attributary_agents.replay.report_data import MAX_POINTS
+from tests.agents.replay.pages import Page, change, compared, importance
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'b&c", "", "\u202eevil", "x" * 300]
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Any:
+    def written(importances: list[dict[str, Any]], changes: list[dict[str, Any]]) -> str:
+        for name, events in (("importances", importances), ("changes", changes)):
+            (tmp_path / name).write_text("".join(json.dumps(event) + "\n" for event in events))
+        write_report(tmp_path / "report.html", tmp_path / "importances", tmp_path / "changes")
+        return (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    return written
+
+
+def points(html: str) -> list[int]:
+    """The number of points of each line."""
+    return [found.count(",") for found in re.findall(r'<polyline points="([^"]*)"', html)]
+
+
+def test_an_empty_replay_says_that_there_was_nothing(report: Any) -> None:
+    page = Page(report([], []))
+    assert "Nothing to show" in page.text
+    assert "dead letters" in page.text
+    assert page.named("svg", **{"class": "chart"}) == []
+
+
+def test_it_shows_importance_loss_discrepancy_and_changes(report: Any) -> None:
+    events = [importance(t, {"age": 0.2, "salary": t / 1000}) for t in range(100, 600, 100)]
+    page = Page(report(events, [change(300, ["age"]), change(450, ["salary"])]))
+
+    assert [found["aria-label"] for found in page.named("svg", **{"class": "chart"})] == [
+        "Importance by PFI",
+        "Loss",
+        "Discrepancy",
+    ]
+    for text in ("credit", "500 observations", "2 model changes", "salary", "baseline", "threshold 0.3", "How to read"):
+        assert text in page.text
+    # Each chart has a line and a number for each change, and each number leads to a card.
+    assert len(page.named("path", **{"class": "mark"})) == 3 * 2
+    assert {found["href"] for found in page.named("a")} == {"#change-0-1", "#change-0-2"}
+    assert {found["id"] for found in page.named("article")} == {"change-0-1", "change-0-2"}
+
+
+def test_the_sentence_of_every_change_is_there(report: Any) -> None:
+    changes = [change(t, ["age", "salary"], significant=2) for t in range(60, 6000, 60)]
+    page = Page(report([importance(6000, {"age": 1.0})], changes))
+    for event in changes:
+        assert event["sentence"] in page.text
+
+
+def test_every_model_and_explainer_has_its_charts(report: Any) -> None:
+    events = [
+        importance(t, {"age": 0.2}, model_id=model_id, explainer=explainer)
+        for t in (100, 200)
+        for model_id in ("credit", "churn")
+        for explainer in ("pfi", "sage")
+    ]
+    page = Page(report(events, []))
+    labels = [found["aria-label"] for found in page.named("svg", **{"class": "chart"})]
+    assert labels == ["Importance by PFI", "Importance by SAGE", "Loss", "Discrepancy"] * 2
+    assert "0 model changes" in page.text
+    assert "known from the first change" in page.text
+
+
+def test_hostile_text_stays_text(report: Any) -> None:
+    events = [importance(t, dict.fromkeys(HOSTILE, 0.1)) for t in (100, 200)]
+    hostile = "<b>id</b> & \"more\" 'quotes'"
+    events = [{**event, "model_id": hostile, "model_version": "</style>", "loss": "<i>"} for event in events]
+    changes = [change(150, HOSTILE, 3, model_id=hostile, detector={"name": "</p>", "params": {}, "signal": "<u>"})]
+    html = report(events, changes)
+    page = Page(html)
+
+    assert len(page.named("script")) == 1
+    assert page.named("img") == page.named("b", onerror="alert(2)") == []
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    for text in (HOSTILE[0], HOSTILE[2], hostile, "</style>", "<i>"):
+        assert text in page.text
+    assert "\u202e" not in html, "a direction mark could turn the words around it"
+    assert HOSTILE[5] not in page.text, "long names are cut where they would cover a chart"
+
+
+def test_nothing_is_asked_of_the_network(report: Any) -> None:
+    html = report([importance(100, {"age": 1.0})], [change(60, ["age"])])
+    page = Page(html)
+    (policy,) = page.named("meta", **{"http-equiv": "Content-Security-Policy"})
+    assert (policy["content"] or "").startswith("default-src 'none'; ")
+    assert page.named("link") == page.named("img") == []
+    assert "http:" not in html
+    assert "https:" not in html
+    assert all((found["href"] or "").startswith("#") for found in page.named("a"))
+
+
+def test_long_series_are_thinned(report: Any, tmp_path: Path) -> None:
+    n = 5000
+    html = report([importance(t, {"age": 0.1, "salary": 0.2}) for t in range(1, n + 1)], [])
+    assert len(points(html)) == 2 + 2 + 1
+    assert all(MAX_POINTS // 2 <= count <= MAX_POINTS for count in points(html))
+    assert len(html) < 200_000
+
+
+def test_only_the_largest_features_are_shown_and_the_rest_is_counted(report: Any) -> None:
+    features = {f"feature{i}": 1.0 / (i + 1) for i in range(30)}
+    page = Page(report([importance(t, features) for t in (100, 200)], []))
+    shown = [found["data-name"] for found in page.named("g") if "data-name" in found]
+    assert shown[:8] == [f"feature{i}" for i in range(8)]
+    assert "22 smaller not shown" in page.text
+
+
+def test_a_feature_keeps_its_colour_from_chart_to_chart(report: Any) -> None:
+    first = {f"feature{i}": 1.0 / (i + 1) for i in range(12)}
+    second = {f"feature{i}": float(i + 1) for i in range(12)}
+    events = [importance(100, first), importance(100, second, explainer="sage")]
+    page = Page(report(events, []))
+    found = [(group["data-name"], group["class"]) for group in page.named("g") if "data-name" in group]
+    pfi, sage = dict(found[:8]), dict(found[8:16])
+    assert len(set(pfi.values())) == len(set(sage.values())) == 8
+    both = set(pfi) & set(sage)
+    assert both
+    assert {name: pfi[name] for name in both} == {name: sage[name] for name in both}
+
+
+def test_features_within_noise_are_collapsed(report: Any) -> None:
+    page = Page(report([importance(100, {"f0": 1.0})], [change(90, [f"f{i}" for i in range(60)], significant=2)]))
+    assert "58 features within noise" in page.text
+    assert "and 18 more" in page.text
+    bars = page.named("rect", **{"class": "after"})
+    assert len(bars) == 2 + 40
+
+
+def test_a_change_in_which_nothing_is_significant(report: Any) -> None:
+    page = Page(report([importance(100, {"f0": 1.0})], [change(90, ["f0"], significant=0)]))
+    assert "1 feature within noise" in page.text
+
+
+def test_what_is_not_known_is_left_out(report: Any) -> None:
+    events = [
+        importance(100, {"age": 0.0}, model_loss=None, baseline_loss=None, discrepancy=None),
+        importance(200, {"age": 0.0, "late": -1e-12}, model_loss=None, baseline_loss=None, discrepancy=None),
+    ]
+    events[0]["features"]["age"]["std_error"] = None
+    event = change(150, ["age"])
+    event["importances"]["pfi"]["features"]["age"] |= {"before": None, "before_std_error": None, "before_rank": None}
+    page = Page(report(events, [event]))
+    assert [found["aria-label"] for found in page.named("svg", **{"class": "chart"})] == [
+        "Importance by PFI",
+        "Discrepancy",
+    ]
+    assert "– → 0.3" in page.text
+
+
+def test_a_card_says_what_raised_the_change_and_what_makes_it(report: Any) -> None:
+    changes = [
+        change(300, ["age"]),
+        change(400, ["age"], route="discrepancy", cause="both", detector=None),
+        change(500, ["age"], route="version", model_version_before="1", model_version="<2>", cause="model"),
+        change(600, ["age"], kind="data", cause="data"),
+        change(700, ["age"], cause=None, importances={"sage": compared(["age"], 0), "pfi": compared(["age"])}),
+    ]
+    page = Page(report([importance(800, {"age": 1.0})], changes))
+    for text in (
+        "Alarm of adwin on zero_one at 250; reference model of 50; 50 observations each. The model makes the change",
+        "Alarm of the discrepancy at 350; reference model of 50; 50 observations each. Both the model and the data",
+        "Version <2> took over from 1 at 500; both compared on the same 50 observations before. The model makes",
+        "The data make the change",
+        "SAGE in zero_one loss",
+        "by model 0.15, by data 0.05",
+        "0.1 → 0.4 → 0.2",
+    ):
+        assert text in page.text
+    assert "4 model changes" in page.text
+    assert "1 change of the data alone" in page.text
+    assert len(page.named("svg", **{"aria-label": "Significant"})) == 5
+    assert len(page.named("svg", **{"aria-label": "Within noise"})) == 1
+
+
+def test_changes_without_importances_are_shown(report: Any) -> None:
+    page = Page(report([], [change(300, ["age"])]))
+    assert "1 model change" in page.text
+    assert "credit changed at 300" in page.text
+
+
+def test_numbers_of_any_size_fit(report: Any) -> None:
+    for size in (1e-300, 1e-9, 1.0, 1e12, 1e300):
+        Page(report([importance(t, {"age": size * t, "salary": -size}) for t in (100, 200)], []))
+
+
+def test_one_early_extreme_is_cut_off_and_said_to_be(report: Any) -> None:
+    events = [importance(t, {"age": 100.0 if t == 1 else 1.0 + 0.1 * (t % 3)}) for t in range(1, 50)]
+    assert "cut off: age reaches 100" in Page(report(events, [])).text

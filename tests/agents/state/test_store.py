@@ -1,0 +1,400 @@
+"""Stored bytes survive every torn write, a worker that was thought dead, compaction, and foreign records."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attributary_agents.errors import ConfigError, DamagedStateError, StateError
+from attributary_agents.state import store as state_store
+from attributary_agents.state.objects import ObjectStore
+from attributary_agents.state.records import StateRecords, chunk_key, head_key
+from attributary_agents.state.seal import MAGIC, Head, Seal
+from attributary_agents.state.store import PartitionStore
+
+KEY = b"k" * 32
+Record = tuple[bytes, bytes | None]
+
+
+class CrashError(Exception):
+    """The process ends here."""
+
+
+class Log:
+    """A changelog partition: takes records in their order, until it is told to fail."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.left: int | None = None
+
+    def send(self, partition: int, key: bytes, value: bytes | None) -> Awaitable[object]:
+        assert partition == 3
+        if self.left is not None:
+            if self.left == 0:
+                raise CrashError
+            self.left -= 1
+        self.records.append((key, value))
+        done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    def compacted(self, seed: int) -> list[Record]:
+        """Some keys with their last record only, as a cleaner leaves it that has come so far."""
+        rng = random.Random(seed)
+        clean = {key for key in sorted({key for key, _ in self.records}) if rng.random() < 0.5}
+        last = {key: n for n, (key, _) in enumerate(self.records)}
+        return [
+            (key, value)
+            for n, (key, value) in enumerate(self.records)
+            if key not in clean or (last[key] == n and value is not None)
+        ]
+
+    def recovered(self, records: list[Record] | None = None) -> StateRecords:
+        found = StateRecords()
+        for key, value in self.records if records is None else records:
+            found.apply(3, key, value)
+        return found
+
+    def owner(self, generation: int, seal: Seal | None = None, objects: ObjectStore | None = None) -> PartitionStore:
+        return PartitionStore(self.recovered(), 3, generation, self.send, seal or Seal(), objects)
+
+
+def put(store: PartitionStore, name: bytes, blob: bytes) -> None:
+    asyncio.run(store.put(name, blob))
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_store, "CHUNK_BYTES", 10)
+
+
+def blob(n: int, length: int) -> bytes:
+    return random.Random(n).randbytes(length)
+
+
+LENGTHS = (0, 1, 10, 11, 35, 10, 52, 20, 5, 40, 41, 3)
+
+
+def test_what_is_written_is_read_here_and_by_the_next_owner() -> None:
+    log = Log()
+    store = log.owner(1)
+    for n, length in enumerate(LENGTHS):
+        put(store, b"m", blob(n, length))
+        put(store, b"\0checkpoint/3", b"%d" % n)
+        for reader in (store, log.owner(2)):
+            assert reader.load(b"m") == blob(n, length)
+            assert reader.load(b"\0checkpoint/3") == b"%d" % n
+            assert reader.load(b"other") is None
+
+
+def test_after_a_crash_at_any_record_there_is_the_old_state_or_the_new_one_whole() -> None:
+    outcomes = set()
+    for n, length in enumerate(LENGTHS):
+        for left in range(14):
+            log = Log()
+            store = log.owner(1)
+            put(store, b"m", blob(100, 37))
+            put(store, b"m", blob(101, 23))
+            log.left = left
+            try:
+                put(store, b"m", blob(n, length))
+                done = True
+            except CrashError:
+                done = False
+            found = log.owner(2).load(b"m")
+            assert found == blob(n, length) or (not done and found == blob(101, 23))
+            outcomes.add((done, found == blob(101, 23)))
+    assert outcomes == {(True, False), (False, True), (False, False)}
+
+
+@given(st.data())
+def test_of_two_owners_the_later_wins_whatever_the_first_still_sends(data: st.DataObject) -> None:
+    log = Log()
+    first = log.owner(data.draw(st.integers(0, 5), "generation"))
+    put(first, b"m", blob(1, 25))
+    late = Log()
+    first._send_record = late.send  # thought dead; what it sends from now on arrives later
+    second = log.owner(data.draw(st.integers(6, 9), "next generation"))
+    put(first, b"m", blob(2, data.draw(st.sampled_from(LENGTHS), "late length")))
+    put(second, b"m", blob(3, data.draw(st.sampled_from(LENGTHS), "length")))
+    written, delayed = list(log.records), list(late.records)
+    merged = [*written]
+    place = 0
+    for record in delayed:  # anywhere, in their order
+        place = data.draw(st.integers(place, len(merged)))
+        merged.insert(place, record)
+        place += 1
+    expected = second.load(b"m")
+    log.records = merged
+    for records in (merged, log.compacted(data.draw(st.integers(0, 99), "compaction"))):
+        third = PartitionStore(log.recovered(records), 3, 10, log.send, Seal())
+        assert third.epoch > second.epoch > first.epoch
+        assert third.load(b"m") == expected
+    put(third, b"m", b"now")
+    last = log.owner(11)
+    assert last.load(b"m") == b"now"
+    # Whatever earlier owners have left has been deleted.
+    assert set(last._records.epochs(3, b"m")) == {third.epoch}
+
+
+def test_before_the_later_owner_has_written_the_first_one_s_last_word_counts() -> None:
+    log = Log()
+    first = log.owner(1)
+    put(first, b"m", b"one")
+    log.owner(2)
+    put(first, b"m", b"two")  # durable before the checkpoint that it belongs to is
+    assert log.owner(3).load(b"m") == b"two"
+
+
+def test_epochs_rise_when_the_group_is_made_again_and_its_generations_begin_at_one() -> None:
+    log = Log()
+    epochs = []
+    for generation in (7, 8, 1, 2, 3, 0):
+        store = log.owner(generation)
+        put(store, b"m", b"%d" % generation)
+        epochs.append(store.epoch)
+    assert epochs == sorted(set(epochs))
+
+
+def test_chunks_are_deleted_when_there_are_fewer_and_no_more_than_two_generations_are_kept() -> None:
+    log = Log()
+    store = log.owner(1)
+    for n, length in enumerate((95, 95, 25, 25, 15, 15)):
+        put(store, b"m", blob(n, length))
+    kept = {key for key, value in dict(log.records).items() if value is not None}
+    assert kept == {head_key(b"m", 1), *(chunk_key(b"m", 1, slot, index) for slot in (0, 1) for index in (0, 1))}
+
+
+def test_a_state_of_the_last_release_is_read_and_replaced() -> None:
+    log = Log()
+    log.records = [(b"m", b"ATS3 old"), (b"\0checkpoint/3", b'{"format":1}')]
+    store = log.owner(1)
+    assert store.load(b"m") == b"ATS3 old"
+    assert store.load(b"\0checkpoint/3") == b'{"format":1}'
+    put(store, b"m", b"new")
+    assert log.owner(2).load(b"m") == b"new"
+    assert log.records[-1] == (b"m", None)
+
+
+@pytest.mark.parametrize("length", [8, 35])
+def test_every_changed_byte_is_found_or_changes_nothing(length: int) -> None:
+    log = Log()
+    put(log.owner(1), b"m", blob(1, length))
+    harmless, said = 0, set()
+    for n, (key, value) in enumerate(log.records):
+        for i in range(len(value)):
+            damaged = Log()
+            damaged.records = list(log.records)
+            damaged.records[n] = (key, value[:i] + bytes([value[i] ^ 1]) + value[i + 1 :])
+            try:
+                assert damaged.owner(2).load(b"m") == blob(1, length)
+                harmless += 1  # the slot of a state without chunks
+            except DamagedStateError as error:
+                said.add(str(error)[:28])
+        for torn in (value[:-1], b"", None):
+            damaged.records[n] = (key, torn)
+            if torn is None and key == head_key(b"m", 1):
+                assert damaged.owner(2).load(b"m") is None  # deleted, as a reset does
+            else:
+                with pytest.raises(DamagedStateError):
+                    damaged.owner(2).load(b"m")
+    assert harmless <= 1
+    assert said == {"m, as stored of partition 3,"}
+
+
+class TestSignature:
+    def signed(self) -> Log:
+        log = Log()
+        put(log.owner(1, Seal(KEY)), b"m", blob(1, 35))
+        return log
+
+    def test_is_read_with_the_key_and_without_one(self) -> None:
+        for seal in (Seal(KEY), Seal()):
+            assert self.signed().owner(2, seal).load(b"m") == blob(1, 35)
+
+    @pytest.mark.parametrize("accept_unsigned", [False, True])
+    def test_another_key_is_refused(self, accept_unsigned: bool) -> None:
+        with pytest.raises(StateError, match=r"with another key.*state\.key"):
+            self.signed().owner(2, Seal(b"x" * 32, accept_unsigned=accept_unsigned)).load(b"m")
+
+    def test_unsigned_is_refused_unless_accepted_and_signed_at_the_next_write(self) -> None:
+        log = Log()
+        put(log.owner(1), b"m", b"plain")
+        with pytest.raises(StateError, match=r"not at all.*accept_unsigned"):
+            log.owner(2, Seal(KEY)).load(b"m")
+        changing = log.owner(2, Seal(KEY, accept_unsigned=True))
+        assert changing.load(b"m") == b"plain"
+        put(changing, b"m", b"signed")
+        assert log.owner(3, Seal(KEY)).load(b"m") == b"signed"
+
+    def test_a_state_of_the_last_release_is_unsigned(self) -> None:
+        log = Log()
+        log.records = [(b"m", b"ATS3 old")]
+        with pytest.raises(StateError, match="not at all"):
+            log.owner(1, Seal(KEY)).load(b"m")
+
+    def test_a_record_under_another_model_s_key_or_epoch_is_refused(self) -> None:
+        (_, value) = next((key, value) for key, value in self.signed().records if key == head_key(b"m", 1))
+        for key in (head_key(b"n", 1), head_key(b"m", 2)):
+            log = Log()
+            log.records = [(key, value)]
+            with pytest.raises(StateError, match="another key"):
+                log.owner(3, Seal(KEY)).load(key.split(b"\0")[0])
+
+    def test_no_field_of_the_head_can_be_changed(self) -> None:
+        log = Log()
+        put(log.owner(1, Seal(KEY)), b"m", b"12345678")
+        key, value = log.records[0]
+        head, inline = Seal(KEY).read(key, value)
+        forged = Head.of(b"87654321")
+        line = Seal().write(key, Head(**{**vars(forged), "hmac": head.hmac}))
+        assert inline == b"12345678"
+        log.records[0] = (key, line + b"87654321")
+        with pytest.raises(StateError):
+            log.owner(2, Seal(KEY)).load(b"m")
+
+
+ANY_KEY = st.one_of(
+    st.none(),
+    st.binary(max_size=40),
+    st.builds(head_key, st.sampled_from([b"m", b"n", b"\0checkpoint/3"]), st.integers(0, 10**20)),
+    st.builds(chunk_key, st.just(b"m"), st.integers(0, 5), st.integers(0, 3), st.integers(0, 10**12)),
+)
+ANY_VALUE = st.one_of(
+    st.none(),
+    st.binary(max_size=60),
+    st.binary(max_size=60).map(MAGIC.__add__),
+    st.just(MAGIC + b'{"size":1,"sha256":3}\n'),
+    st.just(MAGIC + b'{"size":1,"sha256":"","chunks":1000000000,"slot":0}\n'),
+)
+
+
+@given(st.lists(st.tuples(ANY_KEY, ANY_VALUE), max_size=20))
+def test_foreign_records_never_raise_and_are_never_taken_for_a_state(records: list[tuple[bytes, bytes]]) -> None:
+    log = Log()
+    put(log.owner(1), b"m", b"true")
+    found = log.recovered()
+    for key, value in records:
+        found.apply(3, key, value)
+    store = PartitionStore(found, 3, 2, log.send, Seal(KEY, accept_unsigned=True))
+    for name in (b"m", b"n", b"\0checkpoint/3"):
+        try:
+            loaded = store.load(name)
+        except (DamagedStateError, StateError):
+            continue
+        legacy = dict(records).get(name)  # a plain key is the last release's
+        assert loaded in (None, b"true", legacy)
+
+
+def test_names_of_others_are_counted_and_not_kept() -> None:
+    records = StateRecords(lambda name: name == b"m")
+    for key in (b"m", head_key(b"m", 4), b"other", head_key(b"other", 4), None, b""):
+        records.apply(0, key, b"value")
+    assert records.n_foreign == 4
+    assert records.names(0) == [b"m"]
+    assert records.latest(0, b"m")[0] == 4
+
+
+def test_only_partitions_that_are_ours_are_kept() -> None:
+    records = StateRecords()
+    for partition in range(3):
+        records.apply(partition, b"m", b"value")
+    records.keep_only({1})
+    assert [records.names(n) for n in range(3)] == [[], [b"m"], []]
+
+
+class TestObjects:
+    @pytest.fixture
+    def objects(self, tmp_path: Path) -> ObjectStore:
+        return ObjectStore(f"file://{tmp_path}", "group")
+
+    def owner(self, log: Log, generation: int, objects: ObjectStore, seal: Seal | None = None) -> PartitionStore:
+        store = log.owner(generation, seal, objects)
+        asyncio.run(store.fetch(b"m"))
+        return store
+
+    def test_large_states_are_objects_and_small_ones_are_not(self, objects: ObjectStore, tmp_path: Path) -> None:
+        log = Log()
+        store = log.owner(1, Seal(KEY), objects)
+        for n, length in enumerate(LENGTHS):
+            put(store, b"m", blob(n, length))
+            assert self.owner(log, 2, objects, Seal(KEY)).load(b"m") == blob(n, length)
+        assert all(len(value or b"") < 350 for _, value in log.records)
+        assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+
+    def test_an_owner_thought_dead_never_deletes_what_a_later_one_needs(self, objects: ObjectStore) -> None:
+        log = Log()
+        first = log.owner(1, objects=objects)
+        put(first, b"m", blob(1, 50))
+        second = log.owner(2, objects=objects)
+        put(second, b"m", blob(2, 50))
+        for n in range(5):
+            put(first, b"m", blob(10 + n, 50))
+        assert self.owner(log, 3, objects).load(b"m") == blob(2, 50)
+
+    def test_what_is_deleted_leaves_neither_record_nor_object(self, objects: ObjectStore, tmp_path: Path) -> None:
+        log = Log()
+        for generation in (1, 2):
+            store = log.owner(generation, objects=objects)
+            for n in range(3):
+                put(store, b"m", blob(n, 50))
+        put(store, b"n", blob(7, 50))
+        asyncio.run(store.delete(b"m"))
+        assert {key.split(b"\0")[0] for key, value in dict(log.records).items() if value is not None} == {b"n"}
+        assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == ["n"]
+        assert self.owner(log, 3, objects).load(b"m") is None
+
+    def test_damage_and_loss_of_an_object_are_found(self, objects: ObjectStore, tmp_path: Path) -> None:
+        log = Log()
+        put(log.owner(1, objects=objects), b"m", blob(1, 50))
+        (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        path.write_bytes(blob(2, 50))
+        with pytest.raises(DamagedStateError, match="checksum"):
+            self.owner(log, 2, objects).load(b"m")
+        path.unlink()
+        with pytest.raises(DamagedStateError, match="where there is nothing"):
+            self.owner(log, 2, objects).load(b"m")
+
+    def test_without_the_store_configured_it_says_so(self, objects: ObjectStore) -> None:
+        log = Log()
+        put(log.owner(1, objects=objects), b"m", blob(1, 50))
+        with pytest.raises(StateError, match=r"configure state\.url"):
+            log.owner(2).load(b"m")
+
+    def test_a_full_disk_is_waited_for_and_leaves_no_half_state(
+        self, objects: ObjectStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setattr("attributary_agents.state.objects.FIRST_WAIT_S", 0.01)
+        write, attempts = objects._write, []
+
+        def full(path: str, content: bytes) -> None:
+            attempts.append(path)
+            if len(attempts) < 4:
+                write(path, content[: len(content) // 2])
+                raise OSError(28, "No space left on device")
+            write(path, content)
+
+        monkeypatch.setattr(objects, "_write", full)
+        log = Log()
+        put(log.owner(1, objects=objects), b"m", blob(1, 50))
+        assert self.owner(log, 2, objects).load(b"m") == blob(1, 50)
+        assert len(set(attempts)) == 1
+        lines = [r.message for r in caplog.records if r.levelno == logging.ERROR]
+        assert len(lines) == 3
+        assert "No space left on device" in lines[0]
+        assert "observations wait" in lines[0]
+
+    def test_a_store_that_cannot_be_used_is_said_at_the_start(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ConfigError, match="cannot be used"):
+            ObjectStore(f"file://{tmp_path}/file", "group").check()
+        ObjectStore(f"file://{tmp_path}", "group").check()
+        with pytest.raises(ConfigError, match=r"state\.url"):
+            ObjectStore("nosuch://bucket", "group")

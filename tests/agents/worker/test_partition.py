@@ -1,0 +1,226 @@
+"""One partition: bad records, redelivery, and crash and resume at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.errors import DamagedStateError, StateError
+from attributary_agents.state.checkpoints import PartitionCounters, checkpoint_key, decode_checkpoint, encode_checkpoint
+from attributary_agents.state.codec import encode_state
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Outgoing, Record
+from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
+from tests.agents.stand_ins import FACTORY, TOUCHY_FACTORY
+
+TOPIC = "attributary.observations.v1"
+DEAD_LETTERS = "attributary.dead-letters.v1"
+Table = dict[bytes, bytes]
+
+GOOD = b'{"x": {"a": 1, "b": 0.5}, "y": true}'
+BAD: dict[str, tuple[bytes | None, bytes | None, str]] = {
+    "no JSON": (b"m", b"{poison", "invalid_json"),
+    "no model id": (None, GOOD, "missing_model_id"),
+    "wrong type": (b"m", b'{"x": {"a": "one", "b": 2}, "y": true}', "wrong_type"),
+    "NaN": (b"m", b'{"x": {"a": NaN, "b": 2}, "y": true}', "not_finite"),
+    "infinity": (b"m", b'{"x": {"a": 1, "b": -Infinity}, "y": true}', "not_finite"),
+    "too large a number": (b"m", b'{"x": {"a": 1, "b": 1e999}, "y": true}', "not_finite"),
+    "missing feature": (b"m", b'{"x": {"a": 1}, "y": true}', "missing_feature"),
+    "no label": (b"m", b'{"x": {"a": 1, "b": 1}}', "missing_label"),
+    "unknown model": (b"debit", GOOD, "unknown_model"),
+    "empty value": (b"m", b"", "empty_value"),
+    "no value": (b"m", None, "empty_value"),
+    "2 MB value": (b"m", b'{"x": {"a": "' + b"x" * 2_000_000 + b'"}}', "too_large"),
+    "bad UTF-8 key": (b"\xff\xfe", GOOD, "invalid_model_id"),
+    "deeply nested": (b"m", b"[" * 100_000, "invalid_json"),
+}
+
+
+def config(**model: Any) -> Config:
+    chosen = {"factory": FACTORY, "features": {"a": "number", "b": "number"}, **model}
+    return parse_config({"models": {"m": chosen, "n": chosen}})
+
+
+def partition_of(chosen: Config, table: Table | None = None, number: int = 0) -> Partition:
+    return Partition(TOPIC, number, chosen, (table or {}).get)
+
+
+def record(offset: int, key: bytes | None = b"m", value: bytes | None = GOOD, **more: Any) -> Record:
+    return Record(TOPIC, more.pop("partition", 0), offset, 1_700_000_000_000 + offset, key, value, **more)
+
+
+def header(outgoing: Outgoing, name: str) -> str:
+    (value,) = [value for found, value in outgoing.headers if found == name]
+    return value.decode()
+
+
+def balances(counters: PartitionCounters) -> bool:
+    return counters.consumed == counters.explained + sum(counters.dead_letters.values())
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_record_becomes_one_dead_letter_with_its_bytes_and_reason(kind: str) -> None:
+    key, value, reason = BAD[kind]
+    partition = partition_of(config())
+    headers = [("trace", b"\x00\xff"), ("trace", b"twice")]
+    partition.handle(record(0))
+    (letter,) = partition.handle(record(1, key, value, headers=headers))
+
+    assert letter.topic == DEAD_LETTERS
+    assert (letter.key, letter.value) == (key, value)
+    assert letter.headers[:2] == headers
+    ours = {
+        name.removeprefix(DEAD_LETTER_HEADER_PREFIX): text.decode("utf-8", "replace")
+        for name, text in letter.headers[2:]
+    }
+    assert (ours["reason"], ours["stage"], ours["error"]) == (reason, "decode", "InvalidRecordError")
+    assert (ours["topic"], ours["partition"], ours["offset"]) == (TOPIC, "0", "1")
+    assert ours["timestamp-ms"] == "1700000000001"
+    assert len(ours["message"]) < 500
+    assert "expected" in ours["message"]
+    assert partition.counters.dead_letters[reason] == 1
+    assert (partition.counters.consumed, partition.counters.explained) == (2, 1)
+    assert balances(partition.counters)
+    # The next good one is explained as if nothing had been.
+    partition.handle(record(2))
+    assert partition.models["m"].n_observations == 2
+
+
+def test_every_counter_balances_after_every_record() -> None:
+    partition = partition_of(config())
+    for offset, (key, value, _) in enumerate((*BAD.values(), (b"m", GOOD, ""), *BAD.values())):
+        partition.handle(record(offset, key, value))
+        assert partition.counters.consumed == offset + 1
+        assert balances(partition.counters)
+    assert set(partition.counters.dead_letters) == set(REASONS)
+
+
+def test_a_header_without_a_value_does_not_stop_the_partition() -> None:
+    headers: Any = [("trace", None)]  # Kafka allows it, and some clients send it
+    partition = partition_of(config())
+    (letter,) = partition.handle(record(0, b"m", b"{poison", headers=headers))
+    assert letter.headers[0] == ("trace", None)
+    assert header(letter, "attributary-dlq-reason") == "invalid_json"
+
+
+@pytest.mark.parametrize("stage", ["predict", "learn"])
+def test_a_model_that_raises_costs_one_dead_letter(stage: str) -> None:
+    partition = partition_of(config(factory=TOUCHY_FACTORY, features=None, explainers={"pfi": {}, "sage": {}}))
+    for offset in range(5):
+        partition.handle(record(offset, value=b'{"x": {"a": %d, "b": 1, "c": "fine"}, "y": true}' % offset))
+    value = b'{"x": {"a": 0.5, "b": 1, "c": "%s"}, "y": true}' % stage.encode()
+    (letter,) = partition.handle(record(5, value=value))
+
+    assert (letter.topic, letter.value) == (DEAD_LETTERS, value)
+    assert header(letter, "attributary-dlq-reason") == "model_failed"
+    assert header(letter, "attributary-dlq-stage") == stage
+    assert header(letter, "attributary-dlq-message").startswith("cannot")
+    assert balances(partition.counters)
+    assert partition.models["m"].failed_offsets == [5]
+    partition.checkpoint_done(5)
+    assert partition.models["m"].failed_offsets == []
+
+
+def test_records_that_come_again_are_ignored() -> None:
+    partition = partition_of(config(publish={"every": 1}))
+    sent = [partition.handle(record(offset)) for offset in range(4)]
+    assert [len(outgoing) for outgoing in sent] == [0, 1, 1, 1]
+    before = encode_state(partition.models["m"]), encode_checkpoint(3, partition.counters)
+    assert [partition.handle(record(offset)) for offset in (0, 3, 2, 3)] == [[]] * 4
+    assert (encode_state(partition.models["m"]), encode_checkpoint(3, partition.counters)) == before
+    assert partition.n_pending == 4
+
+
+def test_an_event_carries_the_model_as_key_and_where_it_came_from() -> None:
+    partition = partition_of(config(publish={"every": 2}, explainers={"pfi": {}, "sage": {}}))
+    partition.handle(record(7))
+    first, second = partition.handle(record(9))
+    assert (first.topic, first.key) == ("attributary.importances.v1", b"m")
+    assert header(first, "ce_id") == f"m:{TOPIC}:0:9:0"
+    assert header(second, "ce_id") == f"m:{TOPIC}:0:9:1"
+    assert header(first, "ce_time") == "2023-11-14T22:13:20.009Z"
+    assert orjson.loads(second.value or b"")["explainer"] == "sage"
+
+
+def test_a_model_on_two_partitions_is_refused_and_says_so() -> None:
+    chosen = config()
+    first = partition_of(chosen)
+    first.handle(record(0))
+    table = {b"m": encode_state(first.models["m"])}
+    second = partition_of(chosen, table, number=1)
+    (letter,) = second.handle(record(0, partition=1))
+    assert header(letter, "attributary-dlq-reason") == "model_on_two_partitions"
+    assert balances(second.counters)
+
+
+def test_a_state_that_this_release_cannot_read_stops_instead_of_forgetting() -> None:
+    partition = partition_of(config(), {b"m": b"ATS1 of an old release"})
+    with pytest.raises(StateError, match="attributary models reset m"):
+        partition.handle(record(0))
+
+
+def damaged(name: bytes, table: Table) -> Callable[[bytes], bytes | None]:
+    def load(key: bytes) -> bytes | None:
+        if key == name:
+            raise DamagedStateError(f"{key!r} is torn")
+        return table.get(key)
+
+    return load
+
+
+def test_a_damaged_state_is_refused_and_the_other_models_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    partition = Partition(TOPIC, 0, config(), damaged(b"m", {}))
+    partition.restore("m")
+    partition.restore("n")
+    letters = [one for i in range(40) for one in partition.handle(record(i, b"m" if i % 2 else b"n"))]
+    refused = [one for one in letters if one.topic == DEAD_LETTERS]
+    assert [header(one, "attributary-dlq-offset") for one in refused] == [str(i) for i in range(1, 40, 2)]
+    assert {header(one, "attributary-dlq-reason") for one in refused} == {"damaged_state"}
+    assert "attributary models reset m" in header(refused[0], "attributary-dlq-message")
+    assert partition.models.keys() == {"n"}
+    assert partition.models["n"].n_observations == 20
+    assert (partition.counters.consumed, partition.counters.explained) == (40, 20)
+    assert balances(partition.counters)
+    assert len([r for r in caplog.records if r.levelname == "ERROR"]) == 1, "said once, not of each observation"
+
+
+def test_a_damaged_checkpoint_loses_the_counters_and_nothing_else() -> None:
+    whole, table = partition_of(config()), Table()
+    for i in range(60):
+        whole.handle(record(i))
+        if i == 29:
+            table[b"m"] = encode_state(whole.models["m"])
+    partition = Partition(TOPIC, 0, config(), damaged(checkpoint_key(0), table))
+    partition.begin_at(20)  # committed before the state was stored
+    for i in range(20, 60):
+        partition.handle(record(i))
+    assert partition.models["m"].explainers["pfi"].importance == whole.models["m"].explainers["pfi"].importance
+    assert partition.models["m"].n_observations == 60
+    assert partition.counters.consumed == 40
+    assert balances(partition.counters)
+
+
+def test_a_checkpoint_round_trip() -> None:
+    counters = PartitionCounters(consumed=9, explained=5, unavailable=3)
+    counters.dead_letters["invalid_json"] = 4
+    found, offset = decode_checkpoint(encode_checkpoint(11, counters))
+    assert (offset, found.consumed, found.explained, found.unavailable) == (11, 9, 5, 3)
+    assert found.dead_letters == dict.fromkeys(REASONS, 0) | {"invalid_json": 4}
+    fresh, nowhere = decode_checkpoint(None)
+    assert nowhere == -1
+    assert fresh.dead_letters == dict.fromkeys(REASONS, 0)
+
+
+@pytest.mark.parametrize("blob", [b"", b"{", b"[]", b'{"format": 2}', b'{"format": 1}', b"null"])
+def test_a_checkpoint_that_cannot_be_read_says_what_to_do(blob: bytes) -> None:
+    with pytest.raises(StateError, match="delete the changelog topic"):
+        decode_checkpoint(blob)
+
+
+def test_the_checkpoint_s_key_is_no_model_id() -> None:
+    assert checkpoint_key(3).startswith(b"\x00")
+    assert checkpoint_key(3) != checkpoint_key(30)

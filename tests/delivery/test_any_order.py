@@ -1,0 +1,153 @@
+"""Observations, garbage, deployments, checkpoints and kills in any order: as if nobody had been killed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from attributary_agents.state.checkpoints import checkpoint_key, control_checkpoint_key, decode_checkpoint
+from attributary_agents.state.codec import decode_state
+from attributary_agents.worker.records import Record
+from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, TOUCHY_FACTORY
+from tests.agents.worker.test_partition import TOPIC, balances
+from tests.delivery.test_control_crash import MODELS, Cluster, Killed, Owner, config, control, observation
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+SPECS: list[dict[str, Any]] = [
+    {"factory": FACTORY},
+    {"factory": CONTRARY_FACTORY},
+    {"factory": TOUCHY_FACTORY},
+    {"model": {"class": "river.naive_bayes.GaussianNB"}},
+    {"model": {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 5}}},
+    {"model": {"class": "river.tree.NoSuchTree"}},  # a dead letter
+]
+numbers = st.floats(-1, 1) | st.sampled_from([0.5, -0.5, 1e308, -0.0, "text", True])
+moods = st.sampled_from(["fine", "fine", "fine", "predict", "learn", "explain"])
+good = st.builds(
+    lambda a, b, c, y: json.dumps({"x": {"a": a, "b": b, "c": c}, "y": y}).encode(),
+    numbers,
+    numbers,
+    moods,
+    st.booleans(),
+)
+bad = st.sampled_from([b"{poison", b"", b'{"x": {"a": NaN}, "y": 1}', b'{"x": {}, "y": 1}', b"[]"]) | st.binary(
+    max_size=9
+)
+orders = st.sampled_from(["control first", "control last", "control between"])
+owners_of = st.sampled_from(["m", "n", "m", "unknown"])
+
+
+def outcome(cluster: Cluster) -> str:
+    """Everything that is left in the end, as text: a NaN is itself."""
+    table, chosen = cluster.table, config()
+    found: dict[str, Any] = {
+        "sent": sorted((key, repr(one)) for key, one in cluster.sent.items()),
+        "committed": cluster.committed,
+        "checkpoints": [decode_checkpoint(table.get(key(0))) for key in (checkpoint_key, control_checkpoint_key)],
+    }
+    assert all(balances(counters) for counters, _ in found["checkpoints"])
+    for model_id in ("m", "n"):
+        if (blob := table.get(model_id.encode())) is None:
+            continue
+        state = decode_state(model_id, chosen.models[model_id], blob)
+        found[model_id] = (
+            (state.version, state.spec, state.deployed, state.configured),
+            (state.n_observations, state.n_failed, state.offset, state.counts.snapshot()),
+            (state.model_loss.snapshot(), state.baseline_loss.snapshot(), state.marginal.snapshot()),
+            {name: (of.importance, of.std_error, of.skipped) for name, of in state.explainers.items()},
+            state.change and (state.change.discrepancy, state.change.n_observations),
+            {name: of.snapshot() for name, of in state.publications.items()},
+        )
+    return repr(found)
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """What was sent, in its order, is `steps`; `cluster` is what survives, `owner` who is working now."""
+
+    @initialize()
+    def begin(self) -> None:
+        logging.disable(logging.CRITICAL)
+        self.steps: list[Record] = []
+        self.n = {TOPIC: 0, MODELS: 0}
+        self.cluster = Cluster()
+        self.owner = Owner(self.cluster, settled=-1)
+
+    def _sent(self, record: Record) -> Record:
+        self.n[record.topic] += 1
+        self.steps.append(record)
+        return record
+
+    @rule(batch=st.lists(st.tuples(owners_of, st.one_of(good, good, good, bad)), min_size=1, max_size=8))
+    def observe(self, batch: list[tuple[str, bytes]]) -> None:
+        for model_id, value in batch:
+            self.owner.handle(self._sent(observation(self.n[TOPIC], model_id, value)))
+
+    @rule(model_id=owners_of, spec=st.sampled_from(SPECS), writes=st.none() | st.integers(0, 1), order=orders)
+    def deploy(self, model_id: str, spec: dict[str, Any], writes: int | None, order: str) -> None:
+        offset = self.n[MODELS]
+        record = self._sent(control(offset, model_id, f"v{offset}", spec))
+        self.owner.writes = writes
+        try:
+            self.owner.handle(record)
+        except Killed:
+            self._succeed(order)
+        self.owner.writes = None
+
+    @rule()
+    def checkpoint(self) -> None:
+        self.owner.checkpoint()
+
+    @precondition(lambda self: self.steps)
+    @rule(writes=st.integers(0, 2), order=orders)
+    def killed_in_a_checkpoint(self, writes: int, order: str) -> None:
+        self.owner.writes = writes
+        try:
+            self.owner.checkpoint()
+        except Killed:
+            self._succeed(order)
+        self.owner.writes = None
+
+    @precondition(lambda self: self.steps)
+    @rule(order=orders)
+    def killed(self, order: str) -> None:
+        self._succeed(order)
+
+    def _succeed(self, order: str) -> None:
+        """The next owner is given again what has not been committed; two topics have no order between them."""
+        again = {t: [r for r in self.steps if r.topic == t and r.offset >= self.cluster.committed[t]] for t in self.n}
+        half = {"control first": 0, "control last": len(again[TOPIC]), "control between": len(again[TOPIC]) // 2}[order]
+        self.owner = Owner(self.cluster, settled=self.n[TOPIC] - 1)
+        for record in [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]]:
+            self.owner.handle(record)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "owner"):
+            return
+        self.owner.checkpoint()
+        cluster = Cluster()
+        undisturbed = Owner(cluster, settled=-1)
+        for record in self.steps:
+            undisturbed.handle(record)
+        undisturbed.checkpoint()
+        logging.disable(logging.NOTSET)
+        assert outcome(self.cluster) == outcome(cluster)
+
+
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder.settings = settings(
+    max_examples=120,
+    stateful_step_count=20,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink a failure takes minutes; it is readable as it is
+    suppress_health_check=[HealthCheck.too_slow],
+)

@@ -1,0 +1,312 @@
+"""New versions of models and crashes: wherever a worker dies, each version takes over at the same observation.
+
+A small stand-in for the worker: two topics of one partition that grow, a table that survives, and an owner of the
+partition that can be killed between any two writes. What `Worker` does with Faust is tested on Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.state.checkpoints import (
+    checkpoint_key,
+    control_checkpoint_key,
+    decode_checkpoint,
+    encode_checkpoint,
+)
+from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.worker.deployments import PartitionControl
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Outgoing, Record
+from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, observations
+from tests.agents.worker.test_partition import DEAD_LETTERS, TOPIC, header
+
+MODELS = "attributary.models.v1"
+SETTINGS: dict[str, Any] = {
+    "factory": FACTORY,
+    "alpha": 0.1,
+    "explainers": {"pfi": {"n_samples": 1}},
+    "change": {
+        "window": 4,
+        "threshold": 0.0,
+        "detector": "page_hinkley",
+        "detector_params": {"min_instances": 1, "threshold": 0.4, "delta": 0.0, "mode": "both"},
+    },
+    "publish": {"every": 5, "material_shift": 0.3, "min_observations": 4, "reference_after": 8},
+}
+BAYES = {"model": {"class": "river.naive_bayes.GaussianNB"}}
+TREE = {"model": {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 5}}}
+COUNTING = {"factory": FACTORY}
+CONTRARY = {"factory": CONTRARY_FACTORY}
+
+
+def config() -> Config:
+    return parse_config({"models": dict.fromkeys("mnl", SETTINGS), "control": {"allowed": ["river.", "tests.agents"]}})
+
+
+def observation(offset: int, model_id: str, value: bytes) -> Record:
+    return Record(TOPIC, 0, offset, 1_700_000_000_000 + offset, model_id.encode(), value)
+
+
+def control(offset: int, model_id: str, version: str, spec: dict[str, Any]) -> Record:
+    value = json.dumps({"version": version, **spec}).encode()
+    return Record(MODELS, 0, offset, 1_700_000_100_000 + offset, model_id.encode(), value)
+
+
+# After so many observations: whose version, and what it is.
+CONTROLS: list[tuple[int, str, str, dict[str, Any]]] = [
+    (0, "m", "0", COUNTING),  # before its first observation
+    (14, "m", "2", CONTRARY),
+    (14, "n", "2", TREE),  # has learnt nothing yet, so the change cannot be explained
+    (19, "n", "3", {"model": {"class": "river.tree.NoSuchTree"}}),  # a dead letter
+    (24, "m", "2", CONTRARY),  # as it is: ignored
+    (27, "m", "3", TREE),  # of two before its next observation the later one wins
+    (27, "m", "4", COUNTING),
+    (29, "m", "5", CONTRARY),
+    (34, "n", "4", BAYES),  # only observations of the other model come in between
+    (35, "n", "5", COUNTING),
+    (38, "l", "2", BAYES),  # never has an observation
+    (40, "m", "1", COUNTING),
+]
+
+
+def script() -> list[Record]:
+    """56 observations of two models, and the control records between them, in the order in which they were sent."""
+    steps: list[Record] = []
+    waiting = list(enumerate(CONTROLS))
+    for i, one in enumerate(observations(56, flip_at=4)):
+        while waiting and waiting[0][1][0] <= i:
+            offset, (_, *what) = waiting.pop(0)
+            steps.append(control(offset, *what))
+        model_id = "n" if i % 3 == 0 else "m"
+        steps.append(observation(i, model_id, json.dumps({"x": one.x, "y": one.y}).encode()))
+    assert not waiting
+    return steps
+
+
+STEPS = script()
+
+
+class Killed(Exception):  # noqa: N818 - it is no error
+    pass
+
+
+class Cluster:
+    """What survives a worker: the table's changelog, committed offsets, and what has been sent."""
+
+    def __init__(self) -> None:
+        self.table: dict[bytes, bytes] = {}
+        self.committed = {TOPIC: 0, MODELS: 0}
+        self.sent: dict[tuple[str, str], Outgoing] = {}
+
+    def send(self, outgoing: list[Outgoing]) -> None:
+        for one in outgoing:
+            name = "attributary-dlq-id" if one.topic == DEAD_LETTERS else "ce_id"
+            known = self.sent.setdefault((one.topic, header(one, name)), one)
+            assert known == one, "a repeated event has the same bytes"
+
+
+class Owner:
+    """A worker that holds the partition, from what the cluster has; it dies when its writes are used up."""
+
+    def __init__(self, cluster: Cluster, settled: int, writes: int | None = None) -> None:
+        self.cluster = cluster
+        self.memory = dict(cluster.table)
+        self.partition = Partition(TOPIC, 0, config(), self.memory.get)
+        self.control = PartitionControl(MODELS, self.partition, self.memory.get)
+        self.settled = settled
+        self.writes = writes
+
+    def write(self, key: bytes, value: bytes) -> None:
+        self.memory[key] = value
+        if self.writes is not None:
+            if self.writes == 0:
+                raise Killed
+            self.writes -= 1
+        self.cluster.table[key] = value
+
+    def handle(self, record: Record) -> None:
+        if record.topic == TOPIC:
+            self.cluster.send(self.partition.handle(record))
+            return
+        step = self.control.take(record, self.settled)
+        self.cluster.send(step.outgoing)
+        for key, value in step.writes:
+            self.write(key, value)
+        self.cluster.committed[MODELS] = record.offset + 1
+
+    def checkpoint(self) -> None:
+        partition = self.partition
+        dirty, partition.dirty = partition.dirty, set()
+        for model_id in sorted(dirty):
+            self.write(model_id.encode(), encode_state(partition.models[model_id]))
+        self.write(checkpoint_key(0), encode_checkpoint(partition.offset, partition.counters))
+        self.cluster.committed[TOPIC] = partition.offset + 1
+        partition.checkpoint_done(partition.offset)
+
+
+def outcome(cluster: Cluster) -> dict[str, Any]:
+    table = cluster.table
+    states = {m: decode_state(m, config().models[m], table[m.encode()]) for m in ("m", "n")}
+    return {
+        "sent": cluster.sent,
+        "checkpoints": [decode_checkpoint(table[key(0)]) for key in (checkpoint_key, control_checkpoint_key)],
+        "committed": cluster.committed,
+        "versions": {m: (s.version, s.spec, s.deployed, s.configured) for m, s in states.items()},
+        "counts": {m: (s.n_observations, s.n_failed, s.counts, s.offset) for m, s in states.items()},
+        "losses": {m: (s.model_loss.value, s.baseline_loss.value) for m, s in states.items()},
+        "importances": {
+            (m, name): (explainer.importance, explainer.std_error, explainer.n_observations)
+            for m, state in states.items()
+            for name, explainer in state.explainers.items()
+        },
+        "change": {m: (s.change.discrepancy, s.change.n_observations) for m, s in states.items() if s.change},
+    }
+
+
+def play(owner: Owner, steps: list[Record], checkpoint_every: int) -> None:
+    """Handle the steps, with a checkpoint after every so many observations and at the end."""
+    for record in steps:
+        owner.handle(record)
+        if record.topic == TOPIC and (record.offset + 1) % checkpoint_every == 0:
+            owner.checkpoint()
+
+
+def successor(cluster: Cluster, n: int, order: str) -> Owner:
+    """The next owner, with everything of the first `n` steps that has not been committed, delivered again."""
+    produced = [record for record in STEPS[:n] if record.topic == TOPIC]
+    again = {
+        topic: [r for r in STEPS[:n] if r.topic == topic and r.offset >= cluster.committed[topic]]
+        for topic in (TOPIC, MODELS)
+    }
+    owner = Owner(cluster, settled=len(produced) - 1)
+    half = len(again[TOPIC]) // 2
+    orders = {
+        "control first": [*again[MODELS], *again[TOPIC]],
+        "control last": [*again[TOPIC], *again[MODELS]],
+        "control between": [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]],
+    }
+    for record in orders[order]:
+        owner.handle(record)
+    return owner
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quiet() -> Iterator[None]:
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> dict[str, Any]:
+    cluster = Cluster()
+    owner = Owner(cluster, settled=-1)
+    play(owner, STEPS, checkpoint_every=1000)
+    owner.checkpoint()
+    return outcome(cluster)
+
+
+def changes(sent: dict[tuple[str, str], Outgoing]) -> list[dict[str, Any]]:
+    found = [json.loads(one.value or b"") for (topic, _), one in sent.items() if topic == "attributary.changes.v1"]
+    return sorted(found, key=lambda event: event["source"]["offset"])
+
+
+def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[str, Any]) -> None:
+    versions = [event for event in changes(undisturbed["sent"]) if event["route"] == "version"]
+    # Where each takes over: the first observation of its model after the record; n has those divisible by 3.
+    places = [(e["model_id"], e["model_version_before"], e["model_version"], e["source"]["offset"]) for e in versions]
+    assert places == [
+        ("m", "0", "2", 14),
+        ("m", "2", "4", 28),
+        ("m", "4", "5", 29),
+        ("n", "2", "5", 36),
+        ("m", "5", "1", 40),
+    ]
+    assert undisturbed["counts"]["n"][2].versions == {"explained": 1, "unexplained": 1, "refused": 0}
+    assert any(event["route"] != "version" for event in changes(undisturbed["sent"]))
+    assert undisturbed["versions"]["m"][0] == "1"
+    assert undisturbed["versions"]["n"][0] == "5"
+    (counters, offset) = undisturbed["checkpoints"][1]
+    assert (offset, counters.consumed, counters.explained) == (len(CONTROLS) - 1, len(CONTROLS), len(CONTROLS) - 1)
+    assert counters.dead_letters["unusable_model"] == 1
+    sent = [json.loads(one.value or b"") for (t, _), one in undisturbed["sent"].items() if "importances" in t]
+    assert {event["model_version"] for event in sent if event["model_id"] == "m"} >= {"2", "5"}
+
+
+@pytest.mark.parametrize("order", ["control first", "control last", "control between"])
+@pytest.mark.parametrize(("checkpoint_every", "stride"), [(7, 3), (1000, 2)])
+def test_a_kill_after_any_step_is_invisible(
+    checkpoint_every: int, stride: int, order: str, undisturbed: dict[str, Any]
+) -> None:
+    for n in range(0, len(STEPS) + 1, stride):
+        cluster = Cluster()
+        play(Owner(cluster, settled=-1), STEPS[:n], checkpoint_every)
+        owner = successor(cluster, n, order)
+        play(owner, STEPS[n:], 1000)
+        owner.checkpoint()
+        assert outcome(cluster) == undisturbed, n
+
+
+@pytest.mark.parametrize(("checkpoint_every", "order"), [(9, "control first"), (1000, "control last")])
+def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: str, undisturbed: dict[str, Any]) -> None:
+    writes = 0
+    while True:
+        cluster = Cluster()
+        owner = Owner(cluster, settled=-1, writes=writes)
+        n = 0
+        try:
+            for n in range(1, len(STEPS) + 1):
+                play(owner, STEPS[n - 1 : n], checkpoint_every)
+            break
+        except Killed:
+            owner = successor(cluster, n, order)
+            play(owner, STEPS[n:], 1000)
+            owner.checkpoint()
+            assert outcome(cluster) == undisturbed, writes
+        writes += 1
+    assert writes > 2 * len(CONTROLS) - 3
+
+
+def test_a_second_kill_during_the_repetition_is_invisible(undisturbed: dict[str, Any]) -> None:
+    for n in range(10, len(STEPS), 9):
+        cluster = Cluster()
+        play(Owner(cluster, settled=-1), STEPS[:n], checkpoint_every=13)
+        for order in ("control last", "control between", "control first"):
+            successor(cluster, n, order)  # dies having repeated everything, without a checkpoint
+        owner = successor(cluster, n, "control last")
+        play(owner, STEPS[n:], 1000)
+        owner.checkpoint()
+        assert outcome(cluster) == undisturbed, n
+
+
+def test_the_log_does_not_grow_with_the_number_of_deployments() -> None:
+    cluster = Cluster()
+    owner = Owner(cluster, settled=-1)
+    value = json.dumps({"x": {"a": 1.0, "b": 1.0}, "y": True}).encode()
+    largest, control_offset = 0, 0
+    for i in range(60):
+        owner.handle(observation(i, "m" if i % 2 else "n", value))
+        for _ in range(3):
+            owner.handle(control(control_offset, "m", f"v{control_offset}", BAYES))
+            control_offset += 1
+        if i % 10 == 9:
+            owner.checkpoint()
+        largest = max(largest, len(owner.partition.log("m").entries))
+    assert largest <= 10 + 2, "one per observation of the model since the checkpoint"
+    assert owner.partition.models["m"].version == f"v{control_offset - 4}"
+
+
+def test_the_log_of_an_idle_model_holds_one_deployment() -> None:
+    owner = Owner(Cluster(), settled=-1)
+    value = json.dumps({"x": {"a": 1.0, "b": 1.0}, "y": True}).encode()
+    for i in range(20):
+        owner.handle(observation(i, "n", value))
+        owner.handle(control(i, "m", f"v{i}", BAYES))
+        assert [entry.version for entry in owner.partition.log("m").entries] == [f"v{i}"]

@@ -1,0 +1,171 @@
+"""A partition's work survives a crash at every point: as if it had never been stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from attributary_agents.config.settings import Config
+from attributary_agents.state.checkpoints import checkpoint_key, decode_checkpoint, encode_checkpoint
+from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Outgoing, Record
+from tests.agents.stand_ins import TOUCHY_FACTORY, observations
+from tests.agents.worker.test_partition import (
+    BAD,
+    DEAD_LETTERS,
+    TOPIC,
+    Table,
+    balances,
+    config,
+    header,
+    partition_of,
+    record,
+)
+
+# Its model raises on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning")
+
+
+def stream() -> list[Record]:
+    """60 records of two models: good ones, bad ones, and some that the model raises on at each stage."""
+    records = []
+    bad = [(key, value) for kind, (key, value, _) in BAD.items() if kind not in ("2 MB value", "deeply nested")]
+    for i, observation in enumerate(observations(60, flip_at=25)):
+        a = round(observation.x["a"], 6)
+        x = {"a": a, "b": round(2 * a, 6), "c": {5: "predict", 6: "learn", 7: "explain"}.get(i % 13, "fine")}
+        key: bytes | None = b"n" if i % 3 == 0 else b"m"
+        value: bytes | None = json.dumps({"x": x, "y": observation.y}).encode()
+        if i % 6 == 4:
+            key, value = bad[i // 6 % len(bad)]
+        records.append(record(i, key, value, headers=[("n", b"%d" % i)]))
+    return records
+
+
+EAGER = {"min_instances": 1, "threshold": 0.2, "delta": 0.0, "mode": "both"}
+
+
+def crash_config() -> Config:
+    return config(
+        factory=TOUCHY_FACTORY,
+        features=None,
+        alpha=0.1,
+        explainers={"pfi": {"n_samples": 2}, "sage": {"n_samples": 2}},
+        change={"window": 6, "threshold": 0.0, "detector": "page_hinkley", "detector_params": EAGER, "max_restarts": 0},
+        publish={"every": 5, "material_shift": 0.3, "min_observations": 4, "reference_after": 8},
+    )
+
+
+class Log:
+    """What the topics hold: the sent records, each once for its id."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[tuple[str, str], Outgoing] = {}
+
+    def send(self, sent: list[Outgoing]) -> None:
+        for outgoing in sent:
+            name = "attributary-dlq-id" if outgoing.topic == DEAD_LETTERS else "ce_id"
+            known = self.by_id.setdefault((outgoing.topic, header(outgoing, name)), outgoing)
+            assert known == outgoing, "a repeated event has the same bytes"
+
+
+def store_models(partition: Partition, table: Table) -> None:
+    dirty, partition.dirty = partition.dirty, set()
+    for model_id in dirty:
+        table[model_id.encode()] = encode_state(partition.models[model_id])
+
+
+def checkpoint(partition: Partition, table: Table) -> None:
+    store_models(partition, table)
+    table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
+    partition.checkpoint_done(partition.offset)
+
+
+def outcome(partition: Partition, table: Table, log: Log) -> dict[str, Any]:
+    checkpoint(partition, table)
+    states = {m: decode_state(m, partition.config.models[m], table[m.encode()]) for m in ("m", "n")}
+    return {
+        "events": log.by_id,
+        "checkpoint": decode_checkpoint(table[checkpoint_key(0)]),
+        "importances": {
+            (m, name): (explainer.importance, explainer.std_error, explainer.n_observations)
+            for m, state in states.items()
+            for name, explainer in state.explainers.items()
+        },
+        "counts": {m: (s.n_observations, s.n_failed, s.n_changes, s.offset) for m, s in states.items()},
+        "losses": {m: (s.model_loss.value, s.baseline_loss.value) for m, s in states.items()},
+        "model": {m: s.model.counts for m, s in states.items()},
+        "change": {m: (s.change.discrepancy, s.change.n_observations) for m, s in states.items() if s.change},
+    }
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> dict[str, Any]:
+    partition, table, log = partition_of(crash_config()), {}, Log()
+    for one in stream():
+        log.send(partition.handle(one))
+    result = outcome(partition, table, log)
+    # What is compared below is not empty.
+    topics = {topic for topic, _ in result["events"]}
+    assert topics == {"attributary.importances.v1", "attributary.changes.v1", DEAD_LETTERS}
+    counters, offset = result["checkpoint"]
+    assert (offset, counters.consumed) == (59, 60)
+    assert counters.dead_letters["model_failed"] >= 5
+    assert balances(counters)
+    return result
+
+
+def crash_after(n: int, store: Callable[[Partition, Table], None], first_checkpoint: int | None = None) -> Any:
+    """Stop after `n` records with what `store` has stored, and let another process do the rest."""
+    records, table, log = stream(), dict[bytes, bytes](), Log()
+    partition = partition_of(crash_config(), table)
+    for i, one in enumerate(records[:n], start=1):
+        log.send(partition.handle(one))
+        if i == first_checkpoint:
+            checkpoint(partition, table)
+    store(partition, table)
+
+    successor = Partition(TOPIC, 0, crash_config(), dict(table).get)
+    committed = decode_checkpoint(table.get(checkpoint_key(0)))[1] + 1
+    for one in records[committed:]:
+        log.send(successor.handle(one))
+    return outcome(successor, table, log)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    logging.getLogger("attributary_agents.worker.partition").setLevel(logging.ERROR)
+
+
+@pytest.mark.parametrize("n", range(61))
+def test_a_crash_after_a_checkpoint_is_invisible(n: int, undisturbed: dict[str, Any]) -> None:
+    assert crash_after(n, checkpoint) == undisturbed
+
+
+@pytest.mark.parametrize("n", range(61))
+def test_a_crash_between_the_models_snapshots_and_the_checkpoint_is_invisible(
+    n: int, undisturbed: dict[str, Any]
+) -> None:
+    assert crash_after(n, store_models) == undisturbed
+
+
+@pytest.mark.parametrize("n", range(20, 61, 4))
+@pytest.mark.parametrize("first_checkpoint", [7, 19])
+def test_a_crash_with_an_older_checkpoint_is_invisible(
+    n: int, first_checkpoint: int, undisturbed: dict[str, Any]
+) -> None:
+    assert crash_after(n, store_models, first_checkpoint) == undisturbed
+    assert crash_after(n, lambda *_: None, first_checkpoint) == undisturbed
+
+
+def test_a_crash_between_the_snapshots_of_two_models_is_invisible(undisturbed: dict[str, Any]) -> None:
+    def store_one(partition: Partition, table: Table) -> None:
+        partition.dirty &= {"m"}
+        store_models(partition, table)
+
+    for n in range(0, 61, 5):
+        assert crash_after(n, store_one) == undisturbed

@@ -1,0 +1,201 @@
+"""The fast path of forests and bags of trees equals them, while trees are replaced."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from river import drift, ensemble, forest, linear_model, metrics, naive_bayes, tree
+
+from attributary_explainers.evaluation.evaluator import NotCoveredError, unchanged
+from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
+from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.trees.forests import forest_of_trees
+from attributary_explainers.fast_paths.trees.votes import middle
+from attributary_explainers.pickling import dump_model, load_model
+
+from .harness import Report, Row, check, follow, mixtures
+from .tree_cases import drifting, growing_numbers
+
+SHAKY: dict[str, Any] = {
+    "drift_detector": drift.DummyDriftDetector(trigger_method="fixed", t_0=90),
+    "warning_detector": drift.DummyDriftDetector(trigger_method="fixed", t_0=50),
+}
+"""Detectors that replace trees every now and then, whatever happens."""
+
+
+def all_covered(model: Any, stream: Any, **options: Any) -> Report:
+    report = follow(model, stream, n_rows=6, fresh_every=25, copy_every=150, **options)
+    assert report.covered == report.steps, report.reasons
+    return report
+
+
+@pytest.mark.parametrize("categories", [0, 5])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"leaf_prediction": "mc", "metric": metrics.CohenKappa(), "max_features": 1},
+        {"leaf_prediction": "nb", "nb_threshold": 10, "metric": metrics.F1(pos_val="yes"), "lambda_value": 1},
+        {"disable_weighted_vote": True, "max_features": None},
+        {"metric": metrics.LogLoss(), "warning_detector": drift.NoDrift()},
+        {"drift_detector": drift.NoDrift(), "warning_detector": drift.NoDrift(), "n_models": 1},
+    ],
+)
+def test_classification(options: dict[str, Any], categories: int) -> None:
+    model = forest.ARFClassifier(**{"n_models": 4, "seed": 1, "grace_period": 15, **SHAKY, **options})
+    sizes = []
+    stream = drifting(360, ("no", "yes"), categories=categories)
+    all_covered(model, stream, after=lambda _, model: sizes.append(max(member.n_nodes or 0 for member in model)))
+    assert max(sizes) > 1
+    if "drift_detector" not in options:
+        assert model.n_drifts_detected() > 0
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), ("only",), (True, "a", 2)])
+def test_labels(labels: tuple[Any, ...]) -> None:
+    # Trees sort their classes to predict: these of several types they cannot.
+    if len({type(label) for label in labels}) > 1:
+        labels = tuple(map(str, labels))
+    stream = drifting(150, labels[:1]) + drifting(200, labels, seed=2)
+    all_covered(forest.ARFClassifier(n_models=3, seed=2, grace_period=15), stream)
+
+
+def test_regression() -> None:
+    for options in (
+        {},
+        {"aggregation_method": "mean"},
+        {"aggregation_method": "mean", "disable_weighted_vote": False, "metric": metrics.MAE()},
+        {"aggregation_method": "mean", "disable_weighted_vote": False, "leaf_prediction": "mean", "n_models": 9},
+        {"aggregation_method": "median", "disable_weighted_vote": False, "leaf_prediction": "model", "n_models": 5},
+    ):
+        model = forest.ARFRegressor(**{"n_models": 4, "seed": 1, "grace_period": 15, **SHAKY, **options})
+        all_covered(model, growing_numbers(250), number=True)
+        assert max(member.n_nodes or 0 for member in model) > 1
+        assert model.n_drifts_detected() > 0
+
+
+def test_the_median_is_numpys() -> None:
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 3, 10):
+        values = rng.normal(size=(50, n)).round(1)
+        values[3, n // 2], values[4, 0], values[5, n - 1] = np.nan, np.inf, -np.inf
+        found = np.empty((50, 1))
+        middle(values, found)
+        assert np.array_equal(found[:, 0], np.median(values, axis=1), equal_nan=True)
+
+
+def test_the_shares_of_a_single_weighted_regressor_are_not_numbers() -> None:
+    model = forest.ARFRegressor(n_models=1, seed=1, aggregation_method="mean", disable_weighted_vote=False)
+    with np.errstate(invalid="ignore"):
+        all_covered(model, growing_numbers(60), number=True)
+        assert np.isnan(model.predict_one(growing_numbers(1)[0][0]))
+
+
+def test_before_the_first_observation() -> None:
+    schema = Schema(("a", "b"))
+    X = schema.encode_many([{"a": 1.0, "b": 2.0}])
+    model: Any = forest.ARFClassifier(seed=1)
+    assert make_evaluator(model, schema).predict(X).shape == (1, 0)
+    assert len(model) == 0, "asking has changed the model"
+    assert make_evaluator(forest.ARFRegressor(seed=1), schema).predict(X).tolist() == [[0.0]]
+    model.predict_proba_one({"a": 1.0, "b": 2.0})
+    assert make_evaluator(model, schema).predict(X).shape == (1, 0)
+
+
+def test_features_that_a_forest_reads_as_categories() -> None:
+    stream = [({"k": i * 7919 % 5, "n": i * 31 % 17 / 3.0}, (i * 7919 % 5) in (1, 3)) for i in range(250)]
+    model = forest.ARFClassifier(n_models=3, seed=1, grace_period=15, nominal_attributes=["k"])
+    assert read_as_categories(model) == {"k"}
+    all_covered(model, stream)
+
+
+def follow_bag(model: Any, stream: Any) -> Report:
+    """As `follow`, for bags, which are registered elsewhere."""
+    rng = random.Random(1)
+    report = Report()
+    past: list[Row] = []
+    names = stream[0][0]
+    schema = Schema(names, [name for name in names if isinstance(names[name], str)])
+    evaluator = forest_of_trees(model, schema)
+    for step, (x, y) in enumerate(stream):
+        rows = list(mixtures(x, past, 6, rng))
+        X = schema.encode_many(rows)
+        found = evaluator.predict(X).copy()
+        check(found, evaluator.labels, [model.predict_proba_one(row) for row in rows], report, f"step {step}")
+        if step % 40 == 0:
+            for other in (model, load_model(dump_model(model))):
+                assert np.array_equal(forest_of_trees(other, schema).predict(X), found)
+        model.learn_one(x, y)
+        past = [*past[-60:], x]
+        report.covered += 1
+    return report
+
+
+@pytest.mark.parametrize("kind", [ensemble.BaggingClassifier, ensemble.ADWINBaggingClassifier])
+@pytest.mark.parametrize(
+    "member",
+    [
+        tree.HoeffdingTreeClassifier(grace_period=20, delta=0.05),
+        tree.HoeffdingAdaptiveTreeClassifier(grace_period=20, delta=0.05, seed=1),
+        tree.ExtremelyFastDecisionTreeClassifier(grace_period=20, delta=0.05, leaf_prediction="nb"),
+    ],
+)
+def test_bags(kind: Any, member: Any) -> None:
+    model = kind(member, n_models=3, seed=1)
+    follow_bag(model, drifting(300, categories=4))
+    assert max(member.n_nodes for member in model) > 1
+
+
+@pytest.mark.parametrize("method", ["bag", "wt", "subag"])
+def test_leveraging_bags_whose_members_are_replaced(method: str) -> None:
+    member = tree.HoeffdingTreeClassifier(grace_period=20, delta=0.05)
+    model = ensemble.LeveragingBaggingClassifier(member, n_models=3, seed=1, adwin_delta=0.5, bagging_method=method)
+    follow_bag(model, [(x, (x["n0"] > 5) != i // 120 % 2) for i, (x, _) in enumerate(drifting(360))])
+    assert model.n_detected_changes
+
+
+def test_bags_that_are_not_covered() -> None:
+    class Mine(ensemble.BaggingClassifier):
+        pass
+
+    schema = Schema(("a",))
+    for model in (
+        Mine(tree.HoeffdingTreeClassifier()),
+        ensemble.BaggingClassifier(naive_bayes.GaussianNB()),
+        ensemble.BaggingRegressor(linear_model.LinearRegression()),
+    ):
+        with pytest.raises(NotCoveredError):
+            forest_of_trees(model, schema)
+    model = ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(), n_models=2, seed=1)
+    evaluator = forest_of_trees(model, schema)
+    model.data[1] = naive_bayes.GaussianNB()
+    with pytest.raises(NotCoveredError, match="no Hoeffding tree"):
+        evaluator.predict(schema.encode_many([{"a": 1.0}]))
+
+
+def test_a_member_of_another_kind_joins() -> None:
+    stream = drifting(200)
+    schema = Schema(stream[0][0])
+    model = ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(grace_period=20), n_models=2, seed=1)
+    other = tree.HoeffdingAdaptiveTreeClassifier(grace_period=20, seed=1)
+    for x, y in stream:
+        model.learn_one(x, y)
+        other.learn_one(x, not y)
+    evaluator = forest_of_trees(model, schema)
+    X = schema.encode_many([x for x, _ in stream[:30]])
+    evaluator.predict(X)
+    for members in ([model.data[0], other], [other, model.data[0]], [other], [other, other, model.data[1]]):
+        model.data[:] = members
+        expected = [[model.predict_proba_one(x)[label] for label in (False, True)] for x, _ in stream[:30]]
+        assert np.abs(evaluator.predict(X) - expected).max() <= 1e-12
+
+
+def test_what_a_forest_relies_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = make_evaluator(forest.ARFClassifier(), Schema(("a",)))
+    monkeypatch.setattr(forest.ARFClassifier, "predict_proba_one", lambda *_: {})
+    assert not unchanged(evaluator.relies_on)
+    with pytest.raises(NotCoveredError, match=r"ARFClassifier\.predict_proba_one"):
+        make_evaluator(forest.ARFClassifier(), Schema(("a",)))

@@ -1,0 +1,314 @@
+"""Pipelines: scalers, selections, one-hot encoders and unions before linear models and before other models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from river import compose, feature_selection, linear_model, naive_bayes, neighbors, optim, preprocessing, stats
+
+from attributary_explainers.evaluation.evaluator import NotCoveredError, unchanged
+from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
+from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.pipelines import evaluator as pipelines
+from attributary_explainers.fast_paths.pipelines.transforms import Plan
+
+from .harness import follow
+from .streams import agrawal, blobs, line, texts
+
+N = 200
+
+NUMBERS = ("size", "constant")
+CATEGORIES = ("colour", "door", "new")
+
+
+def scaled(*names):
+    return compose.Select(*names) | preprocessing.StandardScaler()
+
+
+def encoded(*names, **parameters):
+    return compose.Select(*names) | preprocessing.OneHotEncoder(**parameters)
+
+
+def fully_covered(report, n=N, uncovered=0):
+    assert report.steps == n
+    assert report.covered == n - uncovered, report.reasons
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        preprocessing.StandardScaler(),
+        preprocessing.StandardScaler(with_std=False) | preprocessing.StandardScaler(),
+        preprocessing.MaxAbsScaler(),
+        preprocessing.StandardScaler() | preprocessing.MaxAbsScaler() | preprocessing.StandardScaler(),
+        compose.Discard("salary", "age") | preprocessing.StandardScaler(),
+        compose.Prefixer("a_") | preprocessing.StandardScaler() | compose.Suffixer("_z"),
+        scaled("salary", "age") + (compose.Select("hvalue", "loan") | preprocessing.MaxAbsScaler()),
+        (compose.Select("salary") | compose.Prefixer("raw_") | preprocessing.MaxAbsScaler()) + scaled("salary", "age"),
+    ],
+    ids=str,
+)
+def test_a_transformer_before_logistic_regression(transformer):
+    fully_covered(follow(transformer | linear_model.LogisticRegression(), agrawal(N // 2, 0, 4)))
+
+
+def test_min_and_max_are_not_covered_before_they_are_known():
+    # Before the first observation River subtracts infinity, and predicts NaN: so does the fast path.
+    model = preprocessing.MinMaxScaler() | linear_model.LogisticRegression()
+    fully_covered(follow(model, agrawal(N // 2, 0, 4)))
+
+
+@pytest.mark.parametrize("inner", [linear_model.LinearRegression(), linear_model.PARegressor()])
+def test_a_regressor(inner):
+    fully_covered(follow(preprocessing.StandardScaler() | inner, line(N), number=True))
+
+
+def test_many_classes():
+    model = preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(0.1))
+    fully_covered(follow(model, blobs(N, 6, ("b", "a", "d", "c"))))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"drop_zeros": True}, {"categories": {name: {"red", 2, True} for name in CATEGORIES}}],
+    ids=["plain", "drop_zeros", "categories"],  # the text of a set is another one in each process
+)
+@pytest.mark.parametrize("several", [False, True])
+def test_scaler_and_one_hot_encoder(parameters, several):
+    inner = linear_model.SoftmaxRegression() if several else linear_model.LogisticRegression(optim.SGD(0.1))
+    model = (scaled(*NUMBERS) + encoded(*CATEGORIES, **parameters)) | inner
+    fully_covered(follow(model, texts(N)))
+
+
+def test_one_hot_columns_with_a_prefix_and_a_feature_that_is_both():
+    model = (
+        (encoded("colour") | compose.Prefixer("c_") | compose.Suffixer("_d"))
+        + (compose.Select("door") | compose.Prefixer("no_") | preprocessing.OneHotEncoder())
+        + scaled("size")
+    ) | linear_model.LogisticRegression(optim.SGD(0.1))
+    fully_covered(follow(model, texts(N)))
+
+
+def test_a_one_hot_encoder_alone():
+    model = preprocessing.OneHotEncoder() | linear_model.LogisticRegression(optim.SGD(0.1))
+    stream = (({"colour": x["colour"], "door": x["door"]}, y) for x, y in texts(N))
+    # Only once it has learnt does it say which numbers it takes for categories.
+    fully_covered(follow(model, stream), uncovered=1)
+
+
+def test_a_number_without_variance_becomes_0():
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    # The first 3.0 meets a variance of 0, and differs from the mean.
+    stream = (({"a": 2.0 + (i >= 25), "b": x["x0"]}, y == "a") for i, (x, y) in enumerate(blobs(50, 1, ("a", "b"))))
+    report = follow(model, stream, after=lambda _, model: model["LogisticRegression"]._weights.__setitem__("a", 5.0))
+    fully_covered(report, 50)
+
+
+def test_a_category_that_the_encoder_is_not_to_know_counts_nothing():
+    encoder = preprocessing.OneHotEncoder(categories={name: {"red", 2, True} for name in CATEGORIES})
+    model = compose.Select(*CATEGORIES) | encoder | linear_model.LogisticRegression()
+
+    def meddle(_, model):
+        model["LogisticRegression"]._weights["colour_blue"] = 3.0
+        model["LogisticRegression"]._weights["colour_red"] = 2.0
+
+    fully_covered(follow(model, texts(60), after=meddle), 60)
+
+
+def test_renamed_columns_are_put_in_the_order_of_their_names():
+    model = ((compose.Select("x0", "x1") | compose.Prefixer("z_")) + compose.Select("x2")) | naive_bayes.GaussianNB()
+    fully_covered(follow(model, blobs(N)))
+
+
+def test_other_models_see_the_transformed_rows():
+    model = (scaled("x0", "x1") + compose.Select("x2")) | naive_bayes.GaussianNB()
+    fully_covered(follow(model, blobs(N)))
+
+
+def test_transformed_rows_are_river_s_to_the_bit():
+    transformer = (
+        (compose.Select("salary", "age") | preprocessing.StandardScaler() | preprocessing.MaxAbsScaler())
+        + (compose.Select("hvalue") | preprocessing.MinMaxScaler())
+        + (compose.Select("loan", "zipcode") | preprocessing.StandardScaler(with_std=False))
+        + compose.Select("car")
+    )
+    rows = [x for x, _ in agrawal(60)]
+    for x in rows[:30]:
+        transformer.learn_one(x)
+    schema = Schema(rows[0])
+    plan = Plan(schema, [transformer])
+    found = plan.apply(schema.encode_many(rows)).copy()
+    names = plan.inner_schema().features
+    expected = [[transformer.transform_one(x)[name] for name in names] for x in rows]
+    assert found.tolist() == expected
+    values = np.array(plan.parameters())
+    assert plan.apply_numpy(schema.encode_many(rows), values).tolist() == expected
+
+
+def test_the_model_is_only_read():
+    model = (scaled("size") + encoded("colour")) | linear_model.LogisticRegression()
+    schema = Schema(["size", "colour"], ["colour"])
+    evaluator = make_evaluator(model, schema)
+    evaluator.predict(schema.encode_many([{"size": 1.0, "colour": "red"}]))
+    scaler, encoder = model[0].transformers["Pipeline"][1], model[0].transformers["Pipeline1"][1]
+    assert not scaler.means
+    assert not scaler.vars
+    assert not encoder.values
+    assert not encoder._zero_dict
+    assert not model[-1]._weights.to_dict()
+
+
+def test_a_step_that_is_added_or_replaced_is_seen():
+    def meddle(step, model):
+        if step == 20:
+            model._add_step(("Other", compose.Select("x0", "x1")), at_start=True)
+        if step == 30:
+            union = model["TransformerUnion"]
+            union.transformers["Select"] = compose.Select("x0")
+        if step == 40:
+            model.steps["LogisticRegression"] = linear_model.LogisticRegression(intercept_init=1.0)
+            model._plan = None
+
+    model = compose.TransformerUnion(compose.Select("x0", "x1")) | linear_model.LogisticRegression(optim.SGD(0.1))
+    stream = ((x, y == "a") for x, y in blobs(60, 3, ("b", "a")))
+    fully_covered(follow(model, stream, after=meddle), 60)
+
+
+def test_a_step_that_comes_before_river_has_made_its_plan_is_seen():
+    model = compose.Pipeline(linear_model.LinearRegression(intercept_init=1.0))
+    evaluator = make_evaluator(model, Schema(["a"]))
+    assert evaluator.predict(np.ones((1, 1))).tolist() == [[1.0]]
+    model._add_step(preprocessing.StandardScaler(with_std=False), at_start=True)
+    model["StandardScaler"].means["a"] = -1.0
+    model["LinearRegression"]._weights["a"] = 3.0
+    assert evaluator.predict(np.ones((1, 1))).tolist() == [[7.0]]
+    assert model._plan is None
+    assert model.predict_one({"a": 1.0}) == 7.0
+
+
+def test_numbers_that_the_last_step_reads_as_categories_are_refused(monkeypatch):
+    model = compose.Select("a") | naive_bayes.GaussianNB()
+    make_evaluator(model, Schema(["a", "b"]))
+    monkeypatch.setattr(pipelines, "read_as_categories", lambda _: frozenset(["a"]))
+    with pytest.raises(NotCoveredError, match="reads as categories"):
+        make_evaluator(model, Schema(["a", "b"]))
+
+
+def test_a_patched_transformer_is_refused(monkeypatch):
+    model = (scaled("a") + compose.Select("b")) | linear_model.LogisticRegression()
+    schema = Schema(["a", "b"])
+    relied = make_evaluator(model, schema).relies_on
+    assert unchanged(relied)
+    monkeypatch.setattr(preprocessing.StandardScaler, "transform_one", lambda self, x: x)
+    assert not unchanged(relied)
+    with pytest.raises(NotCoveredError, match=r"StandardScaler\.transform_one"):
+        make_evaluator(model, schema)
+
+
+def test_which_numbers_are_categories():
+    model = (scaled("size") + encoded("door", "new")) | linear_model.LogisticRegression()
+    assert read_as_categories(model) == {"door", "new"}
+    model = preprocessing.OneHotEncoder(categories={"door": {1, 2}}) | linear_model.LogisticRegression()
+    assert read_as_categories(model) == {"door"}
+    assert read_as_categories(compose.Pipeline()) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("transformer", "reason"),
+    [
+        (preprocessing.StandardScaler(window_size=10), "window"),
+        (preprocessing.MinMaxScaler(window_size=10), "window"),
+        (preprocessing.MaxAbsScaler(window_size=10), "window"),
+        (encoded("colour", drop_first=True), "drop_first"),
+        (encoded("size"), "no codes"),
+        (encoded("colour") | preprocessing.StandardScaler(), "scaler gets"),
+        (scaled("colour"), "scaler gets"),
+        (encoded("colour") | compose.Select("colour_red"), "selected"),
+        (encoded("colour", categories={"door": {1}}), "no categories"),
+        (compose.Select("size") + scaled("size"), "same name"),
+        (encoded("colour") + encoded("colour"), "same name"),
+        (compose.Select("colour"), "gets categories"),
+        (compose.Select("unknown"), "not there"),
+        (preprocessing.Normalizer(), "Normalizer"),
+        (preprocessing.StatImputer(("size", stats.Mean())), "StatImputer"),
+        (feature_selection.VarianceThreshold(), "VarianceThreshold"),
+        (compose.SelectType(float), "SelectType"),
+        (compose.FuncTransformer(dict), "FuncTransformer"),
+        (compose.Renamer({"size": "b"}), "Renamer"),
+    ],
+    ids=str,
+)
+def test_what_is_refused(transformer, reason):
+    schema = Schema(["size", "colour"], ["colour"])
+    X = schema.encode_many([{"size": 1.0, "colour": "red"}])
+    with pytest.raises(NotCoveredError, match=reason):
+        make_evaluator(transformer | linear_model.LogisticRegression(), schema).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("inner", "parameters"),
+    [
+        (naive_bayes.GaussianNB(), {}),
+        (naive_bayes.GaussianNB(), {"drop_first": True}),
+        (neighbors.KNNClassifier(engine=neighbors.LazySearch(60)), {}),
+    ],
+    ids=str,
+)
+def test_one_hot_columns_before_other_models(inner, parameters):
+    model = (scaled(*NUMBERS) + (encoded(*CATEGORIES, **parameters) | compose.Prefixer("a_"))) | inner
+    report = follow(model, texts(N // 2), n_rows=8)
+    # A row with a category that has not been learnt yet has other columns: it is left to the model.
+    assert N // 2 - 20 < report.covered < N // 2, report.reasons
+    assert any("not learnt" in reason for reason in report.reasons)
+
+
+def test_given_categories_before_another_model():
+    categories = {"colour": {"red", "grey"}, "door": {2}, "new": {True}}
+    model = encoded(*CATEGORIES, categories=categories) | naive_bayes.GaussianNB()
+
+    def meddle(step, _):
+        if step == 100:
+            categories["colour"].discard("red")
+
+    fully_covered(follow(model, texts(N), after=meddle))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"drop_first": True}, {"categories": {"colour": {"red"}, "door": {2}}}])
+def test_one_hot_columns_are_river_s_to_the_bit(parameters):
+    transformer = (encoded("colour", "door", **parameters) | compose.Suffixer("_s")) + scaled("size")
+    rows = [x for x, _ in texts(60)]
+    for x in rows:
+        transformer.learn_one(x)
+    schema = Schema(rows[0], CATEGORIES)
+    plan = Plan(schema, [transformer])
+    names = plan.inner_schema().features
+    expected = [transformer.transform_one(x) for x in rows]
+    assert set(names) == set(expected[0])
+    assert plan.apply(schema.encode_many(rows)).tolist() == [[row[name] for name in names] for row in expected]
+
+
+def test_categories_and_numbers_before_another_model_are_refused():
+    schema = Schema(["colour"], ["colour"])
+    sparse = preprocessing.OneHotEncoder(drop_zeros=True) | naive_bayes.GaussianNB()
+    with pytest.raises(NotCoveredError, match="drop_zeros"):
+        make_evaluator(sparse, schema)
+    with pytest.raises(NotCoveredError, match="no column"):
+        make_evaluator(compose.Discard("colour") | naive_bayes.GaussianNB(), schema)
+    with pytest.raises(NotCoveredError, match="no category yet"):
+        make_evaluator(preprocessing.OneHotEncoder(drop_first=True) | naive_bayes.GaussianNB(), schema)
+
+
+def test_pipelines_that_learn_while_they_predict_are_refused():
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    evaluator = make_evaluator(model, Schema(["a"]))
+    with compose.learn_during_predict(), pytest.raises(NotCoveredError, match="learn_during_predict"):
+        evaluator.predict(np.ones((1, 1)))
+    assert evaluator.predict(np.ones((1, 1))).tolist() == [[0.5, 0.5]]
+
+
+def test_a_parameter_that_is_no_number_is_refused():
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    model.learn_one({"a": 1.0}, True)
+    model[0].vars["a"] = -1.0
+    with pytest.raises(NotCoveredError, match="no number"):
+        make_evaluator(model, Schema(["a"])).predict(np.ones((1, 1)))

@@ -1,0 +1,473 @@
+"""The fast path of single trees equals the trees, whatever they do to themselves."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from river import drift, linear_model, tree
+from river.tree import splitter as splitters
+
+from attributary_explainers.evaluation.evaluator import NotCoveredError, unchanged
+from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
+from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.trees import class_leaves as tree_leaves
+
+from .harness import Report, follow
+from .tree_cases import branches, drifting, growing_numbers, leaves
+
+QUICK: dict[str, Any] = {"grace_period": 20, "delta": 0.05, "tau": 0.1}
+"""Trees that split soon and often."""
+
+
+def all_covered(model: Any, stream: Any, **options: Any) -> Report:
+    report = follow(model, stream, n_rows=8, fresh_every=25, copy_every=200, **options)
+    assert report.covered == report.steps, report.reasons
+    return report
+
+
+@pytest.mark.parametrize("categories", [0, 6])
+@pytest.mark.parametrize("leaf_prediction", ["mc", "nb", "nba"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (tree.HoeffdingTreeClassifier, {}),
+        (tree.HoeffdingTreeClassifier, {"binary_split": True, "nb_threshold": 15, "max_depth": 4}),
+        (tree.HoeffdingAdaptiveTreeClassifier, {"seed": 1, "drift_window_threshold": 30}),
+        (tree.ExtremelyFastDecisionTreeClassifier, {"min_samples_reevaluate": 10}),
+    ],
+)
+def test_classifiers(kind: Any, options: dict[str, Any], leaf_prediction: str, categories: int) -> None:
+    model = kind(**QUICK, **options, leaf_prediction=leaf_prediction)
+    most = []
+    all_covered(model, drifting(700, categories=categories), after=lambda _, model: most.append(model.n_nodes))
+    assert max(most) > 5
+
+
+@pytest.mark.parametrize("labels", [("x",), ("a", "b", "c"), (1, 0, 2), tuple(range(10)), (True, "a", 3)])
+def test_labels(labels: tuple[Any, ...]) -> None:
+    # River's plain trees sort their classes, and nominal features theirs, which fails where these are of several types.
+    mixed = len({type(label) for label in labels}) > 1
+    model = (tree.HoeffdingAdaptiveTreeClassifier if mixed else tree.HoeffdingTreeClassifier)(**QUICK)
+    stream = drifting(500, labels, categories=0 if mixed else 4)
+    all_covered(model, stream)
+    schema = Schema(stream[0][0], () if mixed else ("colour", "shape"))
+    evaluator = make_evaluator(model, schema)
+    evaluator.predict(schema.encode_many([stream[0][0]]))
+    assert evaluator.labels == ((True, 3, "a") if mixed else tuple(sorted(labels)))
+
+
+def test_a_new_class_late_and_sorted_before_all_others() -> None:
+    stream = drifting(400, ("m", "n")) + drifting(300, ("a", "m", "z"), seed=2)
+    model = tree.HoeffdingTreeClassifier(**QUICK)
+    all_covered(model, stream)
+    assert model.n_branches > 1
+
+
+def test_before_the_first_observation() -> None:
+    row = {"a": 1.0, "b": 2.0}
+    schema = Schema(row)
+    assert make_evaluator(tree.HoeffdingTreeClassifier(), schema).predict(schema.encode_many([row, row])).shape == (
+        2,
+        0,
+    )
+    for kind in (tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor):
+        assert make_evaluator(kind(), schema).predict(schema.encode_many([row])).tolist() == [[0.0]]
+
+
+def test_numbers_that_the_tree_reads_as_categories() -> None:
+    stream = [({"k": i * 7919 % 5, "n": i * 31 % 17 / 3.0}, (i * 7919 % 5) in (1, 3)) for i in range(400)]
+    for binary in (False, True):
+        model = tree.HoeffdingTreeClassifier(**QUICK, nominal_attributes=["k"], binary_split=binary)
+        assert read_as_categories(model) == {"k"}
+        all_covered(model, stream)
+        assert any(branch.feature == "k" for branch in branches(model))
+
+
+def test_a_category_that_a_split_does_not_know_goes_where_most_weight_is() -> None:
+    model = tree.HoeffdingTreeClassifier(**QUICK)
+    stream = drifting(300, numbers=1, categories=3)
+    for x, y in stream:
+        model.learn_one(x, y)
+    assert any(branch.max_branches() == -1 for branch in branches(model))
+    rows = [
+        {**x, "colour": "unheard-of", "shape": shape} for (x, _), shape in zip(stream[:12], "abcd" * 3, strict=True)
+    ]
+    schema = Schema(rows[0], ("colour", "shape"))
+    evaluator = make_evaluator(model, schema)
+    rng = random.Random(4)
+    gone = set()
+    for _ in range(300):
+        found = evaluator.predict(schema.encode_many(rows))
+        expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
+        assert np.abs(found - expected).max() <= 1e-12
+        gone.add(id(next(branch for branch in branches(model) if branch.max_branches() == -1).most_common_path()[1]))
+        x, y = rng.choice(stream)
+        model.learn_one({**x, "colour": "c1"} if len(gone) < 2 else x, y, w=5.0)
+    assert len(gone) > 1, "the way did not change, so that the test shows nothing"
+
+
+def test_an_unknown_category_counts_an_alternate_leaf_twice_as_river_does() -> None:
+    model = tree.HoeffdingAdaptiveTreeClassifier(**QUICK, seed=1)
+    stream = drifting(600, numbers=3, categories=3, noise=0.0)
+    for x, y in stream:
+        model.learn_one(x, y)
+    top = next(branch for branch in branches(model) if branch.max_branches() == -1)
+    _, below = top.most_common_path()
+    if not hasattr(below, "children"):
+        left, right = (
+            model._new_leaf({False: 300.0, True: 1.0}, parent=below),
+            model._new_leaf({True: 500.0}, parent=below),
+        )
+        below = model._branch_selector()(
+            dict(below.stats), "n0", 5.0, below.depth, left, right, drift_detector=drift.ADWIN()
+        )
+        left._mean_error.update(1)
+        right._mean_error.update(0.5)
+        top.children[top.most_common_path()[0]] = below
+    below._alternate_tree = model._new_leaf({False: 3.0, True: 7.0}, parent=below)
+    below._alternate_tree._mean_error.update(0.25)
+    rows = [{**x, "colour": "unheard-of", "shape": "unheard-of"} for x, _ in stream[:20]]
+    schema = Schema(rows[0], ("colour", "shape"))
+    found = make_evaluator(model, schema).predict(schema.encode_many(rows))
+    expected = np.array([[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows])
+    assert np.abs(found - expected).max() <= 1e-12
+    below._alternate_tree = None
+    without = np.array([[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows])
+    assert np.abs(expected - without).max() > 1e-3
+
+
+def test_alternate_trees_come_and_go() -> None:
+    model = tree.HoeffdingAdaptiveTreeClassifier(
+        grace_period=60, delta=0.05, seed=3, drift_window_threshold=20, drift_detector=drift.ADWIN(0.05, clock=4)
+    )
+    with_alternates = []
+
+    def after(_: int, model: Any) -> None:
+        with_alternates.append(any(branch._alternate_tree is not None for branch in branches(model)))
+
+    rows = [x for seed in range(4) for x, _ in drifting(300, numbers=3, seed=seed)]
+    stream = [(x, ((x["n0"] > 5) != (x["n1"] > 0)) != i // 300 % 2) for i, x in enumerate(rows)]
+    all_covered(model, stream, after=after)
+    assert with_alternates.count(True) > 100
+    assert model.n_switch_alternate_trees
+    assert model.n_pruned_alternate_trees
+
+
+def test_memory_management_that_puts_leaves_to_sleep_and_wakes_them() -> None:
+    model = tree.HoeffdingTreeClassifier(**QUICK, max_size=0.06, memory_estimate_period=10)
+    asleep: list[frozenset[int]] = []
+    keep: list[Any] = []
+
+    def after(_: int, model: Any) -> None:
+        keep.extend(leaves(model))
+        asleep.append(frozenset(id(leaf) for leaf in leaves(model) if not leaf.is_active()))
+
+    all_covered(model, drifting(700, categories=3), after=after)
+    assert any(asleep)
+    assert any(before - now for before, now in pairwise(asleep)), "no leaf woke up"
+
+
+def test_a_leaf_that_slept_and_woke_between_two_calls_has_forgotten_its_observers() -> None:
+    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
+    stream = drifting(400)
+    for x, y in stream:
+        model.learn_one(x, y)
+    rows = [x for x, _ in stream[:40]]
+    schema = Schema(rows[0])
+    evaluator = make_evaluator(model, schema)
+    before = evaluator.predict(schema.encode_many(rows)).copy()
+    model.max_size = 1e-6
+    model._estimate_model_size()
+    assert model.n_active_leaves == 0
+    model.max_size = 100.0
+    model._enforce_size_limit()
+    assert model.n_inactive_leaves == 0
+    model.learn_one(rows[0], stream[0][1], w=1e-9)
+    found = evaluator.predict(schema.encode_many(rows))
+    expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
+    assert np.abs(found - expected).max() <= 1e-12
+    assert np.abs(found - before).max() > 1e-3
+
+
+@pytest.mark.parametrize("how", ["one leaf falls asleep", "one falls asleep and one wakes up"])
+def test_other_leaves_fall_asleep_while_the_known_one_learns(how: str) -> None:
+    # As River's memory management does it, which needs a tree of many megabytes to do just this.
+    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
+    stream = drifting(500)
+    for x, y in stream:
+        model.learn_one(x, y)
+    first, *rest = [leaf for leaf in leaves(model) if len(leaf.stats) == 2]
+    rest[0].deactivate()
+    rows = sorted((x for x, _ in stream), key=lambda x: model._root.traverse(x) is not first)[:400]
+    schema = Schema(rows[0])
+    evaluator = make_evaluator(model, schema)
+    evaluator.predict(schema.encode_many(rows))
+    before = evaluator.predict(schema.encode_many(rows)).copy()
+    rest[1].deactivate()
+    if how == "one leaf falls asleep":
+        model._n_inactive_leaves += 1
+        model._n_active_leaves -= 1
+    else:
+        rest[0].activate()
+        model._size_estimate_overhead_fraction *= 1.5
+    first.last_split_attempt_at = first.total_weight
+    model.learn_one(rows[0], True)
+    found = evaluator.predict(schema.encode_many(rows))
+    expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
+    assert np.abs(found - expected).max() <= 1e-12
+    assert sum(model._root.traverse(row) is rest[1] for row in rows) > 0
+    assert np.abs(found - before).max() > 1e-3
+
+
+@pytest.mark.parametrize("leaf_prediction", ["nb", "nba"])
+def test_other_observations_with_weights_are_learnt_between_two_calls(leaf_prediction: str) -> None:
+    rng = random.Random(7)
+    stream = drifting(500, categories=4)
+
+    def after(step: int, model: Any) -> None:
+        for _ in range(rng.randrange(3)):
+            x, y = rng.choice(stream[: step + 1])
+            model.learn_one(x, y, w=rng.choice((0.1, 0.5, 1, 3, 2.5)))
+
+    for kind in (tree.HoeffdingTreeClassifier, tree.HoeffdingAdaptiveTreeClassifier):
+        all_covered(kind(**QUICK, leaf_prediction=leaf_prediction), stream, after=after)
+
+
+def test_weight_moves_from_one_leaf_to_another_of_the_same_size() -> None:
+    # The row of the last call is not the one that is learnt, and another leaf learns as much as it would have.
+    model = tree.HoeffdingTreeClassifier(**QUICK)
+    stream = drifting(500)
+    for x, y in stream[:400]:
+        model.learn_one(x, y)
+    schema = Schema(stream[0][0])
+    evaluator = make_evaluator(model, schema)
+    X = schema.encode_many([x for x, _ in stream[:50]])
+    evaluator.predict(X)
+    for x, y in stream[400:]:
+        model.learn_one(x, y)
+        found = evaluator.predict(X)
+        expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row, _ in stream[:50]]
+        assert np.abs(found - expected).max() <= 1e-12
+
+
+def test_a_class_without_weight_votes() -> None:
+    stream = [({"a": "xyz"[i % 3], "b": "uv"[i % 2]}, i % 3 == 0) for i in range(60)]
+
+    def after(step: int, model: Any) -> None:
+        if step > 10:
+            model.learn_one(stream[step][0], "weightless", w=0.0)
+
+    model = tree.HoeffdingAdaptiveTreeClassifier(leaf_prediction="nb", bootstrap_sampling=False, seed=1)
+    all_covered(model, stream, after=after)
+    assert model.predict_proba_one(stream[0][0])["weightless"] > 0.01
+
+
+@pytest.mark.parametrize("leaf_prediction", ["mc", "nb"])
+def test_a_leaf_without_any_weight_says_nothing(leaf_prediction: str) -> None:
+    model = tree.HoeffdingTreeClassifier(leaf_prediction=leaf_prediction)
+    model.learn_one({"a": "x"}, "weightless", w=0.0)
+    assert model.predict_proba_one({"a": "x"}) == {"weightless": 0.0}
+    schema = Schema(("a",), ("a",))
+    assert make_evaluator(model, schema).predict(schema.encode_many([{"a": "x"}])).tolist() == [[0.0]]
+
+
+def test_an_adaptive_leaf_whose_error_alone_changes() -> None:
+    # Alone at the root it cancels; beside an alternate leaf it does not.
+    model = tree.HoeffdingAdaptiveTreeClassifier(**QUICK, seed=1)
+    stream = [({"a": "xyz"[i % 3], "b": "uv"[i % 2]}, (i % 3 == 0) != (i % 7 == 0)) for i in range(300)]
+
+    def after(step: int, model: Any) -> None:
+        if step == 200:
+            model._root._alternate_tree = model._new_leaf({True: 3.0, False: 5.0}, parent=model._root)
+            model._root._alternate_tree._mean_error.update(0.5)
+        model.learn_one(*stream[step // 2], w=0.0)
+
+    all_covered(model, stream, after=after)
+    assert model.n_branches > 0
+
+
+def test_settings_that_are_changed_on_the_way() -> None:
+    def after(step: int, model: Any) -> None:
+        if step == 150:
+            model.nb_threshold = 60
+        if step == 250:
+            model.nb_threshold = 0
+        if step == 300 and isinstance(model, tree.HoeffdingAdaptiveTreeClassifier):
+            model.leaf_prediction = "mc"
+
+    for kind in (tree.HoeffdingTreeClassifier, tree.HoeffdingAdaptiveTreeClassifier):
+        all_covered(kind(**QUICK, leaf_prediction="nb"), drifting(400), after=after)
+
+
+def test_a_threshold_that_is_changed_while_nothing_is_learnt() -> None:
+    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
+    stream = drifting(500)
+    for x, y in stream:
+        model.learn_one(x, y)
+    schema = Schema(stream[0][0])
+    evaluator = make_evaluator(model, schema)
+    X = schema.encode_many([x for x, _ in stream])
+    evaluator.predict(X)
+    before = evaluator.predict(X).copy()
+    model.nb_threshold = 10**6
+    found = evaluator.predict(X)
+    expected = [[model.predict_proba_one(x)[label] for label in (False, True)] for x, _ in stream]
+    assert np.abs(found - expected).max() <= 1e-12
+    assert np.abs(found - before).max() > 1e-3
+
+
+def test_thousands_of_nodes_and_thirty_features() -> None:
+    rng = random.Random(2)
+    options: dict[str, Any] = {"grace_period": 4, "delta": 0.99, "tau": 2.0, "leaf_prediction": "nba"}
+    model = tree.HoeffdingTreeClassifier(**options, merit_preprune=False)
+    for i in range(4000):
+        model.learn_one({"a": f"v{rng.randrange(60)}", "b": f"w{rng.randrange(60)}", "c": rng.random()}, i % 4)
+    assert model.n_nodes > 1500
+    stream = [({"a": f"v{i % 70}", "b": f"w{i * 7 % 60}", "c": rng.random()}, i % 4) for i in range(60)]
+    all_covered(model, stream)
+    all_covered(tree.HoeffdingTreeClassifier(**QUICK), drifting(300, numbers=30))
+
+
+@pytest.mark.parametrize("leaf_prediction", ["mean", "model", "adaptive"])
+@pytest.mark.parametrize("kind", [tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor])
+@pytest.mark.parametrize("splitter", [None, splitters.QOSplitter(allow_multiway_splits=True), splitters.EBSTSplitter()])
+def test_regressors(kind: Any, leaf_prediction: str, splitter: Any) -> None:
+    # A linear model has no use for strings.
+    categories = 4 if leaf_prediction == "mean" else 0
+    model = kind(grace_period=20, delta=0.05, leaf_prediction=leaf_prediction, splitter=splitter)
+    most = []
+    stream = growing_numbers(500, categories=categories)
+    all_covered(model, stream, number=True, after=lambda _, model: most.append(model.n_nodes))
+    assert max(most) > 5
+
+
+def test_an_adaptive_regressor_with_alternate_trees() -> None:
+    model = tree.HoeffdingAdaptiveTreeRegressor(
+        grace_period=20, delta=0.1, seed=1, drift_window_threshold=20, drift_detector=drift.ADWIN(0.3, grace_period=5)
+    )
+    stream = [(x, y * (1 if i // 300 % 2 else -2)) for i, (x, y) in enumerate(growing_numbers(1200))]
+    all_covered(model, stream, number=True)
+    assert model.n_alternate_trees > 0
+
+
+def test_a_linear_leaf_in_which_too_much_cancels_is_refused() -> None:
+    model = tree.HoeffdingTreeRegressor(leaf_prediction="model")
+    for i in range(50):
+        model.learn_one({"a": i % 5 / 5, "b": i % 7 / 7, "c": 1.0}, i % 5 + i % 7)
+    schema = Schema(("a", "b", "c"))
+    evaluator = make_evaluator(model, schema)
+    x = {"a": 0.5, "b": 0.25, "c": 1.0}
+    assert evaluator.predict(schema.encode_many([x])).item() == pytest.approx(model.predict_one(x), abs=1e-12)
+    weights = model._root._leaf_model.weights
+    x = {"a": 1e9 / weights["a"], "b": -1e9 / weights["b"], "c": 1.0}
+    with pytest.raises(NotCoveredError, match="cancels"):
+        evaluator.predict(schema.encode_many([x]))
+
+
+def test_what_is_not_covered() -> None:
+    class Mine(tree.HoeffdingTreeClassifier):
+        pass
+
+    x = {"a": 1.0, "b": 2.0}
+    schema = Schema(x)
+    X = schema.encode_many([x])
+
+    def refused(model: Any, match: str) -> None:
+        for i in range(30):
+            model.learn_one({"a": float(i), "b": 1.0}, i % 2)
+        with pytest.raises(NotCoveredError, match=match):
+            make_evaluator(model, schema).predict(X)
+
+    refused(Mine(), "no fast path")
+    refused(tree.HoeffdingTreeClassifier(splitter=splitters.HistogramSplitter()), "HistogramSplitter")
+    refused(tree.HoeffdingTreeRegressor(leaf_prediction="model", leaf_model=linear_model.PARegressor()), "PARegressor")
+    refused(tree.SGTClassifier(), "no fast path")
+    # What is not asked for does no harm.
+    model = tree.HoeffdingTreeClassifier(splitter=splitters.HistogramSplitter(), leaf_prediction="mc")
+    all_covered(model, drifting(200))
+
+
+def test_a_method_that_somebody_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema(("a",))
+    model = tree.HoeffdingTreeClassifier()
+    evaluator = make_evaluator(model, schema)
+    assert unchanged(evaluator.relies_on)
+    monkeypatch.setattr(splitters.GaussianSplitter, "cond_log_proba", lambda *_: 0.0)
+    assert not unchanged(evaluator.relies_on)
+    with pytest.raises(NotCoveredError, match=r"GaussianSplitter\.cond_log_proba"):
+        make_evaluator(model, schema)
+
+
+@pytest.mark.parametrize("where", ["a new leaf is put", "what was read is stored"])
+def test_a_refused_call_leaves_nothing_behind(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise NotCoveredError("refused half-way")
+
+    model = tree.HoeffdingTreeClassifier(**QUICK)
+    stream = drifting(400)
+    schema = Schema(stream[0][0])
+    evaluator = None
+    refusals = 0
+    for step, (x, y) in enumerate(stream):
+        model.learn_one(x, y)
+        rows = [row for row, _ in stream[max(0, step - 20) : step + 1]]
+        X = schema.encode_many(rows)
+        evaluator = evaluator or make_evaluator(model, schema)
+        with monkeypatch.context() as patch:
+            if where == "a new leaf is put":
+                patch.setattr(tree_leaves, "RULES", {})
+            elif step % 5 == 0:
+                patch.setattr(tree_leaves, "store_classes", refuse)
+            try:
+                evaluator.predict(X)
+            except NotCoveredError:
+                refusals += 1
+                continue
+            finally:
+                model.learn_one(*stream[step // 2])
+        found = evaluator.predict(X)
+        assert evaluator.labels is not None
+        expected = [[model.predict_proba_one(row)[label] for label in evaluator.labels] for row in rows]
+        assert np.abs(found - expected).max() <= 1e-12
+    assert refusals > 3
+
+
+def test_a_value_so_far_away_that_river_itself_fails() -> None:
+    model = tree.HoeffdingTreeClassifier(leaf_prediction="nb")
+    for i in range(50):
+        model.learn_one({"a": float(i % 7)}, i % 2)
+    with pytest.raises(OverflowError):
+        model.predict_proba_one({"a": 1e200})
+    schema = Schema(("a",))
+    with pytest.raises(NotCoveredError, match="too far"):
+        make_evaluator(model, schema).predict(schema.encode_many([{"a": 1e200}]))
+
+
+def test_the_kernels_are_plain_python_too() -> None:
+    script = """
+from attributary_explainers.evaluation import compiled, tree_routes, tree_structure, tree_votes, trees
+assert not compiled.HAS_NUMBA
+tree_structure.route, trees.vote, trees.estimate = tree_routes.route, tree_votes.vote, tree_votes.estimate
+trees._fewest_rows = 0
+from river import tree
+from tests.explainers.evaluation.harness import follow
+from tests.explainers.evaluation.tree_cases import drifting, growing_numbers
+quick = dict(grace_period=20, delta=0.05)
+for kind in (tree.HoeffdingTreeClassifier, tree.HoeffdingAdaptiveTreeClassifier):
+    report = follow(kind(**quick), drifting(150, categories=4), n_rows=4)
+    assert report.covered == 150, report
+report = follow(tree.HoeffdingTreeRegressor(**quick), growing_numbers(100), number=True, n_rows=4)
+assert report.covered == 100, report
+"""
+    root = str(Path(__file__).resolve().parents[3])
+    environment = {**os.environ, "ATTRIBUTARY_NUMBA": "0"}
+    environment["PYTHONPATH"] = os.pathsep.join((root, *filter(None, sys.path)))
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, env=environment, cwd=root)

@@ -1,0 +1,387 @@
+"""Explainers of one model together say what each says alone, from one evaluation of each observation."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from river import forest, linear_model, naive_bayes, preprocessing, tree
+from sklearn.linear_model import LogisticRegression
+
+from attributary_explainers import IncrementalMDI, IncrementalPDP, IncrementalPFI, IncrementalSAGE, as_batch
+from attributary_explainers.errors import ExplainerError, InvalidParameterError, ModelFailureWarning
+from attributary_explainers.evaluation.function import FastFunction
+from attributary_explainers.incremental.together import Explainers
+
+from ..fast_paths.streams import blobs, line, texts
+from ..fast_paths.twins import assert_close, published
+
+PFI, SAGE = IncrementalPFI, IncrementalSAGE
+Row = dict[str, Any]
+
+
+def some(model: Any, **own: Any) -> dict[str, Any]:
+    """Explainers that differ in all that they may differ in."""
+    shared = {"alpha": 0.05, "n_samples": 3, **own}
+    return {
+        "pfi": PFI(model, seed=1, **shared),
+        "sage": SAGE(model, seed=2, **shared),
+        "product": PFI(model, seed=3, removal="product", sampling="independent", **shared),
+        "two": SAGE(model, seed=4, n_permutations=2, groups={"pair": ["x0", "x1"]}, **shared),
+        "pdp": IncrementalPDP(model, alpha=0.05, grid_size=4, features=["x1"]),
+    }
+
+
+def bits(value: Any) -> Any:
+    return {name: bits(one) for name, one in value.items()} if isinstance(value, dict) else repr(value)
+
+
+def in_order(prediction: Any) -> Any:
+    return dict(sorted(prediction.items())) if isinstance(prediction, dict) else prediction
+
+
+MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Any], dict[str, Any]]] = {
+    "tree": (lambda: tree.HoeffdingTreeClassifier(grace_period=20), blobs, {}),
+    "forest": (
+        lambda: forest.ARFClassifier(n_models=3, seed=1, grace_period=20),
+        lambda n: blobs(n, labels=(0, 1)),
+        {},
+    ),
+    "brier": (naive_bayes.GaussianNB, lambda n: blobs(n, labels=("a", "b")), {"loss": "brier"}),
+    "labels": (naive_bayes.GaussianNB, lambda n: blobs(n, labels=("a", "b")), {"loss": "zero_one"}),
+    "numbers": (lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(), line, {}),
+}
+
+
+@pytest.mark.parametrize("naive", [False, True])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_they_say_what_each_says_alone(name: str, naive: bool) -> None:
+    make, stream, own = MODELS[name]
+    model = make()
+    label = None if name == "numbers" else next(y for _, y in stream(1))
+    alone, joined = some(model, **own), some(model, **own)
+    for explainers in (alone, joined):
+        explainers["pdp"] = IncrementalPDP(model, label=label, alpha=0.05, grid_size=4, features=["x1"])
+    if naive:
+        for explainer in alone.values():
+            explainer._function = explainer._function._naive
+    together = Explainers(model, joined)
+    for step, (x, y) in enumerate(stream(80)):
+        expected = {key: explainer.explain_one(x, y) for key, explainer in alone.items()}
+        given = dict(x)
+        y_pred = together.predict(given)
+        assert_close(in_order(y_pred), in_order(together.function(x)), f"step {step}")
+        given.clear()  # the caller's own again
+        found = together.explain(y)
+        for key, explainer in alone.items():
+            where = f"{key} at step {step}"
+            if naive:
+                assert_close(found[key], expected[key], where)
+                assert_close(published(joined[key]), published(explainer), where)
+            else:
+                assert bits(found[key]) == bits(expected[key]), where
+                assert bits(published(joined[key])) == bits(published(explainer)), where
+                assert bits(joined[key].snapshot()) == bits(explainer.snapshot()), where
+        model.learn_one(x, y)
+    assert together.function.counts["fast"] > 50  # type: ignore[attr-defined]
+
+
+def test_order_of_calls() -> None:
+    model = naive_bayes.GaussianNB()
+    pair = Explainers(model, {"pfi": PFI(model, seed=1), "sage": SAGE(model, seed=1)})
+    with pytest.raises(ExplainerError, match=r"call predict\(x\) first"):
+        pair.explain(True)
+    rows = list(blobs(10, labels=(True, False)))
+    for x, y in rows:
+        pair.explain_one(x, y)
+        model.learn_one(x, y)
+    with pytest.raises(ExplainerError):
+        pair.explain(True)
+    n = pair.explainers["pfi"].n_observations
+    pair.predict(rows[0][0])
+    pair.predict(rows[0][0], explain=False)
+    with pytest.raises(ExplainerError):
+        pair.explain(True)
+    assert pair.explainers["pfi"].n_observations == n
+    # Of two predictions the last one is explained.
+    rare = {**rows[0][0], "x0": 123.0}
+    pair.predict(rows[0][0])
+    pair.predict(rare)
+    pair.explain(True)
+    with pytest.raises(ExplainerError):
+        pair.explain(True)
+    for explainer in pair.explainers.values():
+        assert explainer.n_observations == n + 1
+        assert explainer.reservoir.rows.count(rare) == 1  # type: ignore[attr-defined]
+        assert explainer.reservoir.n_seen == 11  # type: ignore[attr-defined]
+
+
+def test_what_is_refused() -> None:
+    model = naive_bayes.GaussianNB()
+    pfi = PFI(model)
+    with pytest.raises(InvalidParameterError, match="explainers of the model that is given"):
+        Explainers(naive_bayes.GaussianNB(), {"pfi": pfi})
+    with pytest.raises(InvalidParameterError, match="each explainer under one name"):
+        Explainers(model, {"a": pfi, "b": PFI(model), "c": pfi})
+
+
+def test_none_at_all() -> None:
+    model = naive_bayes.GaussianNB()
+    nobody = Explainers(model, {})
+    assert nobody.predict({"a": 1.0}) is None
+    assert nobody.explain(True) == {}
+
+
+def test_an_explainer_in_two_companies() -> None:
+    model = tree.HoeffdingTreeClassifier(grace_period=20)
+    alone, joined = PFI(model, seed=1, n_samples=2), PFI(model, seed=1, n_samples=2)
+    companies = [Explainers(model, {"pfi": joined}) for _ in range(3)]
+    for i, (x, y) in enumerate(blobs(60)):
+        company = companies[i % 3]
+        company.predict(x)
+        companies[(i + 1) % 3].predict(x, explain=False)
+        assert bits(company.explain(y)["pfi"]) == bits(alone.explain_one(x, y)), i
+        model.learn_one(x, y)
+    assert sum(company.function.counts["fast"] for company in companies) >= 60  # type: ignore[attr-defined]
+
+
+def test_other_outputs_are_asked_for_by_themselves() -> None:
+    model = naive_bayes.GaussianNB()
+
+    def made() -> dict[str, Any]:
+        losses = {"brier": "brier", "zero_one": "zero_one", "cross_entropy": "cross_entropy"}
+        return {name: PFI(model, loss=loss, seed=1, n_samples=2, alpha=0.05) for name, loss in losses.items()}
+
+    alone = made()
+    for output, of_one_row in (
+        (None, model.predict_proba_one),
+        ("probabilities", model.predict_proba_one),
+        ("label", lambda x: {model.predict_one(x): 1.0}),
+    ):
+        together = Explainers(model, made(), output)  # type: ignore[arg-type]
+        others = made()
+        for explainer in together.explainers.values():
+            asks_together = explainer._function is together.function  # type: ignore[attr-defined]
+            assert asks_together == (explainer.loss.output == (output or "probabilities"))  # type: ignore[attr-defined]
+        for x, y in blobs(40):
+            y_pred = together.predict(x)
+            if y_pred is not None:
+                assert_close(in_order(y_pred), in_order(of_one_row(x)), str(output))
+            found = together.explain(y)
+            assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in others.items()})
+            model.learn_one(x, y)
+    assert set(alone) == set(together.explainers)
+
+
+def test_policies_for_missing_values_that_differ() -> None:
+    model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")
+
+    def made() -> dict[str, Any]:
+        policies = {"absent": "absent", "value": "value", "skip": "skip", "mean": {"x1": 0.5}}
+        return {name: PFI(model, missing=policy, seed=1, n_samples=2, alpha=0.05) for name, policy in policies.items()}
+
+    alone, together = made(), Explainers(model, made())
+    for i, (x, y) in enumerate(blobs(80)):
+        if i % 4 == 3:
+            x = {**x, "x1": None if i % 8 == 3 else float("nan")}
+        found = together.explain_one(x, y)
+        assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
+        for name, explainer in alone.items():
+            assert bits(published(together.explainers[name])) == bits(published(explainer)), (i, name)
+        model.learn_one({name: value for name, value in x.items() if name != "x1"}, y)
+    assert together.explainers["skip"].skipped == {"missing": 20, "nothing_stored": 1}  # type: ignore[attr-defined]
+    assert together.explainers["mean"].n_observations == 79
+
+
+def test_others_join_in() -> None:
+    model = tree.HoeffdingTreeClassifier(grace_period=20, delta=0.1)
+
+    def made() -> dict[str, Any]:
+        return {
+            "mdi": IncrementalMDI(model),
+            "pdp": IncrementalPDP(model, label="a", features=["x0"]),
+            "pfi": PFI(model, seed=1, n_samples=2),
+        }
+
+    alone, together = made(), Explainers(model, made())
+    for x, y in blobs(120):
+        found = together.explain_one(x, y)
+        assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
+        model.learn_one(x, y)
+    assert found["mdi"]
+    assert found["pdp"]
+
+
+class Counted:
+    """A model of many rows that counts its calls, and raises where it is told to."""
+
+    def __init__(self, raises: Callable[[Row], bool] = lambda _: False) -> None:
+        self.sizes: list[int] = []
+        self.raises = raises
+
+    def __call__(self, rows: Any) -> list[float]:
+        self.sizes.append(len(rows))
+        if any(map(self.raises, rows)):
+            raise ValueError("cannot predict this")
+        return [2.0 * row["x0"] - row["x1"] for row in rows]
+
+
+def numbers(n: int) -> Iterator[tuple[Row, float]]:
+    return itertools.islice(((x, 2.0 * x["x0"] + y) for x, y in line(n)), n)
+
+
+def test_one_call_for_all() -> None:
+    counted = Counted()
+    model = as_batch(counted)
+    joined = {"pfi": PFI(model, loss="squared", seed=1, n_samples=3), "sage": SAGE(model, loss="squared", seed=2)}
+    apart = as_batch(Counted())
+    alone = {"pfi": PFI(apart, loss="squared", seed=1, n_samples=3), "sage": SAGE(apart, loss="squared", seed=2)}
+    together = Explainers(model, joined)
+    for x, y in numbers(30):
+        before = len(counted.sizes)
+        found = together.explain_one(x, y)
+        assert len(counted.sizes) == before + 1
+        assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
+    assert counted.sizes == [1] + [1 + 5 * 3 + 4 * joined["sage"].n_samples] * 29
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_model_that_raises_on_mixed_rows_only(batch: bool) -> None:
+    # Never in the stream together, so that rows of two observations raise, but not those of one feature of a constant.
+    def raises(row: Row) -> bool:
+        return bool(row["x4"]) and row["x1"] < 0
+
+    def made(model: Any) -> dict[str, Any]:
+        return {
+            "pfi": PFI(model, loss="squared", seed=1, n_samples=3),
+            "sage": SAGE(model, loss="squared", seed=2, n_samples=2),
+            "none": PFI(model, loss="squared", seed=3, n_samples=2, groups={"all": ["x0", "x1", "x2", "x3", "x4"]}),
+        }
+
+    counted = Counted(raises)
+    model: Any = as_batch(counted) if batch else (lambda x: counted([x])[0])
+    alone, together = made(model), Explainers(model, made(model))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelFailureWarning)
+        for x, y in numbers(60):
+            x["x4"] = bool(x["x4"]) and x["x1"] >= 0
+            found = together.explain_one(x, y)
+            assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
+    for name, explainer in alone.items():
+        assert bits(published(together.explainers[name])) == bits(published(explainer))
+    assert together.explainers["pfi"].skipped["model_error"] > 5  # type: ignore[attr-defined]
+    assert together.explainers["none"].n_skipped == 1
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_model_that_raises_on_the_observation_itself(batch: bool) -> None:
+    counted = Counted(lambda row: row["x0"] > 1e6)
+    model: Any = as_batch(counted) if batch else (lambda x: counted([x])[0])
+    together = Explainers(model, {name: PFI(model, loss="squared", seed=1, n_samples=2) for name in ("a", "b")})
+    rows = list(numbers(20))
+    for i, (x, y) in enumerate(rows):
+        if i % 5 == 4:
+            with pytest.raises(ValueError, match="cannot predict this"):
+                together.predict({**x, "x0": 1e7})
+            with pytest.raises(ExplainerError):
+                together.explain(y)
+        together.explain_one(x, y)
+    for explainer in together.explainers.values():
+        assert explainer.n_observations == 19
+        assert explainer.skipped == {"nothing_stored": 1}  # type: ignore[attr-defined]
+
+
+def test_a_path_that_is_left_in_the_middle() -> None:
+    # A river model that raises on mixed rows: its own path is asked row by row, each explainer for itself.
+    model = tree.HoeffdingTreeClassifier(grace_period=20, delta=0.1)
+
+    def made() -> dict[str, Any]:
+        return {"pfi": PFI(model, seed=1, n_samples=2), "sage": SAGE(model, seed=2, n_samples=2)}
+
+    alone, together = made(), Explainers(model, made())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelFailureWarning)
+        for i, (x, y) in enumerate(blobs(90)):
+            given = {**x, "x1": "text"} if i % 30 == 29 else x
+            try:
+                found = together.explain_one(given, y)
+            except TypeError:
+                for explainer in alone.values():
+                    explainer.explain_one(given, y)
+                continue
+            assert bits(found) == bits({name: explainer.explain_one(given, y) for name, explainer in alone.items()})
+            model.learn_one(x, y)
+    assert isinstance(together.function, FastFunction)
+    assert together.function.counts["fast"] > 50
+
+
+def test_an_estimator_of_scikit_learn() -> None:
+    rows = list(blobs(80, labels=(0, 1)))
+    estimator = LogisticRegression().fit([list(x.values()) for x, _ in rows[:40]], [y for _, y in rows[:40]])
+
+    def made() -> dict[str, Any]:
+        return {"pfi": PFI(estimator, seed=1, n_samples=2), "sage": SAGE(estimator, seed=2, n_samples=2)}
+
+    alone, together = made(), Explainers(estimator, made())
+    for x, y in rows[40:]:
+        y_pred = together.predict(x)
+        expected = estimator.predict_proba([list(x.values())])[0]
+        assert list(y_pred.values()) == pytest.approx(expected, rel=1e-12)  # type: ignore[union-attr]
+        found = together.explain(y)
+        each = {name: explainer.explain_one(x, y) for name, explainer in alone.items()}
+        assert found == {name: pytest.approx(one, rel=1e-9, abs=1e-12) for name, one in each.items()}
+    assert any(found["pfi"].values())
+
+
+def test_texts_and_late_features() -> None:
+    model = tree.HoeffdingTreeClassifier(grace_period=20, delta=0.1)
+
+    def made() -> dict[str, Any]:
+        return {"pfi": PFI(model, seed=1, n_samples=3), "sage": SAGE(model, seed=2, n_samples=3)}
+
+    alone, together = made(), Explainers(model, made())
+    for i, (x, y) in enumerate(texts(90)):
+        row = {**x, **({"late": float(np.sin(i))} if i > 45 else {})}
+        found = together.explain_one(row, y)
+        assert bits(found) == bits({name: explainer.explain_one(row, y) for name, explainer in alone.items()}), i
+        model.learn_one(row, y)
+    assert together.function.counts["fast"] > 45  # type: ignore[attr-defined]
+
+
+def test_of_two_predictions_only_the_last_one_is_stored() -> None:
+    model = naive_bayes.GaussianNB()
+    together, naive = Explainers(model, {"pfi": PFI(model, seed=1, n_samples=2)}), PFI(model, seed=1, n_samples=2)
+    naive._function = naive._function._naive  # type: ignore[attr-defined]
+    other = Explainers(model, {"pfi": naive})
+    assert naive._function is other.function
+    naive._function = other.function = other.function._naive  # type: ignore[attr-defined]
+    for i, (x, y) in enumerate(blobs(50)):
+        for company in (together, other):
+            company.predict(x)
+            if i % 10 == 5:
+                company.predict({})
+            company.explain(y)
+        assert_close(published(together.explainers["pfi"]), published(naive), f"step {i}")
+        model.learn_one(x, y)
+    assert naive.skipped["no_features"] == 5
+
+
+@pytest.mark.parametrize("explainer", [PFI, SAGE])
+def test_the_prediction_that_the_caller_has_is_taken(explainer: Any) -> None:
+    counted = Counted()
+    model = as_batch(counted)
+    given, asked = (explainer(model, loss="squared", seed=1, n_samples=2) for _ in range(2))
+    for x, y in numbers(30):
+        y_pred = 2.0 * x["x0"] - x["x1"]
+        counted.sizes.clear()
+        found = given.explain_one(x, y, y_pred=y_pred)
+        assert len(counted.sizes) <= 1
+        n = sum(counted.sizes)
+        counted.sizes.clear()
+        assert bits(asked.explain_one(x, y)) == bits(found)
+        assert sum(counted.sizes) == n + 1
+    assert bits(published(given)) == bits(published(asked))

@@ -1,0 +1,236 @@
+"""Importance of scikit-learn estimators and of callables of many rows, against answers known on paper.
+
+Every warning is an error here, as in test_models_sklearn.
+"""
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    IsolationForest,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from attributary_explainers import (
+    ChangeExplainer,
+    IncrementalPDP,
+    IncrementalPFI,
+    IncrementalSAGE,
+    exact_sage,
+    expected_pfi,
+)
+from attributary_explainers.models.batch import as_batch
+from attributary_explainers.models.sklearn import SklearnModel
+from tests.explainers.oracles import FEATURES, POINTS, exact_pfi, medium_or_large, small_and_red
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+NAMES = ["a", "b", "c"]
+WEIGHTS = {"a": 2.0, "b": -3.0, "c": 0.0}
+
+
+def weighted(x):
+    return 1.0 + sum(weight * x[name] for name, weight in WEIGHTS.items())
+
+
+def normal_rows(n, seed=2):
+    return [dict(zip(NAMES, row, strict=True)) for row in np.random.default_rng(seed).normal(size=(n, 3)).tolist()]
+
+
+def linear_models():
+    """The same function three times: without names, named by the caller, fitted on a frame."""
+    rows = normal_rows(10)
+    table, targets = [[x[name] for name in NAMES] for x in rows], list(map(weighted, rows))
+    return {
+        "array": LinearRegression().fit(table, targets),
+        "named": SklearnModel(LinearRegression().fit(table, targets), NAMES),
+        "frame": LinearRegression().fit(pd.DataFrame(table, columns=NAMES), targets),
+        "scaled": make_pipeline(StandardScaler(), LinearRegression()).fit(pd.DataFrame(table, columns=NAMES), targets),
+        "batch": as_batch(lambda table: table @ np.array([2.0, -3.0, 0.0]) + 1.0, features=NAMES),
+    }
+
+
+@pytest.mark.parametrize(("name", "model"), linear_models().items())
+def test_pfi_of_a_linear_model_is_twice_the_squared_weight_times_the_variance(name, model):
+    rows = normal_rows(14, seed=3)
+    found = expected_pfi(model, [(x, weighted(x)) for x in rows], loss="squared").importance
+    for feature, weight in WEIGHTS.items():  # over all pairs n != m: exact with the divisor N - 1
+        variance = np.var([x[feature] for x in rows], ddof=1)
+        assert found[feature] == pytest.approx(2.0 * weight**2 * variance, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "model"), linear_models().items())
+def test_sage_of_a_linear_model_of_independent_features_is_the_squared_weight_times_the_variance(name, model):
+    rows = [dict(zip(NAMES, values, strict=True)) for values in product((-1.0, 0.0, 2.0), (0.0, 1.0), (0.0, 3.0))]
+    found = exact_sage(model, [(x, weighted(x)) for x in rows], loss="squared").importance
+    for feature, weight in WEIGHTS.items():
+        assert found[feature] == pytest.approx(weight**2 * np.var([x[feature] for x in rows]), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["named", "batch"])
+def test_incremental_importance_of_a_linear_model_is_near_its_answer(name):
+    model = linear_models()[name]
+    pfi = IncrementalPFI(model, loss="squared", alpha=0.002, n_samples=5, seed=1)
+    sage = IncrementalSAGE(model, loss="squared", alpha=0.002, n_samples=20, seed=1)
+    for x in normal_rows(1500, seed=4):
+        pfi.explain_one(x, weighted(x))
+        sage.explain_one(x, weighted(x))
+    # One run with standard normal features: weight^2 times 2, and times 1. A finite number of draws biases SAGE, by
+    # -13 / 20 / 3 for c and so less than the tolerance, with one draw by far more.
+    for feature, weight in WEIGHTS.items():
+        assert pfi.importance[feature] == pytest.approx(2.0 * weight**2, rel=0.2, abs=1e-9)
+        assert sage.importance[feature] == pytest.approx(weight**2, abs=1.5)
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize(("name", "model"), linear_models().items())
+def test_an_estimator_is_explained_as_its_formula_is(explainer, name, model):
+    estimated = explainer(model, loss="squared", n_samples=4, groups={"both": ["b", "c"]}, seed=6)
+    by_formula = explainer(weighted, loss="squared", n_samples=4, groups={"both": ["b", "c"]}, seed=6)
+    for x in normal_rows(40, seed=5):
+        estimated.explain_one(x, 0.0)
+        by_formula.explain_one(x, 0.0)
+        assert estimated.importance == pytest.approx(by_formula.importance, rel=1e-9, abs=1e-9)
+    assert estimated.n_observations == 39
+
+
+def test_an_estimator_without_names_is_shown_the_row_whose_prediction_it_is_not_asked_for():
+    # Handed the prediction, SAGE first asks about rows with the members of a group together, out of their order.
+    model = linear_models()["array"]
+    given, asked = (IncrementalSAGE(model, loss="squared", groups={"ends": ["c", "a"]}, seed=2) for _ in range(2))
+    for x in normal_rows(20):
+        given.explain_one(x, 0.0, y_pred=weighted(x))
+        asked.explain_one(x, 0.0)
+    assert given.importance == pytest.approx(asked.importance, rel=1e-9)
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_a_logistic_regression_is_explained_as_its_formula_is(explainer):
+    rows = normal_rows(200)
+    labels = ["yes" if weighted(x) + math.sin(50 * x["a"]) > 0 else "no" for x in rows]
+    estimator = LogisticRegression().fit([[x[name] for name in NAMES] for x in rows], labels)
+    (coefficients,), (intercept,) = estimator.coef_, estimator.intercept_
+
+    def formula(x):
+        p = 1.0 / (1.0 + math.exp(-intercept - sum(c * x[n] for c, n in zip(coefficients, NAMES, strict=True))))
+        return {"no": 1.0 - p, "yes": p}
+
+    estimated = explainer(estimator, n_samples=4, seed=6)
+    by_formula = explainer(formula, loss="cross_entropy", n_samples=4, seed=6)
+    for x, y in zip(rows[:50], labels, strict=False):
+        estimated.explain_one(x, y)
+        by_formula.explain_one(x, y)
+    assert estimated.importance == pytest.approx(by_formula.importance, rel=1e-9)
+    assert estimated.loss.name == "cross_entropy"
+
+
+@pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: SVC(C=1e6, gamma=2.0), lambda: GradientBoostingClassifier(random_state=1)],
+    ids=["support vectors", "boosting"],
+)
+def test_a_classifier_that_has_learnt_a_concept_has_its_exact_importance(concept, make):
+    table, labels = [[x[f] for f in FEATURES] for x in POINTS], list(map(concept, POINTS))
+    estimator = make().fit(table, labels)
+    assert estimator.predict(table).tolist() == labels
+    found = expected_pfi(estimator, list(zip(POINTS, labels, strict=True)), loss="zero_one").importance
+    n = len(POINTS)
+    expected = {feature: float(exact) * n / (n - 1) for feature, exact in exact_pfi(concept).items()}
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "loss"),
+    [
+        (RandomForestRegressor(n_estimators=10, random_state=1), "squared"),
+        (GradientBoostingRegressor(n_estimators=10, random_state=1), "squared"),
+        (IsolationForest(n_estimators=20, random_state=1), "score"),
+    ],
+    ids=lambda case: case if isinstance(case, str) else type(case).__name__,
+)
+def test_a_feature_that_no_tree_can_split_on_has_no_importance(estimator, loss):
+    rows = normal_rows(200)
+    table = [[x["a"], x["b"], 5.0] for x in rows]  # c was always the same
+    estimator.fit(*([table] if loss == "score" else [table, [10.0 * x["a"] for x in rows]]))
+    pfi = IncrementalPFI(estimator, n_samples=3, alpha=0.05, seed=3)
+    for x in rows[:40]:
+        pfi.explain_one(x, 10.0 * x["a"])
+    assert (pfi.loss.name, pfi.importance["c"]) == (loss, 0.0)
+    if loss == "squared":
+        assert pfi.importance["a"] > 10.0 > abs(pfi.importance["b"])
+    else:
+        assert pfi.importance["a"] != 0.0
+    exact = exact_sage(estimator, [(x, 10.0 * x["a"]) for x in rows[:5]])
+    assert exact.importance["c"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_pipeline_over_strings_has_the_importance_of_the_rule_that_it_learnt():
+    values = product((1, 2), ("red", "green", "blue"), "xy")
+    rows = [{"size": size, "colour": colour, "shape": shape} for size, colour, shape in values]
+    labels = ["yes" if row["colour"] == "red" else "no" for row in rows]
+    columns = ColumnTransformer(
+        [("nominal", OneHotEncoder(), ["colour", "shape"]), ("number", "passthrough", ["size"])]
+    )
+    estimator = make_pipeline(columns, LogisticRegression(C=1e3)).fit(pd.DataFrame(rows), labels)
+    found = expected_pfi(estimator, list(zip(rows, labels, strict=True)), loss="zero_one").importance
+    # The label changes where exactly one of two colours is red: 2 * 1/3 * 2/3 over all pairs, 12/11 of it over n != m.
+    assert found == pytest.approx({"size": 0.0, "colour": 4 / 9 * 12 / 11, "shape": 0.0}, abs=1e-12)
+    pfi = IncrementalPFI(estimator, loss="zero_one", alpha=0.01, n_samples=5, seed=2)
+    rng = np.random.default_rng(2)
+    for i in rng.integers(len(rows), size=150).tolist():
+        pfi.explain_one(rows[i], labels[i])
+    assert pfi.importance["size"] == pfi.importance["shape"] == 0.0
+    assert pfi.importance["colour"] == pytest.approx(4 / 9, abs=0.15)
+
+
+def test_an_estimator_that_learns_with_the_stream_is_explained_as_it_is_now():
+    estimator = SGDClassifier(loss="log_loss", random_state=1)
+    model = SklearnModel(estimator, NAMES)
+    pfi = IncrementalPFI(model, alpha=0.02, n_samples=3, seed=1)
+    found = []
+    for i, x in enumerate(normal_rows(600)):
+        y = x["a" if i < 300 else "b"] > 0
+        pfi.explain_one(x, y)
+        estimator.partial_fit([[x[name] for name in NAMES]], [y], classes=[False, True])
+        found.append(dict(pfi.importance))
+    assert pfi.n_skipped == 1  # not fitted, and nothing to draw from
+    assert max(found[299], key=found[299].get) == "a"
+    assert max(found[599], key=found[599].get) == "b"
+
+
+def test_the_other_explainers_take_estimators_too():
+    rows = normal_rows(60)
+    table = pd.DataFrame(rows)
+    regressor = LinearRegression().fit(table, list(map(weighted, rows)))
+    pdp = IncrementalPDP(regressor, features=["a"], grid_size=2, alpha=0.5)
+    for x in rows:
+        pdp.explain_one(x)
+    grid, means = pdp.pdp["a"]
+    assert (means[1] - means[0]) / (grid[1] - grid[0]) == pytest.approx(WEIGHTS["a"])  # a line of that slope
+
+    classifier = SGDClassifier(random_state=1)
+    classifier.partial_fit(table.to_numpy(), [x["a"] > 0 for x in rows], classes=[False, True])
+    change = ChangeExplainer(classifier, window=20, seed=1)
+    for x in rows[:20]:
+        change.update(x, x["a"] > 0, bool(classifier.predict([list(x.values())])[0]))
+    assert change.loss.name == "zero_one"
+    importance = change.reference["pfi"].importance
+    assert max(importance, key=importance.get) == "a"
+    classifier.partial_fit(-table.to_numpy(), [x["a"] > 0 for x in rows])
+    restored = ChangeExplainer.from_snapshot(change.snapshot(), classifier)
+    for x in rows[20:30]:
+        y_pred = bool(classifier.predict([list(x.values())])[0])
+        change.update(x, x["a"] > 0, y_pred)
+        restored.update(x, x["a"] > 0, y_pred)
+    assert restored.discrepancy == change.discrepancy

@@ -1,0 +1,92 @@
+"""What the documentation says is so: examples run, and every setting, metric, topic and reason is written down."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import attributary_agents
+import attributary_explainers
+import attributary_topics
+from attributary_agents.cli.command import cli
+from attributary_agents.config.settings import EXAMPLE, parse_config
+from attributary_agents.kafka.topics import topic_specs
+from attributary_agents.monitoring.metrics import CATALOGUE
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def _modules() -> Iterator[types.ModuleType]:
+    for package in (attributary_explainers, attributary_topics, attributary_agents):
+        yield package
+        for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            yield importlib.import_module(found.name)
+
+
+@pytest.mark.parametrize("module", list(_modules()), ids=lambda module: module.__name__)
+def test_the_examples_in_docstrings(module: types.ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md"])
+def test_the_examples_in_the_text(page: str) -> None:
+    result = doctest.testfile(str(ROOT / page), module_relative=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_the_readme_s_configuration_is_the_example_and_parses() -> None:
+    assert EXAMPLE.strip() in README
+    parse_config(yaml.safe_load(EXAMPLE))
+
+
+def test_every_metric_is_documented() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    for name, (help_text, labels) in CATALOGUE.items():
+        row = next((line for line in text.splitlines() if line.startswith(f"| `attributary_{name}`")), None)
+        assert row is not None, name
+        assert help_text in row
+        for label in labels:
+            assert f"`{label}`" in row
+
+
+def test_every_topic_is_documented() -> None:
+    config = parse_config(yaml.safe_load(EXAMPLE))
+    text = (ROOT / "docs" / "topics.md").read_text()
+    for spec in topic_specs(config):
+        assert spec.name in text
+
+
+def test_every_dead_letter_reason_is_documented() -> None:
+    text = (ROOT / "docs" / "topics.md").read_text()
+    for reason, meaning in attributary_topics.REASONS.items():
+        assert f"| `{reason}` | {meaning} |" in text
+
+
+def test_every_command_in_the_readme_exists() -> None:
+    known = set(cli.commands)
+    for command in re.findall(r"^(?:\$ )?attributary ([a-z]+)", README, flags=re.MULTILINE):
+        assert command in known
+
+
+def test_every_make_target_in_the_documents_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    documents = [README, *(path.read_text() for path in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])]
+    for target in {target for text in documents for target in re.findall(r"\bmake ([a-z][a-z0-9-]*)", text)}:
+        if target in {"sure", "it", "them"}:
+            continue
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_help_lists_every_command() -> None:
+    shown = CliRunner().invoke(cli, ["--help"]).output
+    for name in cli.commands:
+        assert re.search(rf"^  {name} ", shown, flags=re.MULTILINE)

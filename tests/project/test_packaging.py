@@ -1,0 +1,31 @@
+"""The wheel built from the source distribution holds every module, and nothing else at the top level."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("agents/attributary_agents", "topics/attributary_topics", "explainers/attributary_explainers")
+
+
+def test_the_wheel_from_the_sdist_is_complete(tmp_path: Path) -> None:
+    hatchling = [sys.executable, "-m", "hatchling", "build"]
+    subprocess.run([*hatchling, "-t", "sdist", "-d", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "src", filter="data")
+    (source,) = (tmp_path / "src").iterdir()
+    subprocess.run([*hatchling, "-t", "wheel", "-d", str(tmp_path)], cwd=source, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    expected: set[str] = set()
+    for package in PACKAGES:
+        folder = ROOT / package
+        expected |= {str(path.relative_to(folder.parent)) for path in folder.rglob("*.py")} | {
+            f"{folder.name}/py.typed"
+        }
+    modules = {name for name in names if ".dist-info/" not in name}
+    assert modules == expected
