@@ -18,7 +18,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-SETTINGS = {
+SETTINGS: Any = {
     "svg.hashsalt": "attributary",
     "svg.fonttype": "none",  # text stays text: smaller files, and texts can be compared
     "path.simplify": False,  # the points that are left out depend on the last bits of the others
