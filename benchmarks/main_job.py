@@ -2,6 +2,7 @@
 
     make elec2                       # all 45 312 rows
     make elec2 ARGS="--rows 20000"
+    make elec2 ARGS="--data made"    # on a made stand-in (benchmarks/data/README.md)
 
 Prints what was counted, when vicprice became important, the change explanations, and whether the worker's events
 equal the replay's, value for value. Exit code 1 when one of these does not hold.
@@ -14,7 +15,7 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -34,11 +35,9 @@ from attributary_agents.kafka.producing import produce
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.replay.files import open_source
 from attributary_agents.replay.replay import encode_value
+from benchmarks.data import ELEC2_DRIFT, ELEC2_ROWS, FOLDER, NoDataError, data_path
+from benchmarks.data.made import DATA_HELP, choose_folder
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "elec2.csv.gz"
-ROWS = 45_312
-DRIFT_ROW = 17_424
-"""0-based row from which vicprice, vicdemand and transfer are no longer constant."""
 MODEL_ID = "elec2"
 
 
@@ -80,7 +79,7 @@ class MainJobResult:
         return [
             event["features"][feature]["importance"]
             for event in self.importances
-            if event["explainer"] == explainer and (event["observation"] > DRIFT_ROW) == after_drift
+            if event["explainer"] == explainer and (event["observation"] > ELEC2_DRIFT) == after_drift
         ]
 
     @property
@@ -168,7 +167,7 @@ def report(result: MainJobResult) -> list[tuple[str, bool]]:
             result.rows == result.consumed == result.explained + result.dead_letters,
         ),
         (
-            f"vicprice's iPFI before row {DRIFT_ROW}: {min(before):.4f} to {max(before):.4f} in {len(before)} events",
+            f"vicprice's iPFI before row {ELEC2_DRIFT}: {min(before):.4f} to {max(before):.4f} in {len(before)} events",
             max(map(abs, before)) == 0.0,
         ),
         (
@@ -183,30 +182,26 @@ def report(result: MainJobResult) -> list[tuple[str, bool]]:
     return lines
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run it and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=ROWS, help="rows of elec2 to send (default: all)")
-    parser.add_argument("--data", type=Path, default=DATA, help="elec2.csv.gz (default: ../shared/data)")
+    parser.add_argument("--rows", type=int, default=ELEC2_ROWS, help="rows of elec2 to send (default: all)")
+    parser.add_argument("--data", default=str(FOLDER), help=DATA_HELP)
     parser.add_argument("--broker", default="kafka", help="kafka, embedded or HOST:PORT (default: kafka)")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     console = Console(stderr=True)
-    if not args.data.is_file():
-        console.print(f"no data at {args.data}: give its path with --data")
-        return 2
-    with (
-        tempfile.TemporaryDirectory(prefix="attributary-main-job-") as folder,
-        broker(args.broker) as running,
-        Progress(console=console, disable=not console.is_terminal) as bar,
-    ):
-        task = bar.add_task("explained", total=args.rows)
-        result = run_main_job(
-            args.data,
-            args.rows,
-            running.bootstrap,
-            Path(folder),
-            progress=lambda n: bar.update(task, completed=n),
-        )
+    with tempfile.TemporaryDirectory(prefix="attributary-main-job-") as name:
+        folder = Path(name)
+        try:
+            data = data_path("elec2", choose_folder(args.data, folder / "data"))
+        except NoDataError as error:
+            console.print(f"{error}: give its folder with --data")
+            return 2
+        with broker(args.broker) as running, Progress(console=console, disable=not console.is_terminal) as bar:
+            task = bar.add_task("explained", total=args.rows)
+            result = run_main_job(
+                data, args.rows, running.bootstrap, folder, progress=lambda n: bar.update(task, completed=n)
+            )
     lines = report(result)
     for change in result.changes:
         print(f"      {change['sentence']}")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from benchmarks.data import FOLDER
+from benchmarks.data.made import DATA_HELP, choose_folder
 from support.monitoring import MonitoringMissingError, require_programs
 
 from attributary_agents.demo import local_broker
 from attributary_agents.demo.brokers import Broker, BrokerMissingError, broker
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
 CI = bool(os.environ.get("CI"))
 
 # No test asserts on time, Hypothesis's own included; under CI the same examples every time.
@@ -49,21 +49,17 @@ def _running(spec: str) -> Iterator[Broker]:
         yield started
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--data", default=str(FOLDER), help=DATA_HELP)
+
+
 @pytest.fixture(scope="session")
-def data_dir() -> Path:
-    """The folder with the benchmark data; for tests with the marker `data`."""
-    _require_data()
-    return DATA
-
-
-def _require_data() -> None:
-    if not DATA.is_dir():
-        pytest.skip("no benchmark data: the folder ../shared/data beside the repository is absent")
+def data_dir(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the benchmark data, or with stand-ins: what `--data` names."""
+    return choose_folder(pytestconfig.getoption("data"), tmp_path_factory.getbasetemp() / "data")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("data"):
-        _require_data()
     if item.get_closest_marker("prometheus"):
         try:
             require_programs()

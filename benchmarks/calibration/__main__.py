@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attributary_explainers.smoothing.kernels import VARIANCE
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE, make_reservoir
+from attributary_explainers.smoothing.kernels import VARIANCE
 
 from .cases import CASES, FEATURES
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from benchmarks.change.settings import Setting, settings_of_run
 from benchmarks.change.shared import Frozen, SharedModel
 from benchmarks.change.streams import Stream
-from benchmarks.papers.streams import Observation
+from benchmarks.data import Observation
 
 N_FRESH = 500
 """Fresh rows for the exact discrepancy at an explanation."""

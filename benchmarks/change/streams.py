@@ -12,7 +12,8 @@ import numpy as np
 from river import forest, linear_model, optim, preprocessing
 from river.datasets import synth
 
-from benchmarks.papers.streams import Observation, stagger_one_hot
+from benchmarks.data import Observation
+from benchmarks.papers.streams import stagger_one_hot
 
 FEATURES = ("a", "b", "c", "d", "unused")
 """Features of the hyperplane; it turns from a + b > 0 to c + d > 0."""

@@ -5,7 +5,8 @@
     python -m benchmarks.papers --only change ipfi-d # rows by the beginning of their names
 
 Writes results.csv, runs.csv and the figures. The exit code is 1 when a figure is outside its band or a run failed, 2
-for an unknown row. A row whose data is absent says so in the table.
+for an unknown row. A row whose data is absent says so in the table. With `--data made` elec2 and
+california_housing are made stand-ins.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.data import FOLDER
+from benchmarks.data.made import DATA_HELP, choose_folder
 from benchmarks.papers.figures import NO_MATPLOTLIB, matplotlib_is_there
 from benchmarks.papers.pool import Done, Task, execute_all
 from benchmarks.papers.registry import ROWS, select
@@ -47,7 +50,7 @@ def outcomes(row: Row, done: Sequence[Done]) -> list[Outcome]:
 
 def run_rows(rows: Sequence[Row], args: argparse.Namespace, console: Console) -> dict[str, list[Done]]:
     """Do all runs of the rows; per row what came of them, in the order of their seeds."""
-    settings = Settings(args.data, args.full)
+    settings = Settings(choose_folder(args.data, args.out / "data"), args.full)
     tasks = [
         Task(row.name, index, row.seed(args.seed, index), settings)
         for row in rows
@@ -103,9 +106,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="where all runs' seeds come from (default: 1)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "build" / "papers", help="default: build/papers")
-    parser.add_argument(
-        "--data", type=Path, default=REPOSITORY.parent / "shared" / "data", help="default: ../shared/data"
-    )
+    parser.add_argument("--data", default=str(FOLDER), help=DATA_HELP)
     parser.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the figures (default: svg)")
     args = parser.parse_args(argv)
     for name in ("jobs", "runs"):

@@ -12,9 +12,10 @@ from typing import Any
 from river import forest, linear_model, neighbors, preprocessing
 
 from attributary_explainers import ChangeExplainer, ChangeExplanation
+from benchmarks.data import Observation
 from benchmarks.papers.figures import change_bars
 from benchmarks.papers.rows import Band, Quantity, Row, Run
-from benchmarks.papers.streams import STAGGER, Observation, agrawal, gradual_drift, stagger_one_hot
+from benchmarks.papers.streams import STAGGER, agrawal, gradual_drift, stagger_one_hot
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.papers.rows import NoDataError, Run, Settings
+from benchmarks.data import NoDataError
+from benchmarks.papers.rows import Run, Settings
 
 
 @dataclass(frozen=True)

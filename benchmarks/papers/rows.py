@@ -17,18 +17,6 @@ Statistic = Literal["mean", "median", "every"]
 WITHIN, OUTSIDE, SHOWN, FAILED = "within", "outside", "shown", "failed"
 
 
-class NoDataError(Exception):
-    """A data file that a row reads is absent."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        super().__init__(f"no data: {path}")
-
-    def __reduce__(self) -> tuple[type[NoDataError], tuple[Path]]:
-        # An exception is pickled by its message otherwise, on its way back from a process of the pool.
-        return NoDataError, (self.path,)
-
-
 @dataclass(frozen=True)
 class Band:
     """Where the figure of one run is expected: mean +- 3 standard deviations of independent runs.

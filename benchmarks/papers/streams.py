@@ -1,20 +1,15 @@
-"""The papers' streams: gradual drift of a width, swapped features, random switching, and the data sets."""
+"""The papers' streams: gradual drift of a width, swapped features, random switching, a random order."""
 
 from __future__ import annotations
 
-import csv
-import gzip
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from river.datasets import synth
 
-from benchmarks.papers.rows import NoDataError
-
-Observation = tuple[dict[str, Any], Any]
+from benchmarks.data import Observation
 
 AGRAWAL = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 """Agrawal's features, in river's order."""
@@ -78,53 +73,6 @@ def switching(
         if t and rng.random() < probability:
             current = (current + 1 + int(rng.integers(len(streams) - 1))) % len(streams)
         yield current, *next(streams[current])
-
-
-def data_set(data: Path, name: str) -> Iterator[tuple[dict[str, str], str]]:
-    """Rows of `<data>/<name>.csv.gz` as text; the last column is the target.
-
-    Raises
-    ------
-    NoDataError
-        The file is not there.
-    """
-    path = data / f"{name}.csv.gz"
-    if not path.is_file():
-        raise NoDataError(path)
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines)
-        *features, _ = next(rows)
-        for *x, y in rows:
-            yield dict(zip(features, x, strict=True)), y
-
-
-def elec2(data: Path) -> Iterator[Observation]:
-    """The electricity market, in order; y is whether the price goes up."""
-    return (({name: float(value) for name, value in x.items()}, y == "UP") for x, y in data_set(data, "elec2"))
-
-
-def numbers(data: Path, name: str, *, target: str = "") -> list[Observation]:
-    """A whole data set as numbers; text columns are coded by the order of their sorted values.
-
-    Parameters
-    ----------
-    data, name
-        As for `data_set`.
-    target
-        The class that is 1, all others 0; empty for a target that is a number.
-    """
-    rows = list(data_set(data, name))
-    encoded: dict[str, dict[str, float]] = {}
-    for feature in rows[0][0]:
-        values = sorted({x[feature] for x, _ in rows})
-        try:
-            encoded[feature] = {value: float(value) for value in values}
-        except ValueError:
-            encoded[feature] = {value: float(code) for code, value in enumerate(values)}
-    return [
-        ({feature: encoded[feature][value] for feature, value in x.items()}, int(y == target) if target else float(y))
-        for x, y in rows
-    ]
 
 
 def shuffled(observations: Sequence[Observation], seed: int) -> list[Observation]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.data import NoDataError, data_set, numbers
 from benchmarks.papers import change
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.ipfi import approximation as ipfi
@@ -33,14 +34,12 @@ from benchmarks.papers.isage import (
 from benchmarks.papers.isage.autoencoder import OnlineAutoencoder
 from benchmarks.papers.pool import Task, execute
 from benchmarks.papers.registry import ROWS, select
-from benchmarks.papers.rows import Band, NoDataError, Quantity, Settings, judge
+from benchmarks.papers.rows import Band, Quantity, Settings, judge
 from benchmarks.papers.static import Shared, compute_static, explain_static
 from benchmarks.papers.streams import (
     agrawal,
     agrawal_label,
-    data_set,
     gradual_drift,
-    numbers,
     stagger_one_hot,
     swap_features,
     switching,
@@ -158,12 +157,12 @@ def write_data(folder: Path, name: str, rows: list[list[object]]) -> None:
 
 def test_text_columns_are_coded_by_sorted_value(tmp_path):
     write_data(tmp_path, "t", [["a", "b", "y"], [1.5, "red", "no"], [2, "blue", "yes"]])
-    assert numbers(tmp_path, "t", target="yes") == [({"a": 1.5, "b": 1.0}, 0), ({"a": 2.0, "b": 0.0}, 1)]
+    assert numbers("t", tmp_path, target="yes") == [({"a": 1.5, "b": 1.0}, 0), ({"a": 2.0, "b": 0.0}, 1)]
 
 
 def test_absent_data_is_named(tmp_path):
     with pytest.raises(NoDataError, match=r"adult\.csv\.gz"):
-        list(data_set(tmp_path, "adult"))
+        list(data_set("adult", tmp_path))
 
 
 # ---------------------------------------------------------------- two passes

@@ -3,18 +3,19 @@
 from pathlib import Path
 
 import pytest
+from benchmarks.data import data_path
 from benchmarks.main_job import MainJobResult, report, run_main_job
 
 from attributary_agents.demo.brokers import Broker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.data, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 ROWS = 20_000
 
 
 @pytest.fixture(scope="module")
 def result(kafka_broker: Broker, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> MainJobResult:
     folder = tmp_path_factory.mktemp("main_job")
-    return run_main_job(data_dir / "elec2.csv.gz", ROWS, kafka_broker.bootstrap, folder)
+    return run_main_job(data_path("elec2", data_dir), ROWS, kafka_broker.bootstrap, folder)
 
 
 def test_every_observation_is_accounted_for(result: MainJobResult) -> None:

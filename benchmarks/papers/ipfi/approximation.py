@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from attributary_explainers import GeometricReservoir, IncrementalPFI, Reservoir, UniformReservoir, batch_pfi
 from attributary_explainers.typing import Importance
+from benchmarks.data import Observation
 from benchmarks.papers.explainers import average, realisations
 from benchmarks.papers.figures import boxes, draw_lines, figure, label_axes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.static import compute_static, explain_static
-from benchmarks.papers.streams import AGRAWAL, Observation, agrawal, agrawal_label, shuffled
+from benchmarks.papers.streams import AGRAWAL, agrawal, agrawal_label, shuffled
 
 ALPHA = 0.001
 N_REALISATIONS = 10

@@ -13,9 +13,10 @@ from river import forest
 from river.datasets import synth
 
 from attributary_explainers import IncrementalPFI
+from benchmarks.data import Observation, elec2, numbers
 from benchmarks.papers.figures import COLOURS, figure, label_axes
 from benchmarks.papers.rows import Quantity, Row, Run, Settings
-from benchmarks.papers.streams import Observation, agrawal, elec2, numbers
+from benchmarks.papers.streams import agrawal
 
 
 def streams(seed: int, settings: Settings) -> dict[str, Iterable[Observation]]:
@@ -24,7 +25,7 @@ def streams(seed: int, settings: Settings) -> dict[str, Iterable[Observation]]:
         "stagger": iter(synth.STAGGER(classification_function=0, seed=seed)),
         "elec2": elec2(settings.data),
         "agrawal": agrawal(1, seed),
-        "bank": numbers(settings.data, "bank_marketing", target="yes"),
+        "bank": numbers("bank_marketing", settings.data, target="yes"),
         "rbf": iter(synth.RandomRBF(seed_model=seed, seed_sample=seed, n_classes=2, n_features=30, n_centroids=50)),
     }
 

@@ -11,11 +11,12 @@ from typing import Any
 from river import forest
 
 from attributary_explainers import IntervalPFI
+from benchmarks.data import elec2
 from benchmarks.papers.explainers import average, realisations
 from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.ipfi.approximation import ALPHA, RESERVOIRS, error, normalised
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
-from benchmarks.papers.streams import elec2, swap_features
+from benchmarks.papers.streams import swap_features
 
 DRIFT = 20_000
 IMPORTANT, OTHER = "nswprice", "nswdemand"

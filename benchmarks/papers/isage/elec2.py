@@ -11,19 +11,19 @@ from typing import Any
 from river import forest
 
 from attributary_explainers import IncrementalPFI
+from benchmarks.data import ELEC2_DRIFT, ELEC2_ROWS, elec2
 from benchmarks.papers.explainers import our_sage
 from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
-from benchmarks.papers.streams import elec2
 
-CHANGE = 17_424
-"""0-based row from which vicprice, vicdemand and transfer are no longer constant."""
 ALPHA = 0.001
 EVERY = 100
 SHOWN = ("nswprice", "vicprice", "nswdemand", "period", "date")
 
 
-def electricity(seed: int, settings: Settings, *, n: int, n_models: int, n_samples: int, change: int = CHANGE) -> Run:
+def electricity(
+    seed: int, settings: Settings, *, n: int, n_models: int, n_samples: int, change: int = ELEC2_DRIFT
+) -> Run:
     """Both explainers follow one model; importances of vicprice before and after the change.
 
     iPFI of a constant is exactly 0. iSAGE's is only about 0: where the constant comes first in the permutation it is
@@ -63,7 +63,7 @@ def electricity(seed: int, settings: Settings, *, n: int, n_models: int, n_sampl
 
 def _run(seed: int, settings: Settings) -> Run:
     if settings.full:
-        return electricity(seed, settings, n=45_312, n_models=10, n_samples=10)
+        return electricity(seed, settings, n=ELEC2_ROWS, n_models=10, n_samples=10)
     return electricity(seed, settings, n=26_000, n_models=10, n_samples=2)
 
 
@@ -72,7 +72,7 @@ def _figure(runs: Sequence[Run], path: Path) -> None:
     with figure(path, 2, width=5.0, title="elec2, ARF(10); dashed: vicprice is no longer constant") as axes:
         for axis, name in zip(axes, ("iSAGE", "iPFI"), strict=True):
             lines = {feature: (series["positions"], values) for feature, values in series["lines"][name].items()}
-            draw_lines(axis, lines, highlighted=SHOWN, marks=(CHANGE,))
+            draw_lines(axis, lines, highlighted=SHOWN, marks=(ELEC2_DRIFT,))
             label_axes(axis, "observation", f"{name} (nats)", legend=name == "iPFI", title=name)
 
 

@@ -16,11 +16,12 @@ from river import forest, tree
 from attributary_explainers import batch_sage, ndcg, ranks
 from attributary_explainers.models.batch import BatchModel
 from attributary_explainers.typing import Importance
+from benchmarks.data import Observation, numbers
 from benchmarks.papers.explainers import as_batch, paper_sage
 from benchmarks.papers.figures import boxes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.static import Shared, compute_static, explain_static
-from benchmarks.papers.streams import Observation, numbers, shuffled
+from benchmarks.papers.streams import shuffled
 
 ALPHAS = (0.001, 0.0005)
 N_SAMPLES = 10
@@ -104,7 +105,7 @@ CASES = {
 def _trained(name: str, data: Path) -> tuple[list[Observation], tuple[str, ...], Any]:
     """Data, features and model of a case: the same in all runs, whose spread is that of orders and draws."""
     case = CASES[name]
-    observations = shuffled(numbers(data, case.file, target=case.target), 0)
+    observations = shuffled(numbers(case.file, data, target=case.target), 0)
     names = tuple(observations[0][0])
     return observations, names, case.train(observations, names)
 
