@@ -1,4 +1,6 @@
-"""iPFI and iSAGE written out slowly from METHODS sections 2 to 4, on the same draws as the explainers make.
+"""iPFI and iSAGE written out slowly from the papers, on the same draws as the explainers make.
+
+The reservoirs are those of iPFI section 3.1, the increments those of iPFI Definition 4 and iSAGE Definitions 3 and 4.
 
 Nothing is kept but the past: every mean is a direct weighted sum over it, and every order of the stored rows is sorted
 from scratch. The explainer's generator is asked, per observation, in this order:
@@ -30,7 +32,7 @@ Slopes = Callable[[Any, Any, float], tuple[float, float]]
 
 
 class NaiveReservoir:
-    """Section 2, as a list; with the number of each observation and the prediction for it."""
+    """A reservoir (iPFI section 3.1, iSAGE Algorithm 2) as a list, with each observation's number and prediction."""
 
     def __init__(self, kind: str, size: int) -> None:
         self.kind, self.size, self.rows, self.n_seen = kind, size, [], 0
@@ -72,7 +74,7 @@ class NaiveReservoir:
 
 
 class Naive:
-    """The history of increments of either method, and the sums that METHODS defines on it.
+    """The history of increments of either method, and the sums that the papers define on it.
 
     `slopes` gives the derivatives of the loss, None for one that has none; with `bias_correction` the bias of few draws
     is taken out.

@@ -1,4 +1,4 @@
-"""The procedure of METHODS section 8 written out slowly, with what `ChangeExplainer` adds to it, on the same draws.
+"""The procedure of Change Algorithm 1 written out slowly, with what `ChangeExplainer` adds to it, on the same draws.
 
 The whole past is kept. At every observation everything is worked out from it: the smoothed discrepancy is a weighted
 sum over all distances since the reference, a data set is a slice of the stream. There is no counter of collected

@@ -1,7 +1,7 @@
-"""Exact answers by enumeration, written from METHODS sections 2 to 4 and 9 without a line of the package.
+"""Exact answers by enumeration, written from the papers' definitions without a line of the package.
 
 STAGGER has 27 equiprobable points, so every expectation is a finite sum. `test_oracles.py` is their proof: they give
-the printed table.
+the table of docs/known-values.md.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def stagger_stream(concept: Callable[[Point], int], n: int, seed: int) -> list[t
 
 
 def smoothing_weights(alpha: float, n: int) -> np.ndarray:
-    """alpha (1 - alpha)^(n - i) for i = 1..n, normalised to the sum 1 (METHODS 3, Theorem 2)."""
+    """alpha (1 - alpha)^(n - i) for i = 1..n, normalised to the sum 1 (iPFI Theorem 2)."""
     weights = alpha * (1.0 - alpha) ** np.arange(n - 1, -1, -1)
     return np.asarray(weights / weights.sum())
 

@@ -36,7 +36,7 @@ def test_the_examples_in_docstrings(module: types.ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "docs/known-values.md"])
 def test_the_examples_in_the_text(page: str) -> None:
     result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 0

@@ -1,4 +1,4 @@
-"""Exact importances against METHODS section 9, their definitions by enumeration, and the Shapley axioms."""
+"""Exact importances against docs/known-values.md, their definitions by enumeration, and the Shapley axioms."""
 
 import math
 from fractions import Fraction

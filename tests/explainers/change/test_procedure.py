@@ -1,4 +1,4 @@
-"""The paper's procedure, METHODS section 8, step by step, with a detector that follows a script."""
+"""The paper's procedure, Change Algorithm 1, step by step, with a detector that follows a script."""
 
 import contextlib
 import math

@@ -73,7 +73,8 @@ def test_the_true_concepts_give_the_exact_discrepancy_and_importances(seed, proc
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_a_forest_on_the_papers_stream_lies_within_its_table(seed):
-    # Change Table 1: 2000 one-hot observations, drift at 1250 over 50, K 300, delta .025, tau .3; bands of METHODS 10.
+    # Change Table 1: 2000 one-hot observations, drift at 1250 over 50, K 300, delta .025, tau .3; bands as in
+    # benchmarks/papers.
     drifting = synth.ConceptDriftStream(
         synth.STAGGER(classification_function=0, seed=seed),
         synth.STAGGER(classification_function=2, seed=seed + 50),

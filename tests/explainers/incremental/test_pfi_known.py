@@ -26,7 +26,7 @@ N_ERRORS = 4
 
 @pytest.fixture(scope="module")
 def agrawal_runs():
-    """Ten realisations of 5000 observations with river's function 1 as the model (METHODS 10: alpha .001, L 100)."""
+    """Ten realisations of 5000 observations with river's function 1 as the model (iPFI appendix D)."""
     runs = []
     for seed in range(10):
         pfi = IncrementalPFI(agrawal_function_1, loss="zero_one", alpha=0.001, n_samples=1, seed=seed)
@@ -67,14 +67,14 @@ def test_stagger_gives_the_exact_values(concept, reservoir, sampling):
 def test_agrawal_gives_the_exact_values(agrawal_runs):
     for feature, exact in agrawal_pfi().items():
         mean, error = mean_and_error([run.importance[feature] for run in agrawal_runs])
-        assert abs(mean - float(exact)) < 3 * error  # METHODS 9
+        assert abs(mean - float(exact)) < 3 * error  # docs/known-values.md
         assert error < 0.01
 
 
 @pytest.mark.parametrize(("feature", "low", "high"), [("age", 0.325, 0.361), ("salary", 0.460, 0.484)])
 def test_agrawal_lies_in_the_independent_implementations_band(agrawal_runs, feature, low, high):
     mean = np.mean([run.raw_importance[feature] for run in agrawal_runs])
-    assert low < mean < high  # METHODS 10: mean of ten realisations, raw recursion
+    assert low < mean < high  # row ipfi-true-function of benchmarks/papers: mean of ten realisations, raw recursion
     ratio = agrawal_runs[0].raw_importance[feature] / agrawal_runs[0].importance[feature]
     assert ratio == pytest.approx(1 - 0.999**4999, rel=1e-12)  # the first observation has nothing to draw from
 

@@ -20,7 +20,7 @@ from attributary_explainers import (
 )
 from tests.explainers.stand_ins import Linear
 
-IDENTITY = 1e-9  # METHODS 10: both sides are the same sum in another order
+IDENTITY = 1e-9  # both sides are the same sum in another order
 
 
 def assert_efficient(sage, importance, scale=1.0):

@@ -15,7 +15,7 @@ CASE_NAMES = ["A.1, squared", "logistic, cross-entropy"]
 
 
 def test_exact_values_are_those_of_the_closed_forms() -> None:
-    """METHODS section 9: STAGGER's first concept has the expected PFI 4/27 and the SAGE value 4/81 per feature."""
+    """docs/known-values.md: STAGGER's first concept has the expected PFI 4/27 and the SAGE value 4/81 per feature."""
     concept, soft, *_ = CASES
     assert concept.exact("pfi") == pytest.approx({"a": 4 / 27, "b": 4 / 27, "c": 0.0}, abs=1e-12)
     assert concept.exact("sage") == pytest.approx({"a": 4 / 81, "b": 4 / 81, "c": 0.0}, abs=1e-12)

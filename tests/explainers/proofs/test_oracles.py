@@ -1,4 +1,4 @@
-"""The oracles' own proof: they reproduce METHODS section 9 to the printed digits, and agree with river's generators."""
+"""The oracles' own proof: they give docs/known-values.md to the printed digits, and agree with river's generators."""
 
 from fractions import Fraction
 from itertools import permutations
@@ -22,7 +22,7 @@ from tests.explainers.oracles import (
     stagger_stream,
 )
 
-PRINTED = 5e-7  # half a unit of the sixth decimal, the last that METHODS prints
+PRINTED = 5e-7  # half a unit of the sixth decimal, the last that docs/known-values.md prints
 
 
 def nearly_sure(concept):
