@@ -40,7 +40,9 @@ def made_elec2(n: int = ELEC2_ROWS, *, drift: int = ELEC2_DRIFT, seed: int = 1) 
     day, period = t // HALF_HOURS, t % HALF_HOURS / (HALF_HOURS - 1)
     course = np.sin(2 * np.pi * (period - 0.3))
     demand = _autoregression(rng, n) + course - 0.5 * (day % 7 >= 5)
-    nsw = 0.35 * demand + 0.65 * _autoregression(rng, n)
+    # A quarter of the way to the drift prices rise, and every half of it they fall or rise again: so a model changes.
+    level = np.where((t + drift // 4) // (drift // 2) % 2, 0.75, -0.75)
+    nsw = level + 0.35 * demand + 0.65 * _autoregression(rng, n)
     vic = 0.8 * nsw + 0.6 * _autoregression(rng, n)
     price = np.where(t < drift, nsw, 0.5 * (nsw + vic))
     # 0.98 makes 42 % of the labels UP, as many as there are in the data.
