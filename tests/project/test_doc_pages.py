@@ -1,6 +1,7 @@
 """The pages about the explainers: their code runs, prints what they say and draws the pictures that they show.
 
-`UPDATE_DOCS=1 pytest tests/test_doc_pages.py` writes outputs and pictures anew; look at them before they are committed.
+`UPDATE_DOCS=1 pytest tests/project/test_doc_pages.py` writes outputs and pictures anew;
+look at them before they are committed.
 """
 
 import inspect
@@ -20,7 +21,7 @@ IMAGES = FOLDER / "images"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 LARGEST_BYTES = 60_000
 UPDATE = bool(os.environ.get("UPDATE_DOCS"))
-HOW = "if the new one is right: UPDATE_DOCS=1 pytest tests/test_doc_pages.py"
+HOW = "if the new one is right: UPDATE_DOCS=1 pytest tests/project/test_doc_pages.py"
 
 
 def test_the_pages_are_there() -> None:
