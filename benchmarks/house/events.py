@@ -58,7 +58,7 @@ def replay(checkout: Path, case: str, streams: Path, out: Path) -> Path:
     Raises
     ------
     SystemExit
-        The command has failed; what it said comes first.
+        The command has failed, or there are no events, or there is a dead letter; what it said follows.
     """
     out.mkdir(parents=True)
     config = out / "config.yaml"
@@ -66,8 +66,9 @@ def replay(checkout: Path, case: str, streams: Path, out: Path) -> Path:
     argv = [sys.executable, "-m", "attributary_agents.cli", "replay", str(streams / f"{CASES[case].stream}.csv")]
     argv += ["--config", str(config), "--out", str(out)]
     done = subprocess.run(argv, env=environment(checkout), cwd=out, capture_output=True, text=True, check=False)
-    if done.returncode or not (out / FILES[0]).stat().st_size:
-        raise SystemExit(f"{checkout}: replay of {case} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    if done.returncode or not (out / FILES[0]).stat().st_size or (out / "dead-letters.jsonl").stat().st_size:
+        said = f"{done.stdout}{done.stderr}"[-2000:]
+        raise SystemExit(f"{checkout}: replay of {case} has failed, or not explained all ({done.returncode})\n{said}")
     return out
 
 
