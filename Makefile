@@ -6,7 +6,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards image-check clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,12 @@ cardinality: venv ## Measure what a scrape of many models takes: make cardinalit
 
 dashboards: venv kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
 	$(BIN)/python -m benchmarks.dashboards $(ARGS)
+
+graph: venv ## Draw the rooms of the packages, and count circles: make graph ARGS="--check"
+	$(BIN)/python -m benchmarks.house graph $(ARGS)
+
+house: venv ## Measure the code, also beside another checkout: make house ARGS="lines ../before ."
+	$(BIN)/python -m benchmarks.house $(ARGS)
 
 image-check: venv ## Build what the image holds, without Docker, and run it without rights
 	PYTHON=$(CURDIR)/$(BIN)/python deploy/image/check.sh

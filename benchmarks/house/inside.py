@@ -56,7 +56,7 @@ def record(checkout: Path, recorder: Recorder, warm_up: int, n: int, events: int
         getattr(import_module(definer(agents, name)), name) for name in ("Partition", "Record", "parse_config")
     )
     forest = {"class": "river.forest.ARFClassifier", "params": {"n_models": TREES, "seed": SEED}}
-    # Every tenth record publishes an event of each explainer.
+    # Every tenth record publishes an event of each explainer; model change is watched, as it is by default.
     settings = {"model": forest, "explainers": {"pfi": {}, "sage": {}}, "publish": {"every": 10}}
     partition = partition_class(TOPIC, 0, parse_config({"models": {MODEL_ID: settings}}), lambda _key: None)
     walks = []

@@ -43,7 +43,7 @@ def draw(graph: Graph, title: str, sizes: dict[str, int]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         f"<title>{escape(title)}</title><style>{STYLE}</style>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
         '<path d="M0,0L8,4L0,8z" style="fill:#34597c;stroke:none"/></marker></defs>',
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         f'<text class="head" x="{MARGIN}" y="{MARGIN + 4}">{escape(title)}</text>',
@@ -90,6 +90,6 @@ def arranged(graph: Graph) -> list[list[str]]:
     for _ in range(8):
         for row in [*rows, *reversed(rows)]:
             place = {room: (n + 0.5) / len(line) for line in rows for n, room in enumerate(line)}
-            near = {room: [place[other] for other in graph[room] | users[room]] or [0.5] for room in row}
+            near = {room: [place[other] for other in sorted(graph[room] | users[room])] or [0.5] for room in row}
             row.sort(key=lambda room: (round(sum(near[room]) / len(near[room]), 9), room))
     return rows

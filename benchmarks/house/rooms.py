@@ -65,14 +65,19 @@ def floors(graph: Graph) -> dict[str, int]:
 
 
 def implied(graph: Graph) -> set[tuple[str, str]]:
-    """Return the arrows that say nothing new: the same node is also reached through another one."""
-    floor = floors(graph)
+    """Return the arrows that say nothing new: the same node is also reached through another one.
+
+    What is reached through a circle is not: there is no order among the nodes of a circle.
+    """
     beyond = {node: reachable(graph, node) for node in graph}
     return {
         (node, needed)
         for node in graph
         for needed in graph[node]
-        if any(floor[other] < floor[node] and needed in beyond[other] for other in graph[node] - {needed})
+        if any(
+            needed in beyond[other] and other not in beyond[needed] and node not in beyond[other]
+            for other in graph[node] - {needed}
+        )
     }
 
 

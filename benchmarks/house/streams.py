@@ -105,6 +105,8 @@ def write_stream(name: str, folder: Path, n_rows: int, elec2: Path) -> Path:
     """Write the rows of one stream as CSV, with the target in the last column, and return the file."""
     path = folder / f"{name}.csv"
     if name.startswith("elec2"):
+        if not elec2.is_file():
+            raise SystemExit(f"no data at {elec2}: give its path with --elec2, or leave its cases out with --cases")
         with gzip.open(elec2, "rt", encoding="utf-8") as lines:
             text = "".join(islice(lines, n_rows + 1))
         if name == "elec2-bits":  # River's logistic regression takes no text for a class
