@@ -1,4 +1,4 @@
-"""`events`: replays three streams and prints the hashes of what is published, or compares those of two checkouts."""
+"""`events`: replays streams and prints the hashes of what is published, or compares those of two checkouts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from typing import Any
 import yaml
 
 from .checkout import HERE, environment
-from .streams import CASES, ELEC2, config_of, write_stream
+from .streams import CASES, ELEC2, LIBRARY, config_of, stream_of, write_stream
 
 FILES = ("importances.jsonl", "changes.jsonl")
+VALUES = "values.jsonl"
 SHOWN = 8
 """Fields of the first different event that are printed."""
 
@@ -28,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkout", nargs="?", type=Path, default=HERE, help="folder of a checkout (default: this one)")
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="compare with what this checkout publishes")
     parser.add_argument("--rows", type=int, default=5000, help="rows of each stream (default: 5000)")
-    parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES), help="default: all")
+    parser.add_argument(
+        "--cases", nargs="*", choices=[*CASES, *LIBRARY], default=[*CASES, *LIBRARY], help="default: all"
+    )
     parser.add_argument("--elec2", type=Path, default=ELEC2, help="elec2.csv.gz (default: the repository's)")
 
 
@@ -37,15 +40,14 @@ def run(args: argparse.Namespace) -> int:
     equal = True
     with tempfile.TemporaryDirectory(prefix="attributary-house-") as name:
         folder = Path(name)
-        for stream in sorted({CASES[case].stream for case in args.cases}):
+        for stream in sorted({stream_of(case) for case in args.cases}):
             write_stream(stream, folder, args.rows, args.elec2)
         for case in args.cases:
             mine = replay(args.checkout, case, folder, folder / case / "mine")
-            for file in FILES:
+            other = replay(args.against, case, folder, folder / case / "other") if args.against else None
+            for file in (VALUES,) if case in LIBRARY else FILES:
                 print(f"{case:16} {file:18} {described(mine / file)}", flush=True)
-            if args.against:
-                other = replay(args.against, case, folder, folder / case / "other")
-                for file in FILES:
+                if other:
                     said = difference(other / file, mine / file)
                     equal = equal and not said
                     print(f"{case:16} {file:18} {said or 'equal, byte for byte'}", flush=True)
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def replay(checkout: Path, case: str, streams: Path, out: Path) -> Path:
-    """Run a checkout's `attributary replay` on the stream of a case, and return the folder with its events.
+    """Run a checkout's `attributary replay`, or its explainers, on the stream of a case; return the folder it wrote to.
 
     Raises
     ------
@@ -61,12 +63,19 @@ def replay(checkout: Path, case: str, streams: Path, out: Path) -> Path:
         The command has failed, or there are no events, or there is a dead letter; what it said follows.
     """
     out.mkdir(parents=True)
-    config = out / "config.yaml"
-    config.write_text(yaml.safe_dump(config_of(CASES[case])), encoding="utf-8")
-    argv = [sys.executable, "-m", "attributary_agents.cli", "replay", str(streams / f"{CASES[case].stream}.csv")]
-    argv += ["--config", str(config), "--out", str(out)]
-    done = subprocess.run(argv, env=environment(checkout), cwd=out, capture_output=True, text=True, check=False)
-    if done.returncode or not (out / FILES[0]).stat().st_size or (out / "dead-letters.jsonl").stat().st_size:
+    stream = str(streams / f"{stream_of(case)}.csv")
+    if case in LIBRARY:
+        argv = [f"{__package__}.values", case.removeprefix("library-"), stream, str(out / VALUES)]
+    else:
+        config = out / "config.yaml"
+        config.write_text(yaml.safe_dump(config_of(CASES[case])), encoding="utf-8")
+        argv = ["attributary_agents.cli", "replay", stream, "--config", str(config), "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", *argv], env=environment(checkout), cwd=out, capture_output=True, text=True, check=False
+    )
+    letters = out / "dead-letters.jsonl"
+    events = out / (VALUES if case in LIBRARY else FILES[0])
+    if done.returncode or not events.stat().st_size or (letters.is_file() and letters.stat().st_size):
         said = f"{done.stdout}{done.stderr}"[-2000:]
         raise SystemExit(f"{checkout}: replay of {case} has failed, or not explained all ({done.returncode})\n{said}")
     return out

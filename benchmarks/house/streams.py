@@ -96,6 +96,15 @@ CASES = {
 }
 
 
+LIBRARY = {"library-forest": "agrawal", "library-tree": "friedman"}
+"""Cases without a configuration, and their streams: explainers that publish no events, called directly."""
+
+
+def stream_of(case: str) -> str:
+    """Return the name of the stream of a case."""
+    return LIBRARY[case] if case in LIBRARY else CASES[case].stream
+
+
 def config_of(case: Case) -> dict[str, Any]:
     """Return the configuration of one case, with the keys that every release so far knows."""
     return {"models": {"m": {**case.settings, "publish": _OFTEN}}}

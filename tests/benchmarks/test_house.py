@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from benchmarks.house import values
 from benchmarks.house.__main__ import main
 from benchmarks.house.checkout import HERE, PACKAGES, definer, package_folder
 from benchmarks.house.count import Recorder, Walk, summary
@@ -235,6 +236,22 @@ def test_a_difference_names_the_field_and_how_much_it_is(tmp_path: Path) -> None
     assert "largest difference of a number in all events: 0.25 of its size" in said
     other.write_text(one.read_text().replace(": ", ":"))
     assert "another way or order" in difference(one, other)
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "cells", "grid"),
+    [("forest", "1", "xyz", ["x", "y", "z"]), ("tree", "0.25", "123", [1.0, 2.0, 3.0])],
+)
+def test_the_values_that_no_event_carries_are_written(
+    tmp_path: Path, kind: str, label: str, cells: str, grid: list[object]
+) -> None:
+    stream, out = tmp_path / "stream.csv", tmp_path / "values.jsonl"
+    stream.write_text("a,b,y\n" + "".join(f"{n / 100},{cells[n % 3]},{label if n % 2 else 0}\n" for n in range(510)))
+    assert values.main([kind, str(stream), str(out)]) == 0
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [event["observation"] for event in found] == [250, 500]
+    assert all(set(event["pdp"]) == {"a", "b"} and "mdi" in event for event in found)
+    assert sorted(found[1]["pdp"]["b"][0]) == grid
 
 
 @pytest.mark.parametrize("package", PACKAGES)
