@@ -13,7 +13,7 @@ from benchmarks.house.__main__ import main
 from benchmarks.house.checkout import HERE, PACKAGES, definer, package_folder
 from benchmarks.house.count import Recorder, Walk, summary
 from benchmarks.house.events import difference
-from benchmarks.house.graph import House
+from benchmarks.house.graph import House, houses
 from benchmarks.house.imports import FUNCTION, MODULE, TYPING, import_graph
 from benchmarks.house.lines import Size, folder_sizes, part_sizes, size_of
 from benchmarks.house.rooms import circles, floors, implied, room_graph
@@ -259,3 +259,18 @@ def test_no_folder_has_more_than_15_modules(package: str) -> None:
     widths = House.of(package_folder(HERE, package)).widths
     assert {folder: n for folder, n in widths.items() if n > 15} == {}
     assert sum(widths.values()) > 5
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_import_goes_in_a_circle_among_files(package: str) -> None:
+    assert circles(House.of(package_folder(HERE, package)).files) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_import_goes_in_a_circle_among_rooms(package: str) -> None:
+    assert circles(House.of(package_folder(HERE, package)).rooms) == []
+
+
+def test_the_committed_pictures_are_current(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [house.name for house in houses(HERE)] == list(PACKAGES)
+    assert main(["graph", "--check"]) == 0, capsys.readouterr().out
