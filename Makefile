@@ -86,7 +86,7 @@ dashboards: venv kafka-or-warn ## Draw the pictures of the dashboards, from five
 graph: venv ## Draw the rooms of the packages, and count circles: make graph ARGS="--check"
 	$(BIN)/python -m benchmarks.house graph $(ARGS)
 
-house: venv ## Measure the code, also beside another checkout: make house ARGS="lines ../before ."
+house: venv ## Measure the code, also beside another checkout: make house ARGS="lines OTHER ."
 	$(BIN)/python -m benchmarks.house $(ARGS)
 
 image-check: venv ## Build what the image holds, without Docker, and run it without rights
