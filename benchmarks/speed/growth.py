@@ -16,7 +16,7 @@ from benchmarks.speed.table import OURS, REFERENCE, Plan, measure
 ONE, TEN, SAGE = Kind("iPFI, M 1", pfi=1), Kind("iPFI, M 10", pfi=10), Kind("iSAGE, m 10", sage=10)
 
 PAPER_SLOPE = 0.104
-"""iPFI, section 4.1: by how much the ratio grows with each feature, at one draw (benchmarks/papers/ipfi_cost.py)."""
+"""iPFI, section 4.1: by how much the ratio grows with each feature, at one draw (benchmarks/papers/ipfi/cost.py)."""
 PAPER_FEATURES = 30
 """Up to so many features the paper's line goes."""
 
