@@ -20,7 +20,6 @@ from attributary_explainers import (
     make_reservoir,
     resolve_loss,
 )
-from attributary_explainers.evaluation.function import FastFunction
 
 from ..config.settings import Config, ModelConfig
 from ..errors import ConfigError
@@ -135,9 +134,8 @@ class ModelState:
     @property
     def evaluations(self) -> dict[str, int]:
         """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
-        together = self.together
-        fast = together.function.n_fast if isinstance(together.function, FastFunction) else 0
-        return {"fast": fast, "naive": together.n_predicted - fast}
+        paths = self.together.paths
+        return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
 
     def predict(self, x: dict[str, Any]) -> Any:
         """The model's prediction in the form that the loss reads."""
