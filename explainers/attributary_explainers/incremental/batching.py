@@ -27,7 +27,12 @@ class EvaluatedPredictions(Predictions):
     """Predictions that a fast path has given as an array."""
 
     def __init__(self, own: Prediction, array: Array, function: FastFunction) -> None:
-        self.own, self.array, self.labels, self._function = own, array, function.labels, function
+        self.own, self.array, self._function = own, array, function
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # rarely read
+        """The class of each column; None for numbers."""
+        return self._function.labels
 
     def column(self, label: Any) -> int:
         """Return the column of a class; -1 for one that the model does not know."""
@@ -77,8 +82,8 @@ class Batch:
         else:
             show_row(function, x)
 
-    def evaluate(self, requests: Sequence[Request | None]) -> list[Answer]:
-        """Return the predictions for `x` and each request; those for None are that for `x` alone.
+    def evaluate(self, requests: Sequence[Request | str]) -> list[Answer]:
+        """Return the predictions for `x` and each request; a reason not to explain asks for that of `x` alone.
 
         Raises
         ------
@@ -94,20 +99,20 @@ class Batch:
                     self._reason = reason
             function.asked_itself(self._reason)
             self._function = function.naive  # what has been refused would be refused again
-        return self._evaluate_rows([[] if request is None else request.rows() for request in requests])
+        return self._evaluate_rows([[] if isinstance(request, str) else request.rows() for request in requests])
 
     def _evaluate_array(
-        self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded
+        self, function: FastFunction, requests: Sequence[Request | str], encoded: Encoded
     ) -> list[Answer]:
         starts, total = [], 1
         for request in requests:
             starts.append(total)
-            if request is not None:
+            if not isinstance(request, str):
                 total += request.n_rows
         X = function.room(total, len(encoded.row))
         X[0] = encoded.row
         for request, start in zip(requests, starts, strict=True):
-            if request is not None:
+            if not isinstance(request, str):
                 request.fill(X, start, encoded.schema)
         P = function.predict(X)
         predictions = EvaluatedPredictions(function.first(P, self._x), P, function)
@@ -134,14 +139,13 @@ class Batch:
         return answers
 
     def _evaluate_alone(self, rows: list[dict[Any, Any]]) -> Answer:
-        own, error = self._y_pred, None
-        found: list[Prediction] = []
-        if is_usable(own):  # else there is nothing to compare the others with
-            try:
-                found = self._predict(rows)
-            except ModelRaisedError as raised:
-                error = raised.error
-        return Answer(GivenPredictions([own, *found]), 1, error)
+        own = self._y_pred
+        if not is_usable(own):  # there is nothing to compare the others with
+            return Answer(GivenPredictions([own, *[None] * len(rows)]), 1)
+        try:
+            return Answer(GivenPredictions([own, *self._predict(rows)]), 1)
+        except ModelRaisedError as raised:
+            return Answer(GivenPredictions([own]), 1, raised.error)
 
     def _predict(self, rows: Sequence[Features]) -> list[Prediction]:
         try:
@@ -162,11 +166,19 @@ class Requesting(Protocol):
 class Predicted(NamedTuple):
     """An observation whose rows have been evaluated for some explainers, in their order."""
 
-    y_pred: Prediction
     requests: list[Request | str]
     answers: list[Answer]
-    n_rows: int
-    """Rows that were asked for, the observation among them."""
+    """At least one: that for none is of h(x) alone."""
+
+    @property
+    def y_pred(self) -> Prediction:
+        """The prediction for the observation itself."""
+        return self.answers[0].predictions.own
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that were asked for, the observation among them."""
+        return 1 + sum(0 if isinstance(request, str) else request.n_rows for request in self.requests)
 
 
 def predict(
@@ -181,7 +193,4 @@ def predict(
     """
     batch = Batch(function, x, y_pred)
     requests = [explainer.request(x, batch.encoded) for explainer in explainers]
-    rows = [None if isinstance(request, str) else request for request in requests]
-    answers = batch.evaluate(rows or [None])
-    n_rows = 1 + sum(request.n_rows for request in rows if request is not None)
-    return Predicted(answers[0].predictions.own, requests, answers, n_rows)
+    return Predicted(requests, batch.evaluate(requests or ["no_explainer"]))

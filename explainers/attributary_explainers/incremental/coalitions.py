@@ -76,10 +76,10 @@ def coalition_losses(
     if not all(map(is_usable, rows)) or any(mean is None for mean in means):
         return None
     found.plain[:] = [loss(y, mean) for mean in means]
-    slopes = _slopes_and_curvatures(loss, y, predictions, start, size, n) if known else (np.empty((size, 0)),) * 2
-    kernels.corrected(
-        predictions.array, start, n, *slopes, *correction, found.plain, found.losses, found.influence
-    )
+    found.losses[:] = found.plain
+    if known:
+        slopes = _slopes_and_curvatures(loss, y, predictions, start, size, n)
+        kernels.corrected(predictions.array, start, n, *slopes, *correction, found.plain, found.losses, found.influence)
     return found
 
 

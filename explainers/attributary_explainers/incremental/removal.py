@@ -19,7 +19,6 @@ from ..losses.losses import Loss
 from ..losses.watch import LossWatch
 from ..missing import check_missing, read_missing
 from ..models.function import model_function, resolve_loss
-from ..predictions import is_usable
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from ..validation import check_groups, check_integer
@@ -255,13 +254,7 @@ class RemovalExplainer(IncrementalExplainer):
         if answer.error is not None:
             return self._raised(answer.error)
         y_pred = answer.predictions.own
-        reason: str | None
-        if isinstance(request, str):
-            reason = request
-        elif not is_usable(y_pred):
-            reason = "no_prediction"
-        else:
-            reason = self._update(request, y, answer)
+        reason = request if isinstance(request, str) else self._update(request, y, answer)
         if reason is None:
             self._times = 1
         else:

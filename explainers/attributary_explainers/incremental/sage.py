@@ -16,6 +16,7 @@ from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.losses import Loss
 from ..models.cost import is_cheap
+from ..predictions import is_usable
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_integer
@@ -152,7 +153,9 @@ class IncrementalSAGE(RemovalExplainer):
         return self.imputer.request_walk(x, players, self._orders, n, self._rng, encoded)
 
     def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
-        y_pred: Any = answer.predictions.own
+        y_pred = answer.predictions.own
+        if y_pred is None or not is_usable(y_pred):
+            return "no_prediction"
         # An infinite loss, and the prediction behind it, would stay in the means for ever.
         model_loss = self.loss(y, y_pred)
         if not math.isfinite(model_loss):
@@ -167,9 +170,7 @@ class IncrementalSAGE(RemovalExplainer):
         if found is None:
             return "no_prediction"
         increments, parts = np.empty(k), np.empty((k, found.influence.shape[1]))
-        if not walk(
-            self._orders, marginal_loss, model_loss, found.losses, found.influence, LARGEST, increments, parts
-        ):
+        if not walk(self._orders, marginal_loss, model_loss, found.losses, found.influence, LARGEST, increments, parts):
             return "not_finite"
         self._smoothed.update_arrays(self._names, increments, parts, request.slots, self._times)
         self._watch.update(chain((model_loss, marginal_loss), found.plain))
