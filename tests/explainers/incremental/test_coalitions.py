@@ -22,7 +22,7 @@ CASES = [("squared", 1.5, NUMBERS), ("brier", "a", PROBABILITIES), ("brier", "ne
 def coalition_losses(loss, y, predictions, n, variance_of_rows):
     """Losses of coalitions with `n` of the predictions each."""
     size = len(predictions) // n
-    return coalitions.coalition_losses(loss, y, GivenPredictions(predictions), 0, size, n, variance_of_rows)
+    return coalitions.coalition_losses(loss, y, GivenPredictions(predictions, start=0), size, n, variance_of_rows)
 
 
 def mean_of(weighted):

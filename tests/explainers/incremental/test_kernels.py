@@ -49,7 +49,7 @@ def test_losses_and_their_growth_are_those_of_each_prediction(name: str) -> None
         k, n, start = (int(v) for v in rng.integers(1, 6, size=3))
         predictions, y = predictions_of(loss, start + k * n + 2, rng), target_of(loss, rng)
         one_by_one = np.array([loss(y, prediction) for prediction in predictions])
-        found = loss.of(y, GivenPredictions(predictions), start, k * n)
+        found = loss.of(y, GivenPredictions(predictions, start), k * n)
         expected = np.array([one_by_one[0], *one_by_one[start : start + k * n]])
         assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-14)
         parts, increments = np.full((k, n), 7.0), np.full(k, 7.0)
@@ -71,15 +71,15 @@ def test_a_loss_of_the_users_own_is_evaluated_as_the_one_that_it_equals(name: st
     for variance in (None, 0.0, 0.01, 1.0):
         for n in (1, 2, 3, 4, 5, 10):
             size, start = int(rng.integers(1, 6)), int(rng.integers(1, 4))
-            predictions, y = GivenPredictions(predictions_of(loss, start + size * n, rng)), target_of(loss, rng)
-            known, called = (coalition_losses(one, y, predictions, start, size, n, variance) for one in (loss, own))
+            predictions, y = GivenPredictions(predictions_of(loss, start + size * n, rng), start), target_of(loss, rng)
+            known, called = (coalition_losses(one, y, predictions, size, n, variance) for one in (loss, own))
             assert known is not None
             assert called is not None
             for field in ("plain", "losses", "influence"):
                 close = pytest.approx(getattr(called, field), rel=1e-12, abs=1e-12)
                 assert getattr(known, field) == close, (field, n, variance)
             assert known.influence.shape == (size, n if n > 1 else 0)
-            losses = [one.of(y, predictions, start, size * n).tolist() for one in (loss, own)]
+            losses = [one.of(y, predictions, size * n).tolist() for one in (loss, own)]
             assert losses[0] == pytest.approx(losses[1], rel=1e-13)
 
 
@@ -90,15 +90,15 @@ def test_what_is_no_prediction() -> None:
             P[row, row % 2] = bad
             inside = row == 0 or 2 <= row < 6
             assert are_finite(P, 2, 6) == (not inside)
-            predictions = GivenPredictions([dict(enumerate(of_row)) for of_row in P.tolist()])
-            assert (as_loss("brier").of(0, predictions, 2, 4) is None) == inside
-            assert (as_loss("zero_one").of(0, predictions, 2, 4) is None) == inside
+            predictions = GivenPredictions([dict(enumerate(of_row)) for of_row in P.tolist()], 2)
+            assert (as_loss("brier").of(0, predictions, 4) is None) == inside
+            assert (as_loss("zero_one").of(0, predictions, 4) is None) == inside
     assert not are_finite(np.zeros((4, 0)), 1, 4)
     assert are_finite(np.zeros((4, 1)), 1, 4)
     for other in (None, {"a": 1.0}, {}):
-        assert as_loss("squared").of(0.0, GivenPredictions([1.0, other]), 1, 1) is None
+        assert as_loss("squared").of(0.0, GivenPredictions([1.0, other]), 1) is None
     for other in (None, 1.0):
-        assert as_loss("brier").of("a", GivenPredictions([{"a": 1.0}, other]), 1, 1) is None
+        assert as_loss("brier").of("a", GivenPredictions([{"a": 1.0}, other]), 1) is None
 
 
 @pytest.mark.parametrize("order", [[1e160, 1.0, 2.0], [1.0, 1e160, 2.0], [1.0, 2.0, 1e160], [1.0, math.nan, 2.0]])
