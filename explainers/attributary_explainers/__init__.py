@@ -22,10 +22,13 @@ from .errors import (
     NaivePathWarning,
     NoPredictionError,
     SnapshotError,
+    UntestedRiverWarning,
 )
 from .history import ChangeMark, ImportanceHistory
+from .imputers.base import REMOVAL_NAMES, SAMPLING_NAMES, Draws, Imputer
 from .imputers.conditional.sampler import EMPTY, ConditionalSampler
-from .imputers.marginal import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Draws, Imputer, MarginalImputer
+from .imputers.constant import ConstantImputer
+from .imputers.marginal import MarginalImputer
 from .imputers.observational import ConditionalImputer
 from .imputers.reservoirs import (
     RESERVOIR_NAMES,
@@ -108,6 +111,7 @@ __all__ = [
     "SmoothedPrediction",
     "SnapshotError",
     "UniformReservoir",
+    "UntestedRiverWarning",
     "as_batch",
     "as_distance",
     "as_loss",

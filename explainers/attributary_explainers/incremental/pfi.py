@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.schema import Encoded
-from ..imputers.marginal import Players
+from ..imputers.base import Players
 from ..imputers.requests import Request, Slots
 from ..losses.kernels import pfi_growth
 from ..predictions import is_usable

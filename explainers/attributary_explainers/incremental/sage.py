@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.schema import Encoded
-from ..imputers.marginal import Players
+from ..imputers.base import Players
 from ..imputers.requests import Request
 from ..models.cost import is_cheap
 from ..predictions import is_usable

@@ -35,13 +35,11 @@ from river.tree.nodes.hatr_nodes import (
     AdaNumMultiwayBranchReg,
 )
 
-from ...compiled import HAS_NUMBA
 from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Array, NotEncodableError, Schema
-from . import numpy_kernels as tree_numpy
-from . import routes as tree_routes
+from ...evaluation.schema import NotEncodableError, Schema
+from ...typing import Array
 from .arrays import enlarged
-from .routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY
+from .routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY, route
 
 KINDS: dict[type, int] = {
     NumericBinaryBranch: NUMERIC,
@@ -65,8 +63,6 @@ KINDS: dict[type, int] = {
 
 STEADY = (HoeffdingTreeClassifier, HoeffdingTreeRegressor, BaseTreeClassifier, BaseTreeRegressor)
 """Trees in which an observation changes one leaf, which learns its weight, and what may become of that leaf."""
-
-route = tree_routes.route if HAS_NUMBA else tree_numpy.route
 
 _NO_CHILDREN: list[Any] = []
 _NAN = math.nan
@@ -285,7 +281,7 @@ class Structure:
     def follow(self, X: Array, trees: Sequence[Any]) -> list[int]:
         """Send rows down the live trees.
 
-        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `tree_routes.route`.
+        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `routes.route`.
 
         Returns
         -------
