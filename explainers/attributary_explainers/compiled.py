@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import numba
-from numba.core import event
+import numba as _numba
+from numba.core import event as _event
+
+numba: Any = _numba  # which types these declare differs from release to release
+events: Any = _event
 
 HAS_NUMBA = True
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 logger = logging.getLogger(__name__.partition(".")[0])
 
 _SLOW_S = 1.0
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _kernels: list[Any] = []
 
 
@@ -47,11 +50,11 @@ def cache_folder() -> str | None:
     kept = _kernels[0].stats.cache_path if is_compiling() and _kernels else None
     if kept is None:
         return None
-    package = os.path.dirname(__file__)  # numba keeps kernels in `__pycache__` beside each module
+    package = os.path.dirname(__file__)  # noqa: PTH120 - no paths in this package. Kernels are in `__pycache__` of each folder
     return str(numba.config.CACHE_DIR or (package if kept.startswith(package) else kept))
 
 
-class Compilations(event.Listener):  # type: ignore[misc]  # numba has no types
+class Compilations(events.Listener):  # type: ignore[misc]
     """Counts the kernels that this process compiles instead of finding them on disk, and tells the user once."""
 
     def __init__(self) -> None:
@@ -104,7 +107,7 @@ def where_kept() -> str:
 compilations = Compilations()
 """Those of this process."""
 
-event.register("numba:compile", compilations)
+events.register("numba:compile", compilations)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.schema import Array, Schema
-from ..typing import Features
+from ..evaluation.schema import Schema
+from ..typing import Array, Features
 from .kernels import kept, replaced, spread_and_replaced, spread_slots
 from .rows import keep, replace
 from .stored import StoredRows

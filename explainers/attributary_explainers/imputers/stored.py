@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.schema import Array, NotEncodableError, Schema
+from ..evaluation.schema import NotEncodableError, Schema
 from ..ordering import sort_key
-from ..typing import Features
+from ..typing import Array, Features
 from .kernels import put
 
 
