@@ -12,6 +12,6 @@ trap 'rm -rf "$work"' EXIT
 set -- "$work"/attributary-*.whl
 "$python" -m venv "$target"
 "$target/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
-  --constraint "$source/deploy/image/constraints.txt" "$1[fast,object-store]"
+  --constraint "$source/deploy/image/constraints.txt" "$1[object-store]"
 # A worker installs nothing.
 "$target/bin/pip" uninstall --quiet --disable-pip-version-check --yes setuptools pip

@@ -57,6 +57,7 @@ from .ranking import ndcg, ranks, shares, shift
 from .smoothing.importance import SmoothedImportance
 from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .typing import ModelFunction
+from .warming import warm_up
 
 __all__ = [
     "DETECTORS_OF_ERRORS",
@@ -140,4 +141,5 @@ __all__ = [
     "shares",
     "shift",
     "show_row",
+    "warm_up",
 ]

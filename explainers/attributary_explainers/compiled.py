@@ -62,6 +62,8 @@ class Compilations(events.Listener):  # type: ignore[misc]
         self.seconds = 0.0
         self.told = False
         """Whether the user knows."""
+        self.progress: Callable[[], None] | None = None
+        """Called after each kernel that is compiled."""
         self._depth = 0
         self._began = 0.0
 
@@ -83,6 +85,8 @@ class Compilations(events.Listener):  # type: ignore[misc]
         if self._depth == 0:
             self.seconds += time.monotonic() - self._began
         self._tell()
+        if self.progress is not None:
+            self.progress()
 
     def _tell(self) -> None:
         running = time.monotonic() - self._began if self._depth else 0.0
@@ -111,13 +115,19 @@ events.register("numba:compile", compilations)
 
 
 @contextmanager
-def told() -> Iterator[Compilations]:
-    """Compile without the notice: the caller tells the user."""
+def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Compilations]:
+    """Compile without the notice, as the caller tells the user; `progress` is called as by `warm_up`."""
     before, compilations.told = compilations.told, True
+    n, total = compilations.n, len(_kernels)
+    if progress is not None:
+        # A kernel may be compiled more than once, for arguments of several types.
+        compilations.progress = lambda: progress(min(compilations.n - n, total - 1), total)
     try:
         yield compilations
+        if progress is not None:
+            progress(total, total)
     finally:
-        compilations.told = before
+        compilations.told, compilations.progress = before, None
 
 
 def _is_ours(event: Any) -> bool:
