@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 
-from attributary_explainers.compiled import compiling, where_kept
+from attributary_explainers.compiled import compilations, where_kept
 from attributary_explainers.warming import rehearse
 
 from ..config.settings import Config
@@ -30,14 +30,13 @@ def warm_up(config: Config) -> dict[str, str]:
     """
     of_kind: dict[str, str] = {}  # thousands of models are a few kinds of model
     found = {}
-    with compiling() as compilations:
-        for model_id, model in config.models.items():
-            kind = repr((model.spec, model.loss, model.explainers))
-            if kind not in of_kind:
-                of_kind[kind] = _rehearse(model_id, config) if len(of_kind) < _KINDS else _LATER
-            found[model_id] = of_kind[kind]
-        if compilations.n:
-            logger.info("compiled %d kernels in %.1f s: %s", compilations.n, compilations.seconds, where_kept())
+    for model_id, model in config.models.items():
+        kind = repr((model.spec, model.loss, model.explainers))
+        if kind not in of_kind:
+            of_kind[kind] = _rehearse(model_id, config) if len(of_kind) < _KINDS else _LATER
+        found[model_id] = of_kind[kind]
+    if compilations.n:
+        logger.info("compiled %d kernels in %.1f s: %s", compilations.n, compilations.seconds, where_kept())
     return found
 
 
