@@ -101,7 +101,7 @@ def _made_up(n: int) -> Iterator[dict[str, float]]:
 _MODELS: tuple[Callable[[], Any], ...] = (
     linear_model.LogisticRegression,
     lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(),
-    lambda: preprocessing.StandardScaler() | naive_bayes.GaussianNB(),
+    lambda: preprocessing.StandardScaler() | naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
     lambda: neighbors.KNNClassifier(engine=neighbors.LazySearch(20)),
     tree.HoeffdingTreeRegressor,
     lambda: forest.ARFRegressor(n_models=2, seed=1),

@@ -12,8 +12,8 @@ from river import drift, ensemble, forest, linear_model, metrics, naive_bayes, t
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.trees.estimates import middle
 from attributary_explainers.fast_paths.trees.forests import forest_of_trees
-from attributary_explainers.fast_paths.trees.votes import middle
 from attributary_explainers.pickling import dump_model, load_model
 
 from .harness import Report, Row, check, follow, mixtures

@@ -13,9 +13,9 @@ from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...typing import Array
 from .classifiers import CLASSIFIER_TREES, TreeClassifiers
+from .estimates import middle
 from .evaluator import nominal
 from .regressors import TreeRegressors
-from .votes import middle
 
 BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
 

@@ -14,10 +14,10 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...typing import Array
+from .estimates import estimate
 from .evaluator import Trees, TreesEvaluator, nominal
 from .number_leaves import NumberLeaves
 from .structure import Structure
-from .votes import estimate
 
 _REGRESSOR_TREES: frozenset[type] = frozenset(
     (HoeffdingTreeRegressor, HoeffdingAdaptiveTreeRegressor, BaseTreeRegressor)
