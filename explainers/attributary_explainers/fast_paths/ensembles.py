@@ -51,14 +51,14 @@ class _ClassifierEvaluator(_EnsembleEvaluator):
 
 
 class BaggingEvaluator(_ClassifierEvaluator):
-    """Bagging classifiers: the normalised sum of the members' probabilities."""
+    """Evaluates bagging classifiers: the normalised sum of the members' probabilities."""
 
     def _vote(self, X: Array) -> Array:
         return _normalised(_sum(self._members.votes(X, self.model.data), X))
 
 
 class BoostingEvaluator(_ClassifierEvaluator):
-    """AdaBoost and its relatives: members are weighted by how often they were right."""
+    """Evaluates AdaBoost and its relatives: members are weighted by how often they were right."""
 
     def _vote(self, X: Array) -> Array:
         model = self.model
@@ -87,7 +87,7 @@ class BoostingEvaluator(_ClassifierEvaluator):
 
 
 class PatchesClassifierEvaluator(_ClassifierEvaluator):
-    """`ensemble.SRPClassifier`: each member sees some of the features."""
+    """Evaluates `ensemble.SRPClassifier`: each member sees some of the features."""
 
     def _prepare(self) -> None:
         _check_patches(self.model, BaseSRPClassifier)
@@ -103,7 +103,7 @@ class PatchesClassifierEvaluator(_ClassifierEvaluator):
 
 
 class PatchesRegressorEvaluator(_EnsembleEvaluator):
-    """`ensemble.SRPRegressor`: each member sees some of the features."""
+    """Evaluates `ensemble.SRPRegressor`: each member sees some of the features."""
 
     def _prepare(self) -> None:
         _check_patches(self.model, BaseSRPRegressor)
@@ -130,7 +130,7 @@ class PatchesRegressorEvaluator(_EnsembleEvaluator):
 
 
 class AverageEvaluator(_EnsembleEvaluator):
-    """Bagging regressors, and regressors with weights: `EWARegressor`."""
+    """Evaluates bagging regressors, and regressors with weights: `EWARegressor`."""
 
     def _combine(self, X: Array) -> Array:
         model = self.model

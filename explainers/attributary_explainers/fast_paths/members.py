@@ -15,7 +15,7 @@ from ..typing import Array
 
 
 class Members:
-    """Fast paths of models that may be exchanged at any time; a new model gets a new path.
+    """Keeps fast paths of models that may be exchanged at any time; a new model gets a new path.
 
     Parameters
     ----------

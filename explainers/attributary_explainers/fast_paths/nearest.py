@@ -16,7 +16,7 @@ from ..typing import Array, Ints
 
 
 class Window:
-    """The stored rows of a `LazySearch` as an array, kept in step with the live one.
+    """Keeps the stored rows of a `LazySearch` as an array, in step with the live window.
 
     Squares are summed in the order of the features in the newest stored row: that of the stream, and the one in which
     River sums them. So rows at the same distance stay rows at the same distance, of which the older one is nearer.
@@ -27,7 +27,7 @@ class Window:
         self.columns: Array = np.empty((len(schema), 0))
         """The rows as columns: a ring, of which `head` is the oldest."""
         self.targets: Array = np.empty(0)
-        """Their targets, as numbers."""
+        """The targets of the rows, as numbers."""
         self._number = number
         self.order: Ints = np.arange(len(schema))
         self.head = 0

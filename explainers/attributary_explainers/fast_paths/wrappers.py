@@ -39,7 +39,7 @@ _INNER: dict[type, Callable[[Any], Any]] = {
     preprocessing.TargetStandardScaler: _inner_regressor,
     preprocessing.TargetMinMaxScaler: _inner_regressor,
 }
-"""By the type of a wrapper, how the wrapped model is reached."""
+"""How the wrapped model is reached, by the type of the wrapper."""
 
 
 def _clipped(model: Any, P: Array) -> Array:
@@ -66,7 +66,7 @@ _TURNS: dict[type, Callable[[Any, Array], Array]] = {
 
 
 class WrapperEvaluator(Evaluator):
-    """A model that predicts what the wrapped one does, or that on another scale.
+    """Evaluates a model that predicts what the wrapped one does, or that on another scale.
 
     Raises
     ------
