@@ -82,7 +82,7 @@ def spread_and_replaced(
 
 @compiled
 def kept(start: int, orders: Any, columns: Any, slots: Any, matrix: Any, X: Any) -> None:
-    """Write for each coalition and draw the slot drawn, with the coalition's features from row 0, as `rows.keep` does."""
+    """Write for each coalition and draw the slot drawn with the coalition's features from row 0, as `rows.keep`."""
     r = start
     for o in range(orders.shape[0]):
         for size in range(1, orders.shape[1]):

@@ -24,7 +24,7 @@ class LinearKind:
     """Where a type of linear model keeps its weights, and how its sum becomes a prediction."""
 
     weights: Callable[[Any], list[Weights]]
-    """The function that gives the weights of a model as they are now: one set, or one for each class in the order of the labels."""
+    """Gives the weights of a model as they are now: one set, or one for each class in the order of the labels."""
     link: int
 
 

@@ -76,7 +76,7 @@ class Nominal:
         self._numbers: dict[Any, tuple[int, int]] = {}
 
     def learn(self, value: Any, now: int) -> int | None:
-        """Return the number of an observed category, a new one where there is one to give, or None where it is missing."""
+        """Return the number of an observed category, a new one where one is left, or None where it is missing."""
         if says_nothing(value):
             return None
         known = self._numbers.pop(value, None)

@@ -23,8 +23,11 @@ __all__ = ["EMPTY", "ConditionalSampler"]
 SNAPSHOT_FORMAT = 1
 
 MIN_VALUES = 10
-"""The number of values after which a feature takes part. A tree learns nothing from fewer, and a stream in which every observation
-brings a name of its own would otherwise grow a tree for each."""
+"""The number of values after which a feature takes part.
+
+A tree learns nothing from fewer, and a stream in which every observation brings a name of its own would otherwise grow
+a tree for each.
+"""
 
 
 @dataclass(slots=True)
@@ -269,7 +272,7 @@ class ConditionalSampler:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return a sampler like the one that the snapshot was taken of. Unpickling runs code: restore only what you trust.
+        """Return the sampler of a snapshot. Unpickling runs code: restore only what you trust.
 
         Raises
         ------

@@ -18,7 +18,7 @@ from river.tree.splitter.base import Splitter
 from river.tree.utils import BranchFactory
 
 MAX_BINS = 32
-"""The number of thresholds that a leaf weighs per numeric feature: a quantile is met to about 1/32, its children refine it."""
+"""The number of thresholds that a leaf weighs per numeric feature: quantiles are met to about 1/32."""
 
 MIN_CHILD = 5
 """The number of observations that each side of a two-way split must have, as River's regression trees ask."""
@@ -53,7 +53,7 @@ class Counts(dict[Any, float]):
         return -math.fsum(w * math.log(w / n) for w in self.values() if w > 0.0)
 
     def evidence(self, gain: float, n_children: int) -> tuple[float, int]:
-        """Return the likelihood ratio statistic of a split that lowers the impurity by `gain`, and its degrees of freedom."""
+        """Return the likelihood ratio statistic of a split that gains so much purity, and its degrees of freedom."""
         return 2.0 * gain, (len(self) - 1) * (n_children - 1)
 
     def merit(self, gain: float) -> float:
@@ -90,7 +90,7 @@ class Moments:
             self.n = n
 
     def evidence(self, gain: float, n_children: int) -> tuple[float, int]:
-        """Return the likelihood ratio statistic of a split that lowers the impurity by `gain`, and its degrees of freedom."""
+        """Return the likelihood ratio statistic of a split that gains so much purity, and its degrees of freedom."""
         left = self.impurity - gain
         return (self.n * math.log(self.impurity / left) if left > 0.0 else math.inf), n_children - 1
 
@@ -266,7 +266,7 @@ class NominalObserver(_Observer):
 
 
 def nominal_for_numbers() -> NominalObserver:
-    """Return a nominal feature's observer in a regression tree; a function with a name, so that leaves can be pickled."""
+    """Return a nominal feature's observer in a regression tree; it has a name, so that leaves can be pickled."""
     return NominalObserver(numeric_target=True)
 
 
