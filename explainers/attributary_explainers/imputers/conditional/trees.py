@@ -16,7 +16,10 @@ TIE = 0.1
 split that is weighed here has evidence of its own, so that the choice only orders good ones."""
 
 ROWS_PER_LEAF_SIZE = 20
-"""The number of observations kept to move stored values with, and of visits that halve a split's counts, in leaf sizes."""
+"""The number of observations kept to move stored values with, and of visits that halve a split's counts.
+
+In leaf sizes.
+"""
 
 
 class RelativeADWIN(drift.ADWIN):
