@@ -159,7 +159,7 @@ class Stack:
             "ATTRIBUTARY_WEB__PORT": str(self.ports.get(service, 0)),
         }
         environment["ATTRIBUTARY_CONFIG"] = str(self.compose.on_host(service, environment["ATTRIBUTARY_CONFIG"]))
-        for name in ("PATH", "NUMBA_CACHE_DIR"):  # the machine's own
+        for name in ("PATH", "NUMBA_CACHE_DIR", "NUMBA_CPU_NAME"):  # the machine's own
             environment.pop(name)
         argv = [sys.executable, "-m", "attributary_agents.cli.command", *self.compose.services[service]["command"]]
         child = start_child(argv, log=self.folder / f"{service}.log", env=environment)

@@ -27,7 +27,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from attributary_explainers.compiled import HAS_NUMBA
+from attributary_explainers.compiled import is_compiling
 from benchmarks.change.report import as_markdown, as_rich
 from benchmarks.speed.accuracy import CASES, Effort, accuracy
 from benchmarks.speed.growth import AXES, point
@@ -101,7 +101,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def versions() -> dict[str, Any]:
     """What the figures depend on; nothing that names the machine."""
     found = {name: version(name) for name in ("river", "numpy")}
-    return {"python": platform.python_version(), **found, "numba": version("numba") if HAS_NUMBA else None}
+    return {"python": platform.python_version(), **found, "numba": version("numba") if is_compiling() else None}
 
 
 def _plan(args: argparse.Namespace, plan: Plan) -> Plan:

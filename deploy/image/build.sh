@@ -1,5 +1,6 @@
 #!/bin/sh
-# build.sh SOURCE TARGET: the wheel of SOURCE, installed with all it needs into a new virtual environment at TARGET.
+# build.sh SOURCE TARGET: the wheel of SOURCE, installed with all it needs into a new virtual environment at TARGET, with
+# all kernels compiled.
 # The Dockerfile calls this, and so does check.sh, where there is no Docker.
 set -eu
 source=$1 target=$2
@@ -12,6 +13,12 @@ trap 'rm -rf "$work"' EXIT
 set -- "$work"/attributary-*.whl
 "$python" -m venv "$target"
 "$target/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
-  --constraint "$source/deploy/image/constraints.txt" "$1[fast,object-store]"
+  --constraint "$source/deploy/image/constraints.txt" "$1[object-store]"
+# numba knows by the time of a file whether its kernels are current, and the layers of an image keep whole seconds.
+find "$target" -path '*/attributary_explainers/*.py' | while read -r file; do
+  touch -d "@$(stat -c %Y "$file")" "$file"
+done
+NUMBA_CACHE_DIR="$target/kernels" NUMBA_CPU_NAME=generic "$target/bin/attributary" warm-up
+cp "$source/deploy/image/entrypoint.sh" "$target/bin/attributary-entrypoint"
 # A worker installs nothing.
 "$target/bin/pip" uninstall --quiet --disable-pip-version-check --yes setuptools pip

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 chmod 755 "$work"
-mkdir "$work/src" "$work/cache" "$work/empty" "$work/etc"
+mkdir "$work/src" "$work/cache" "$work/tmp" "$work/empty" "$work/etc"
+chmod 1777 "$work/tmp"
 
 sed -n '/--from/d; s/^COPY \(.*\) [^ ]*$/\1/p' deploy/image/Dockerfile | tr ' ' '\n' | while read -r path; do
   cp -R --parents "$path" "$work/src"
@@ -15,6 +16,11 @@ find "$work/src" -name __pycache__ -prune -exec rm -rf {} +
 echo "sources: $(cd "$work/src" && ls | tr '\n' ' ')"
 
 (cd "$work/src" && deploy/image/build.sh . "$work/attributary")
+# As a layer of an image keeps it: with times in whole seconds.
+tar -C "$work" --format=ustar -cf "$work/layer.tar" attributary
+rm -rf "$work/attributary"
+tar -C "$work" -xf "$work/layer.tar"
+rm "$work/layer.tar"
 size=$(du -sm "$work/attributary" | cut -f1)
 echo "environment: $size MB"
 
@@ -51,14 +57,15 @@ fi
 chmod 555 "$work/empty"
 attributary() {
   (cd "$work/empty" && "${drop[@]}" env -i PATH="$work/attributary/bin:/usr/bin:/bin" PYTHONUNBUFFERED=1 \
-    PYTHONDONTWRITEBYTECODE=1 NUMBA_CACHE_DIR="$work/cache" attributary "$@")
+    PYTHONDONTWRITEBYTECODE=1 NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR="${cache:-$work/cache}" TMPDIR="$work/tmp" \
+    attributary-entrypoint "$@")
 }
 
 attributary --version
 attributary check --help >/dev/null
 attributary config example >"$work/etc/attributary.yaml"
 attributary config show --config "$work/etc/attributary.yaml" >/dev/null
-# One model learns, is explained, and its kernels are compiled; what a replay writes goes to the cache.
+# One model learns and is explained; what a replay writes goes to the cache.
 "$work/attributary/bin/python" - >"$work/etc/rows.jsonl" <<'PYTHON'
 import json
 from river.datasets import synth
@@ -66,7 +73,10 @@ for x, y in synth.Agrawal(classification_function=1, seed=1).take(300):
     print(json.dumps({"x": x, "y": y}))
 PYTHON
 attributary replay "$work/etc/rows.jsonl" --config "$work/etc/attributary.yaml" --out "$work/cache/out"
-[ -n "$(find "$work/cache" -name '*.nbc' -print -quit)" ] || { echo "no kernel was compiled: is numba there?" >&2; exit 1; }
+# All kernels came with the image, and are taken also where the cache cannot be written.
+warm() { attributary warm-up | tee /dev/stderr | grep -qx "all kernels are compiled, kept in $1"; }
+warm "$work/cache" || { echo "the image has not all kernels compiled" >&2; exit 1; }
+cache="$work/empty/cache" warm "$work/tmp/attributary" || { echo "kernels are lost where the cache is read-only" >&2; exit 1; }
 left=$(find "$work/empty" -mindepth 1)
 [ -z "$left" ] || { echo "written into the working directory: $left" >&2; exit 1; }
 # Without a broker it is the user's fault, in one line.

@@ -22,10 +22,13 @@ from .errors import (
     NaivePathWarning,
     NoPredictionError,
     SnapshotError,
+    UntestedRiverWarning,
 )
 from .history import ChangeMark, ImportanceHistory
+from .imputers.base import REMOVAL_NAMES, SAMPLING_NAMES, Imputer
 from .imputers.conditional.sampler import ConditionalSampler
-from .imputers.marginal import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
+from .imputers.constant import ConstantImputer
+from .imputers.marginal import MarginalImputer
 from .imputers.observational import ConditionalImputer
 from .imputers.reservoirs import (
     RESERVOIR_NAMES,
@@ -53,6 +56,7 @@ from .ranking import ndcg, ranks, shares, shift
 from .smoothing.importance import SmoothedImportance
 from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .typing import ModelFunction
+from .warming import warm_up
 
 __all__ = [
     "DETECTOR_NAMES",
@@ -104,6 +108,7 @@ __all__ = [
     "SmoothedPrediction",
     "SnapshotError",
     "UniformReservoir",
+    "UntestedRiverWarning",
     "as_batch",
     "as_loss",
     "batch_pfi",
@@ -127,4 +132,5 @@ __all__ = [
     "resolve_loss",
     "shares",
     "shift",
+    "warm_up",
 ]

@@ -1,33 +1,133 @@
-"""Numba where it is installed, and plain Python where it is not."""
+"""Kernels: functions that numba compiles, once on a machine, and the notice that a user gets of it.
+
+`NUMBA_DISABLE_JIT=1` runs the same source as plain Python. Nothing else of the project imports numba.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
+
+import numba as _numba
+from numba.core import event as _event
+
+numba: Any = _numba  # which types these declare differs from release to release
+events: Any = _event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-numba: Any
-try:
-    if os.environ.get("ATTRIBUTARY_NUMBA") == "0":
-        raise ImportError("switched off by ATTRIBUTARY_NUMBA=0")
-    import numba
-except ImportError:
-    numba = None
+logger = logging.getLogger(__name__.partition(".")[0])
 
-HAS_NUMBA: bool = numba is not None
-"""Whether kernels are compiled. Where not, an evaluator takes numpy, or says that it does not cover the model."""
+_SLOW_S = 1.0
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_kernels: list[Any] = []
 
 
 def compiled(function: F) -> F:
-    """A kernel: compiled by numba, without Python objects, and kept on disk; as it is without numba."""
-    if numba is None:
-        return function
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk."""
     kernel: F
     try:
-        kernel = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # there is nowhere to keep it: neither beside this file nor in NUMBA_CACHE_DIR
-        kernel = numba.njit(**options)(function)
+        kernel = numba.njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # there is nowhere to keep it: neither NUMBA_CACHE_DIR, nor beside this file, nor a home
+        kernel = numba.njit(**_OPTIONS)(function)
+    _kernels.append(kernel)
     return kernel
+
+
+def is_compiling() -> bool:
+    """Return whether kernels are compiled in this process: not with `NUMBA_DISABLE_JIT=1`."""
+    return not numba.config.DISABLE_JIT
+
+
+def cache_folder() -> str | None:
+    """Return the folder in which numba keeps compiled kernels; None where it found none that can be written."""
+    kept = _kernels[0].stats.cache_path if is_compiling() and _kernels else None
+    if kept is None:
+        return None
+    package = os.path.dirname(__file__)  # noqa: PTH120 - no paths in this package. Kernels are in `__pycache__` of each folder
+    return str(numba.config.CACHE_DIR or (package if kept.startswith(package) else kept))
+
+
+class Compilations(events.Listener):  # type: ignore[misc]
+    """Counts the kernels that this process compiles instead of finding them on disk, and tells the user once."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.seconds = 0.0
+        self.told = False
+        """Whether the user knows."""
+        self.progress: Callable[[], None] | None = None
+        """Called after each kernel that is compiled."""
+        self._depth = 0
+        self._began = 0.0
+
+    def on_start(self, event: Any) -> None:
+        """Begin to measure; a kernel that calls another one has it compiled meanwhile."""
+        if not _is_ours(event):
+            return
+        if self._depth == 0:
+            self._began = time.monotonic()
+        self._depth += 1
+        self._tell()
+
+    def on_end(self, event: Any) -> None:
+        """Count a kernel that has been compiled."""
+        if not _is_ours(event):
+            return
+        self.n += 1
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.monotonic() - self._began
+        self._tell()
+        if self.progress is not None:
+            self.progress()
+
+    def _tell(self) -> None:
+        running = time.monotonic() - self._began if self._depth else 0.0
+        if self.told or self.seconds + running < _SLOW_S:
+            return
+        self.told = True
+        text = f"attributary compiles its kernels, which takes some 30 seconds in all: {where_kept()}"
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(text)
+        elif logger.level == logging.NOTSET:  # nobody has said what is to be logged, as in a notebook
+            print(text, file=sys.stderr)
+
+
+def where_kept() -> str:
+    """Return what becomes of compiled kernels, and what the user can do, as the end of a sentence."""
+    folder = cache_folder()
+    if folder is None:
+        return "each process anew, as no folder can be written. Set NUMBA_CACHE_DIR to one that can"
+    return f"once on this machine, kept in {folder}. `attributary warm-up` does it ahead"
+
+
+compilations = Compilations()
+"""Those of this process."""
+
+events.register("numba:compile", compilations)
+
+
+@contextmanager
+def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Compilations]:
+    """Compile without the notice, as the caller tells the user; `progress` is called as by `warm_up`."""
+    before, compilations.told = compilations.told, True
+    n, total = compilations.n, len(_kernels)
+    if progress is not None:
+        # A kernel may be compiled more than once, for arguments of several types.
+        compilations.progress = lambda: progress(min(compilations.n - n, total - 1), total)
+    try:
+        yield compilations
+        if progress is not None:
+            progress(total, total)
+    finally:
+        compilations.told, compilations.progress = before, None
+
+
+def _is_ours(event: Any) -> bool:
+    return bool(event.data["dispatcher"].py_func.__module__.startswith(logger.name))

@@ -59,7 +59,11 @@ class ModelFailureWarning(UserWarning):
 
 
 class NaivePathWarning(UserWarning):
-    """A model is evaluated row by row, because no fast path was proved to equal it."""
+    """A model is evaluated row by row, because no fast path has been tested to equal it."""
+
+
+class UntestedRiverWarning(UserWarning):
+    """River is newer than the newest release that fast paths are tested with; they are compared more often."""
 
 
 class FastPathFaultWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""One order for values of all types."""
+"""An order in which values of all types can be sorted."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 ABSENT = object()
-"""Stands for a feature that is not there, before all values."""
+"""Stands for a feature that is absent, and sorts before all values."""
 
 
 def sort_key(value: Any) -> tuple[Any, ...]:
-    """A key that sorts values of all types: absent, numbers, NaN, text, then the rest by type and text."""
+    """Return a key that sorts values of all types: absent, numbers, NaN, text, then the rest by type and text."""
     if value is ABSENT:
         return (0,)
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""Copies and bytes of models: exact, and without what no prediction ever reads.
+"""Copies and bytes of models, which are exact and leave out what no prediction ever reads.
 
 A pickled adaptive random forest is 15 MB after 20 000 observations, 96 % of it the state of a Mersenne
 Twister per leaf Gaussian that only `Gaussian.sample()` uses. Leaving it out gives 0.6 MB, equal predictions
@@ -39,7 +39,7 @@ def _restore_gaussian(state: dict[str, Any]) -> proba.Gaussian:
 
 
 def dump_model(model: Any) -> bytes:
-    """Bytes of a model, or of any state of River objects, without the leaf generators.
+    """Return the bytes of a model, or of any state of River objects, without the generators of leaves.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def dump_model(model: Any) -> bytes:
 
 
 def load_model(data: bytes) -> Any:
-    """The model that `dump_model` saved. Unpickling runs code: load only what you trust."""
+    """Return the model that `dump_model` saved. Unpickling runs code: load only what you trust."""
     # Tens of thousands of small objects come alive at once: the collector would walk them over and over.
     collecting = gc.isenabled()
     gc.disable()
@@ -70,7 +70,7 @@ def load_model(data: bytes) -> Any:
 
 
 def freeze(model: Any) -> Any:
-    """A copy that shares nothing with `model`, to keep as a reference.
+    """Return a copy that shares nothing with `model`, to keep as a reference.
 
     A plain function is its own copy, unless it closes over something that may change.
 

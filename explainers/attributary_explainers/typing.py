@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+"""An array of floats."""
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+"""An array of integers."""
+
 Features: TypeAlias = Mapping[Any, Any]
 """The features `x` of one observation: name to value."""
 

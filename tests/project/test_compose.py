@@ -210,7 +210,7 @@ def test_the_image_is_of_pinned_stages_and_ends_without_root() -> None:
     assert all(COMPOSE.services[name]["user"] == ":".join(user) for name in OURS)
     assert "\nRUN " not in last, "nothing is made in the image that runs"
     assert 'CMD ["python"' in last.split("HEALTHCHECK")[1]
-    assert json.loads(re.findall(r"^ENTRYPOINT (.*)$", last, re.MULTILINE)[0]) == ["attributary"]
+    assert json.loads(re.findall(r"^ENTRYPOINT (.*)$", last, re.MULTILINE)[0]) == ["attributary-entrypoint"]
 
 
 def test_the_image_is_built_by_the_script_that_is_checked_without_docker() -> None:
@@ -218,8 +218,15 @@ def test_the_image_is_built_by_the_script_that_is_checked_without_docker() -> No
     check = (ROOT / "deploy/image/check.sh").read_text()
     assert 'deploy/image/build.sh . "$work/attributary"' in check
     assert "deploy/image/Dockerfile" in check, "it takes the files to copy from there"
-    for script in ("build.sh", "check.sh"):
+    for script in ("build.sh", "check.sh", "entrypoint.sh"):
         assert os.access(ROOT / "deploy/image" / script, os.X_OK)
+
+
+def test_kernels_are_compiled_for_the_processor_that_the_image_names_at_run_time() -> None:
+    build = (ROOT / "deploy/image/build.sh").read_text()
+    assert 'NUMBA_CPU_NAME=generic "$target/bin/attributary" warm-up' in build
+    assert "NUMBA_CPU_NAME=generic" in DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
+    assert 'entrypoint.sh" "$target/bin/attributary-entrypoint"' in build
 
 
 def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
@@ -252,8 +259,7 @@ def test_what_the_package_needs_is_pinned_in_the_image() -> None:
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     pinned = {canonicalize_name(name): version for name, version in pins.items()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["fast"]]
-    wanted += project["optional-dependencies"]["object-store"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["object-store"]]
     for requirement in map(Requirement, wanted):
         name = canonicalize_name(requirement.name)
         assert name in pinned, name

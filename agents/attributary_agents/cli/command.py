@@ -23,6 +23,7 @@ from .demo_stream import demo_stream
 from .models import models
 from .options import config_option, json_option
 from .rules import rules
+from .warm_up import warm_up
 
 stderr = Console(stderr=True)
 
@@ -135,14 +136,14 @@ def check(config: Config, as_json: bool) -> None:
     """Check configuration, models, broker and topics: everything `run` needs, without running."""
     from ..kafka.topics import check_group, check_topics
     from ..models.prequential import check_models
-    from ..models.warm_up import warm_up
+    from ..models.warm_up import warm_up as try_models
     from ..state.objects import check_objects
 
     check_models(config)
     check_topics(config)
     check_group(config)
     check_objects(config)
-    evaluated = warm_up(config)
+    evaluated = try_models(config)
     if as_json:
         click.echo(json.dumps({"ok": True, "models": list(config.models), "evaluated": evaluated}))
         return
@@ -156,6 +157,7 @@ cli.add_command(changes)
 cli.add_command(dashboards)
 cli.add_command(rules)
 cli.add_command(demo_stream)
+cli.add_command(warm_up)
 
 
 @cli.group()

@@ -21,10 +21,8 @@ from ..imputers.reservoirs import SlidingWindowReservoir
 from ..imputers.rows import replace
 from ..incremental.coalitions import walk_of
 from ..predictions import GivenPredictions
-from ..typing import Importance, Prediction
+from ..typing import Array, Importance, Prediction
 from .tables import BatchImportance, DataTable
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import FastPathFaultWarning, NaivePathWarning
-from ..predictions import is_usable
-from ..typing import Features, ModelFunction, Output, Prediction
-from .evaluator import Evaluator, NotCoveredError, Relied
+from ..typing import Array, Features, ModelFunction, Output, Prediction
+from .comparison import TOLERANCE, check_ties, differ
+from .evaluator import Evaluator, NotCoveredError
 from .registry import make_evaluator, read_as_categories
-from .schema import Array, NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
+from .releases import is_newer_than_tested
+from .schema import NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
 
-_CHECKED = 1024
-_FAULT = 1e-9
+_COMPARED = 1024
+_COMPARED_UNTESTED = 64
+"""Batches of which one is compared with the model, and those with a release of River that has not been tested."""
 _MOST_CODES = 5000
 _MOST_REASONS = 20
 _FAULTY = "its fast path has been seen to differ from the model"
@@ -25,11 +27,12 @@ _said: set[tuple[str, str]] = set()
 
 
 class FastFunction:
-    """`ModelFunction` with `many`, and with `predict` for rows that are encoded already.
+    """The function of a model with a fast path: `ModelFunction` with `many`, and `predict` for encoded rows.
 
     The naive path, one call of the model per row, is the truth. It is taken for single rows, where the model, its state
-    or the rows are not covered by a fast path, and for good once the two have been seen to differ: the first
-    rows, and every 1024th batch, one row is evaluated both ways.
+    or the rows are not covered by a fast path, and for good once the two have been seen to differ. One row of the
+    batches 1, 2, 4, 8, … and of every 1024th one is evaluated both ways; of every 64th one where River is newer than
+    the newest release that fast paths are tested with.
 
     Parameters
     ----------
@@ -46,42 +49,42 @@ class FastFunction:
         self._categorical: frozenset[Any] | None = None
         self._schema: Schema | None = None
         self._evaluator: Evaluator | None = None
-        self._relied = Relied(())
         self._refused: str | None = None
         self._faulty = False
         self._most_codes = 0
         self._calls = 0
+        self._compared = _COMPARED
         self._room: Array = np.empty((0, 0))
         self._columns: tuple[tuple[Any, ...], dict[Any, int]] = ((), {})
         self.counts: Counter[str] = Counter()
         """Batches by path: "fast", or else why the model itself was asked."""
 
     def __call__(self, x: Features, /) -> Prediction:
-        """The prediction for one row."""
+        """Return the model's own prediction for one row."""
         return self._naive(x)
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
-        """The predictions for at least one row."""
+        """Return the predictions for at least one row."""
         try:
             opened = self.open(rows[0])
             return self.predictions(self.predict(opened.encode_many(rows)))
         except (NotCoveredError, NotEncodableError) as reason:
-            self.asked_itself(reason)
+            self.count_refusal(reason)
             return [self._naive(row) for row in rows]
 
     @property
     def naive(self) -> ModelFunction:
-        """The model itself, row by row."""
+        """The function that asks the model itself, row by row."""
         return self._naive
 
-    def asked_itself(self, reason: Exception | None) -> None:
-        """Count that the model itself is asked, and why."""
+    def count_refusal(self, reason: Exception | None) -> None:
+        """Count a batch for which the model itself is asked, by the reason."""
         said = str(reason)
         self.counts[said if said in self.counts or len(self.counts) < _MOST_REASONS else "other reasons"] += 1
 
     @property
     def n_fast(self) -> int:
-        """Batches by the fast path."""
+        """Batches that the fast path has evaluated."""
         return self.counts["fast"]
 
     @property
@@ -90,13 +93,13 @@ class FastFunction:
         return self.counts.total() - self.counts["fast"]
 
     def room(self, n_rows: int, n_features: int) -> Array:
-        """An array for rows, used again and again."""
+        """Return an array for so many rows; the next call returns the same memory."""
         if self._room.shape[0] < n_rows or self._room.shape[1] != n_features:
             self._room = np.empty((n_rows, n_features))
         return self._room[:n_rows]
 
     def encode(self, x: Features) -> tuple[Schema, Array]:
-        """The schema for rows with the features of `x`, and `x` under it.
+        """Return the schema for rows with the features of `x`, and `x` encoded by it.
 
         Raises
         ------
@@ -121,9 +124,9 @@ class FastFunction:
             return schema, schema.encode(x)
 
     def open(self, x: Features) -> Schema:
-        """The schema for rows with the features of `x`.
+        """Return the schema for rows with the features of `x`.
 
-        It follows from `x` and the model alone: a restored process has to take the same path.
+        The schema follows from `x` and the model alone: a restored process has to take the same path.
 
         Raises
         ------
@@ -157,7 +160,7 @@ class FastFunction:
         return schema.categorical == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
     def predict(self, X: Array) -> Array:
-        """Predictions of rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
+        """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
 
         Raises
         ------
@@ -172,34 +175,32 @@ class FastFunction:
         except Exception as error:  # noqa: BLE001 - a fault of ours, which must not cost an explanation
             self._give_up(f"raised {error!r}")
         if self._output == "label":
-            _check_ties(P)
+            check_ties(P)
         self._calls += 1
-        if self._calls % _CHECKED == 0 or self._calls & (self._calls - 1) == 0:
+        if self._calls % self._compared == 0 or self._calls & (self._calls - 1) == 0:
             self._compare(P[-1], X[-1])
         self.counts["fast"] += 1
         return P
 
     def _current(self) -> Evaluator:
-        model, schema, evaluator = self._model, self._schema, self._evaluator
+        if self._evaluator is not None:
+            return self._evaluator
         if self._refused is not None:
             raise NotCoveredError(self._refused)
+        model, schema = self._model, self._schema
         assert schema is not None
-        own = vars(model)
-        patched = "predict_one" in own or "predict_proba_one" in own
-        if evaluator is not None and evaluator.relies_on is not self._relied.on:
-            self._relied = Relied(evaluator.relies_on)
-        if evaluator is None or patched or not self._relied.unchanged():
-            try:
-                if patched:
-                    raise NotCoveredError(f"this {type(model).__name__} has a prediction of its own")
-                evaluator = self._evaluator = make_evaluator(model, schema)
-            except NotCoveredError as reason:
-                self._refused = str(reason)
-                say(model, self._refused)
-                raise
-            except Exception as error:  # noqa: BLE001 - as in `predict`
-                self._give_up(f"raised {error!r}")
-        return evaluator
+        try:
+            self._compared = _COMPARED_UNTESTED if is_newer_than_tested() else _COMPARED
+            self._evaluator = make_evaluator(model, schema)
+        except NotCoveredError as reason:
+            self._refused = str(reason)
+            say(model, self._refused)
+            raise
+        except Warning:
+            raise  # a user who turns warnings into errors wants them
+        except Exception as error:  # noqa: BLE001 - as in `predict`
+            self._give_up(f"raised {error!r}")
+        return self._evaluator
 
     def _compare(self, row: Array, encoded: Array) -> None:
         schema = self._schema
@@ -209,7 +210,7 @@ class FastFunction:
             expected, found = self._naive(x), self.predictions(row[None])[0]
         except Exception:  # noqa: BLE001 - nothing to compare: what the model raises is not about this row alone
             return
-        if _differ(expected, found):
+        if differ(expected, found):
             self._give_up(f"gives {found!r} for {x!r}, and the model {expected!r}")
 
     def _give_up(self, fault: str) -> NoReturn:
@@ -223,25 +224,25 @@ class FastFunction:
         raise NotCoveredError(_FAULTY)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What has been read of the model is of this object of it: a copy reads its own.
-        return {**vars(self), "_schema": None, "_evaluator": None, "_relied": Relied(())}
+        # What has been read of the model belongs to this object of it: a copy reads its own.
+        return {**vars(self), "_schema": None, "_evaluator": None}
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
-        """Of a classifier, the class of each column of the last prediction."""
+        """For a classifier, the class of each column of the last prediction."""
         return None if self._evaluator is None else self._evaluator.labels
 
     def column(self, label: Any) -> int:
-        """The column of a class in the last prediction; -1 for a class that the model has not seen."""
+        """Return the column of a class in the last prediction; -1 for a class that the model has not seen."""
         labels = self.labels or ()
         if labels is not self._columns[0]:
             self._columns = labels, {label: i for i, label in enumerate(labels)}
         return self._columns[1].get(label, -1)
 
     def first(self, P: Array, x: Features) -> Prediction:
-        """The prediction of the first row, which is that of `x`.
+        """Return the prediction of the first row, which is that of `x`.
 
-        Where classes are equally probable it is the model's own: which of them it names is said by their order.
+        Where classes are equally probable the model itself is asked: the order of its classes says which one it names.
         """
         labels = self.labels
         if labels is None or self._output == "label":
@@ -251,12 +252,12 @@ class FastFunction:
             return None
         if len(row) > 1:
             second, most = sorted(row)[-2:]
-            if most - second <= _FAULT:
+            if most - second <= TOLERANCE:
                 return self._naive(x)
         return dict(zip(labels, row, strict=True))
 
     def predictions(self, P: Array) -> list[Prediction]:
-        """Rows of an evaluator's array in the form that the loss reads."""
+        """Return the rows of an evaluator's array in the form that the loss reads."""
         labels = self.labels
         if labels is None:
             return [None if value != value else value for (value,) in P.tolist()]
@@ -266,7 +267,7 @@ class FastFunction:
 
 
 def say(model: Any, reason: str) -> None:
-    """Say that a model has no fast path, once per type and reason."""
+    """Warn that a model has no fast path, once per type and reason."""
     name = type(model).__name__
     if (name, reason) not in _said:
         _said.add((name, reason))
@@ -282,28 +283,3 @@ def _labels(P: Array, labels: tuple[Any, ...]) -> list[Prediction]:
         return [None] * len(P)
     known = (P[:, 0] == P[:, 0]).tolist()
     return [{labels[i]: 1.0} if there else None for i, there in zip(P.argmax(axis=1).tolist(), known, strict=True)]
-
-
-def _check_ties(P: Array) -> None:
-    # Which of equally probable classes the model names depends on the order in which it has met them. And it names one
-    # also where its probabilities are NaN, which is not to be told from no prediction here.
-    if P.shape[1] and not (P == P).all():
-        raise NotCoveredError("a probability is NaN")
-    if P.shape[1] > 1:
-        two = np.partition(P, -2, axis=1)
-        if (two[:, -1] - two[:, -2] <= _FAULT).any():
-            raise NotCoveredError("two classes are equally probable")
-
-
-def _differ(expected: Prediction, found: Prediction) -> bool:
-    if not is_usable(expected) or not is_usable(found):
-        return is_usable(expected) != is_usable(found)
-    if isinstance(expected, dict) and isinstance(found, dict):
-        return any(_apart(expected.get(label, 0.0), found.get(label, 0.0)) for label in {*expected, *found})
-    if isinstance(expected, dict) or isinstance(found, dict) or expected is None or found is None:
-        return True
-    return _apart(expected, found)
-
-
-def _apart(a: float, b: float) -> bool:
-    return not abs(a - b) <= _FAULT * max(1.0, abs(a))

@@ -1,4 +1,4 @@
-"""Which evaluator a model has: by its exact type, never by what it inherits."""
+"""Which evaluator a model has: its exact type says so, never a class that it inherits from."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def register(*kinds: type, categorical: Callable[[Any], frozenset[Any]] | None =
 
 
 def make_evaluator(model: Any, schema: Schema) -> Evaluator:
-    """The fast path of a model.
+    """Return the fast path of a model.
 
     Raises
     ------
     NotCoveredError
-        There is none for it; says why.
+        The model has no fast path; the message says why.
     """
     factory = _FACTORIES.get(type(model))
     if factory is None:
@@ -47,11 +47,11 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
 
 
 def has_factory(model: Any) -> bool:
-    """Whether there may be a fast path for the model."""
+    """Return whether there may be a fast path for the model."""
     return type(model) in _FACTORIES
 
 
 def read_as_categories(model: Any) -> frozenset[Any]:
-    """Features that the model reads as categories even where they are numbers."""
+    """Return the features that the model reads as categories even where they are numbers."""
     found = _CATEGORICAL.get(type(model))
     return frozenset() if found is None else found(model)

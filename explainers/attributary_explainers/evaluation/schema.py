@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..ordering import sort_key
-from ..typing import Features
+from ..typing import Array, Features
 
-Array: TypeAlias = npt.NDArray[np.float64]
-
-LARGEST = 2.0**53
-"""Integers beyond it are not told apart as floats: 2**53 + 1 becomes 2**53."""
+LARGEST_EXACT = 2.0**53
+"""Up to here floats tell integers apart: 2**53 + 1 becomes 2**53."""
 
 _NUMBERS = frozenset((int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
 _MOST_CATEGORIES = 50_000
@@ -26,7 +23,7 @@ _TOO_LARGE = "a number is too large"
 
 
 class NotEncodableError(Exception):
-    """The row has other features, or a value that this schema does not hold exactly: the model itself is asked."""
+    """A row has other features, or a value that the schema does not hold exactly: the model itself is asked."""
 
 
 class TwoTypesError(NotEncodableError):
@@ -44,7 +41,7 @@ class Schema:
     features
         Names of the features, at least one.
     categorical
-        Those whose values are coded. The code of a value says nothing but which value it is. All others are numbers.
+        Names of the features whose values are coded. A code says nothing but which value it is. All others are numbers.
     """
 
     def __init__(self, features: Iterable[Any], categorical: Collection[Any] = ()) -> None:
@@ -63,7 +60,7 @@ class Schema:
         return len(self.features)
 
     def encode(self, x: Features) -> Array:
-        """One row, shape (features,).
+        """Return a row as an array of shape (features,).
 
         Raises
         ------
@@ -82,12 +79,12 @@ class Schema:
             numbers = list(map(float, values))  # a sum of numpy's integers could wrap round
         except OverflowError:
             raise NotEncodableError(_TOO_LARGE) from None
-        if not sum(map(abs, numbers)) < LARGEST:
+        if not sum(map(abs, numbers)) < LARGEST_EXACT:
             self._check_large((values,))
         return np.array(numbers)
 
     def encode_many(self, rows: Sequence[Features]) -> Array:
-        """Rows as an array, shape (rows, features).
+        """Return rows as an array of shape (rows, features).
 
         Raises
         ------
@@ -108,13 +105,13 @@ class Schema:
         except (OverflowError, ValueError, TypeError):
             raise NotEncodableError(_TOO_LARGE) from None
         # One comparison for all: NaN, infinities and what is not exact come out False.
-        if not (np.abs(encoded) < LARGEST).all():
+        if not (np.abs(encoded) < LARGEST_EXACT).all():
             self._check_large(values)
         return encoded
 
     def _check_large(self, values: Iterable[Iterable[Any]]) -> None:
         for value in chain.from_iterable(values):
-            inexact = isinstance(value, (int, np.integer)) and abs(int(value)) > LARGEST
+            inexact = isinstance(value, (int, np.integer)) and abs(int(value)) > LARGEST_EXACT
             if inexact or not np.isfinite(value):
                 raise NotEncodableError("a number is NaN, infinite, or an integer that is not exact as a float")
 
@@ -125,7 +122,7 @@ class Schema:
         return coded
 
     def code(self, column: int, value: Any) -> float:
-        """The code of a category: 0, 1, … in the order in which values are asked for.
+        """Return the code of a category: 0, 1, … in the order in which values are asked for.
 
         Raises
         ------
@@ -154,16 +151,16 @@ class Schema:
         return code
 
     def values(self, column: int) -> list[Any]:
-        """The categories of a column, by their codes."""
+        """Return the categories of a column, in the order of their codes."""
         return self._values[column]
 
     def share(self, column: int, other: Schema, its_column: int) -> None:
-        """Take the codes of a column of another schema, now and as they grow."""
+        """Use the codes of another schema's column for a column of this one, now and as they grow."""
         self.codes[column] = other.codes[its_column]
         self._values[column] = other._values[its_column]
 
     def decode(self, row: Array, like: Iterable[Any]) -> dict[Any, Any]:
-        """A row as features to values, in the order of `like`; numbers come back as floats."""
+        """Return a row as features to values, in the order of `like`; numbers come back as floats."""
         found = {}
         for feature in like:
             column = self.position[feature]
@@ -180,12 +177,12 @@ class Encoded(NamedTuple):
 
 
 def categorical_features(x: Features) -> frozenset[Any]:
-    """The features of an observation whose values are no numbers."""
+    """Return the features of an observation whose values are no numbers."""
     return frozenset(feature for feature, value in x.items() if type(value) not in _NUMBERS)
 
 
 def has_plain_values(x: Features) -> bool:
-    """Whether every value of an observation is a number or text, as any schema wants it."""
+    """Return whether every value of an observation is a number or text, as every schema wants it."""
     return _NUMBERS_AND_TEXT.issuperset(map(type, x.values()))
 
 

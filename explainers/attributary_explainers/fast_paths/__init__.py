@@ -6,6 +6,16 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 
 from . import ensembles, naive_bayes, neighbours, wrappers
 from .pipelines import evaluator, linear
-from .trees import evaluators, forests
+from .trees import classifiers, forests, regressors
 
-__all__ = ["ensembles", "evaluator", "evaluators", "forests", "linear", "naive_bayes", "neighbours", "wrappers"]
+__all__ = [
+    "classifiers",
+    "ensembles",
+    "evaluator",
+    "forests",
+    "linear",
+    "naive_bayes",
+    "neighbours",
+    "regressors",
+    "wrappers",
+]

@@ -1,4 +1,4 @@
-"""Ensembles over any covered members: bagging, boosting, random patches, exponentially weighted averages."""
+"""Fast paths of ensembles over any covered members: bagging, boosting, random patches, weighted averages."""
 
 from __future__ import annotations
 
@@ -7,56 +7,24 @@ import math
 from typing import Any
 
 import numpy as np
-import river.utils.norm
 from river import ensemble
 from river.ensemble.streaming_random_patches import BaseSRPClassifier, BaseSRPRegressor
 
-from ..evaluation.evaluator import Evaluator, NotCoveredError, proved
+from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import read_as_categories, register
-from ..evaluation.schema import Array, Schema
+from ..evaluation.schema import Schema
+from ..typing import Array
 from .members import Members
-
-_NORM: Any = river.utils.norm
-_SCALING: dict[tuple[Any, str], str] = {
-    (_NORM, "normalize_values_in_dict"): "f6139208fe1c",
-    (_NORM, "scale_values_in_dict"): "1676a3f83035",
-}
-_HASHES: dict[type, dict[tuple[Any, str], str]] = {
-    **{
-        kind: {(kind, "predict_proba_one"): "69a1279ebe28"}
-        for kind in (
-            ensemble.BaggingClassifier,
-            ensemble.ADWINBaggingClassifier,
-            ensemble.LeveragingBaggingClassifier,
-        )
-    },
-    **{
-        kind: {(kind, "predict_proba_one"): "53e3de1180de", **_SCALING}
-        for kind in (ensemble.AdaBoostClassifier, ensemble.ADWINBoostingClassifier)
-    },
-    ensemble.BOLEClassifier: {(ensemble.BOLEClassifier, "predict_proba_one"): "ce44adfa9ae2", **_SCALING},
-    ensemble.BaggingRegressor: {(ensemble.BaggingRegressor, "predict_one"): "e76a26cbe6af"},
-    ensemble.EWARegressor: {(ensemble.EWARegressor, "predict_one"): "801338d19977"},
-    ensemble.SRPClassifier: {
-        (ensemble.SRPClassifier, "predict_proba_one"): "dbbdde4fe9b6",
-        (BaseSRPClassifier, "predict_proba_one"): "b03be3da370f",
-    },
-    ensemble.SRPRegressor: {
-        (ensemble.SRPRegressor, "predict_one"): "8d38c029cd11",
-        (BaseSRPRegressor, "predict_one"): "e066338c1d3f",
-    },
-}
+from .trees.forests import forest_of_trees
 
 
 class _EnsembleEvaluator(Evaluator):
-    """What ensembles share: members that are looked at again at each call."""
+    """The base of ensembles: their members are looked at again at each call."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.schema = model, schema
-        self._proved = proved(_HASHES[type(model)])
         self._members = Members(schema)
         self._prepare()
-        self.relies_on = self._proved + self._members.relies_on
 
     def _prepare(self) -> None:
         """Look at the members, so that an ensemble that is not covered is refused at once."""
@@ -64,13 +32,11 @@ class _EnsembleEvaluator(Evaluator):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
-        P = self._combine(X)
-        self.relies_on = self._proved + self._members.relies_on
-        return P
+        return self._combine(X)
 
     @abc.abstractmethod
     def _combine(self, X: Array) -> Array:
-        """The prediction of the ensemble."""
+        """Return the prediction of the ensemble."""
 
 
 class _ClassifierEvaluator(_EnsembleEvaluator):
@@ -81,18 +47,18 @@ class _ClassifierEvaluator(_EnsembleEvaluator):
 
     @abc.abstractmethod
     def _vote(self, X: Array) -> Array:
-        """Probabilities under the labels of all members."""
+        """Return the probabilities of the labels of all members."""
 
 
 class BaggingEvaluator(_ClassifierEvaluator):
-    """Bagging classifiers: the normalised sum of the members' probabilities."""
+    """Evaluates bagging classifiers: the normalised sum of the members' probabilities."""
 
     def _vote(self, X: Array) -> Array:
         return _normalised(_sum(self._members.votes(X, self.model.data), X))
 
 
 class BoostingEvaluator(_ClassifierEvaluator):
-    """AdaBoost and its relatives: members are weighted by how often they were right."""
+    """Evaluates AdaBoost and its relatives: members are weighted by how often they were right."""
 
     def _vote(self, X: Array) -> Array:
         model = self.model
@@ -121,7 +87,7 @@ class BoostingEvaluator(_ClassifierEvaluator):
 
 
 class PatchesClassifierEvaluator(_ClassifierEvaluator):
-    """`ensemble.SRPClassifier`: each member sees some of the features."""
+    """Evaluates `ensemble.SRPClassifier`: each member sees some of the features."""
 
     def _prepare(self) -> None:
         _check_patches(self.model, BaseSRPClassifier)
@@ -137,7 +103,7 @@ class PatchesClassifierEvaluator(_ClassifierEvaluator):
 
 
 class PatchesRegressorEvaluator(_EnsembleEvaluator):
-    """`ensemble.SRPRegressor`: each member sees some of the features."""
+    """Evaluates `ensemble.SRPRegressor`: each member sees some of the features."""
 
     def _prepare(self) -> None:
         _check_patches(self.model, BaseSRPRegressor)
@@ -164,7 +130,7 @@ class PatchesRegressorEvaluator(_EnsembleEvaluator):
 
 
 class AverageEvaluator(_EnsembleEvaluator):
-    """Bagging regressors, and regressors with weights: `EWARegressor`."""
+    """Evaluates bagging regressors, and regressors with weights: `EWARegressor`."""
 
     def _combine(self, X: Array) -> Array:
         model = self.model
@@ -191,7 +157,7 @@ def _sum(votes: list[Array], X: Array) -> Array:
 
 
 def _normalised(P: Array) -> Array:
-    """Rows divided by their sums; a row without a sum as it is."""
+    """Return rows divided by their sums; a row that sums to 0 stays as it is."""
     total = P.sum(axis=1, keepdims=True)
     return P / np.where(total > 0.0, total, 1.0)
 
@@ -204,16 +170,11 @@ def _check_patches(model: Any, kind: type) -> Any:
 
 
 def _bagging(model: Any, schema: Schema) -> Evaluator:
-    """Trees together in one kernel; other members one by one."""
+    """Return the evaluator of a bag: trees together in one kernel, other members one by one."""
     try:
-        from .trees.forests import forest_of_trees
-    except ImportError:
-        return BaggingEvaluator(model, schema)
-    try:
-        evaluator: Evaluator = forest_of_trees(model, schema)
+        return forest_of_trees(model, schema)
     except NotCoveredError:
         return BaggingEvaluator(model, schema)
-    return evaluator
 
 
 def _categories(model: Any) -> frozenset[Any]:

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import make_evaluator
-from ..evaluation.schema import Array, Schema
+from ..evaluation.schema import Schema
 from ..ordering import sort_key
+from ..typing import Array
 
 
 class Members:
-    """Fast paths of models that may be exchanged at any time; a new model gets a new path.
+    """Keeps fast paths of models that may be exchanged at any time; a new model gets a new path.
 
     Parameters
     ----------
     schema
-        Of the rows.
+        The schema of the rows.
     """
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.relies_on: tuple[tuple[type | ModuleType, str, Any], ...] = ()
         self.labels: tuple[Any, ...] = ()
-        """Of the last call, for classifiers: the classes of all members, in the order of `sort_key`."""
+        """For classifiers, the classes of all members at the last call, in the order of `sort_key`."""
         self._models: list[Any] = []
         self._features: list[tuple[Any, ...] | None] = []
         self._evaluators: list[Evaluator] = []
@@ -36,12 +35,12 @@ class Members:
         self._places: list[list[int]] = []
 
     def predict(self, X: Array, models: Sequence[Any], features: Sequence[Any] | None = None) -> list[Array]:
-        """Predictions of each model; `labels` is not set.
+        """Return the predictions of each model; `labels` is not set.
 
         Parameters
         ----------
         features
-            Of each model, those that it sees, or None for all.
+            For each model, the features that it sees, or None for all.
 
         Raises
         ------
@@ -58,7 +57,7 @@ class Members:
         return found
 
     def votes(self, X: Array, models: Sequence[Any], features: Sequence[Any] | None = None) -> list[Array]:
-        """As `predict`, of classifiers: shape (rows, labels) each, with 0 for a class that a model does not know."""
+        """Return the predictions of classifiers, shape (rows, labels) each: 0 for a class that a model lacks."""
         found = self.predict(X, models, features)
         seen = [evaluator.labels or () for evaluator in self._evaluators]
         if seen != self._seen:
@@ -74,7 +73,7 @@ class Members:
         return found
 
     def follow(self, models: Sequence[Any], features: Sequence[Any] | None = None) -> None:
-        """Have a path for each of these models.
+        """Make a path for each of these models that has none yet, and drop those of all others.
 
         Raises
         ------
@@ -99,7 +98,6 @@ class Members:
         ]
         self._evaluators, self._columns = [path[0] for path in paths], [path[1] for path in paths]
         self._models, self._features = list(models), seen
-        self.relies_on = tuple(dict.fromkeys(entry for evaluator in self._evaluators for entry in evaluator.relies_on))
 
     def _path(self, model: Any, names: tuple[Any, ...] | None) -> tuple[Evaluator, Any]:
         schema = self.schema

@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes: the densities of all rows in one kernel."""
+"""Fast path of Gaussian naive Bayes: one kernel computes the densities of all rows."""
 
 from __future__ import annotations
 
@@ -6,35 +6,25 @@ import math
 from typing import Any
 
 import numpy as np
-import river.utils.math
 from river import naive_bayes, proba
 
-from ..compiled import HAS_NUMBA, compiled
-from ..evaluation.evaluator import Evaluator, NotCoveredError, proved
+from ..compiled import compiled
+from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import register
-from ..evaluation.schema import Array, Schema
+from ..evaluation.schema import Schema
 from ..ordering import sort_key
+from ..typing import Array
 from .pipelines.transforms import Parameters
 
 _EPS = 10e-10
-"""What River adds to every density."""
+"""River adds this to every density."""
 _NORM = 1.0 / math.sqrt(2.0 * math.pi)
 _NOTHING: dict[Any, Any] = {}
 _UNKNOWN: Any = proba.Gaussian()  # type: ignore[no-untyped-call]
 
-_MATH: Any = river.utils.math
-_HASHES: dict[tuple[Any, str], str] = {
-    (naive_bayes.GaussianNB, "predict_proba_one"): "3b4242908508",
-    (naive_bayes.GaussianNB, "joint_log_likelihood"): "28cfc2e3330a",
-    (naive_bayes.GaussianNB, "p_class"): "6169c44d31bc",
-    (naive_bayes.GaussianNB, "_log_gaussian_pdf"): "25014b699cbb",
-    (proba.Gaussian, "__call__"): "a768664a8dbc",
-    (_MATH, "norm_pdf"): "8074e496b223",
-}
-
 
 class GaussianNBEvaluator(Evaluator):
-    """`naive_bayes.GaussianNB`.
+    """Evaluates `naive_bayes.GaussianNB`.
 
     Every call reads the mean and the variance of each class and feature. Terms that a row shares with the first one
     are not computed again.
@@ -47,7 +37,6 @@ class GaussianNBEvaluator(Evaluator):
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.schema = model, schema
-        self.relies_on = proved(_HASHES)
         if schema.codes:
             raise NotCoveredError("a Gaussian of categories")
         self.labels: tuple[Any, ...] = ()
@@ -65,14 +54,11 @@ class GaussianNBEvaluator(Evaluator):
         if self._P.shape != shape:
             self._P = np.empty(shape)
         self._read()
-        if HAS_NUMBA:
-            _densities(X, self._parameters.array, self._P)
-        else:
-            self._densities_numpy(X)
+        _densities(X, self._parameters.array, self._P)
         return self._P
 
     def _read(self) -> None:
-        """Log priors; then means, and standard deviations, class by class; 0 where there is no variance yet."""
+        """Read log priors; then means, and standard deviations, class by class; 0 where there is no variance yet."""
         counts, gaussians, features = self.model.class_counts, self.model.gaussians, self.schema.features
         total = sum(counts.values())
         values = [math.log(counts[label] / total) for label in self.labels]
@@ -90,25 +76,13 @@ class GaussianNBEvaluator(Evaluator):
             self._parameters = Parameters(len(values))
         self._parameters.fill(values)
 
-    def _densities_numpy(self, X: Array) -> None:
-        n_classes, d = len(self.labels), X.shape[1]
-        values = self._parameters.array
-        means = values[n_classes : n_classes * (d + 1)].reshape(n_classes, d)
-        deviations = values[n_classes * (d + 1) :].reshape(n_classes, d)
-        with np.errstate(all="ignore"):
-            z = (X[:, None, :] - means) / deviations
-            terms = np.log(np.where(deviations > 0.0, _EPS + _NORM * np.exp(-0.5 * z * z) / deviations, _EPS))
-            P = values[:n_classes] + terms.sum(axis=2)
-            np.exp(P - P.max(axis=1, keepdims=True), out=P)
-            np.divide(P, P.sum(axis=1, keepdims=True), out=self._P)
-
 
 @compiled
 def _term(x: float, mean: float, deviation: float) -> float:
     if deviation <= 0.0:
-        return math.log(10e-10)
+        return math.log(_EPS)
     z = (x - mean) / deviation
-    return math.log(10e-10 + 0.3989422804014327 * math.exp(-0.5 * z * z) / deviation)
+    return math.log(_EPS + _NORM * math.exp(-0.5 * z * z) / deviation)
 
 
 @compiled

@@ -1,24 +1,22 @@
-"""The stored rows of an exhaustive search as arrays, and the nearest of them to many rows at once."""
+"""The stored rows of an exhaustive search as arrays, and a kernel that finds the nearest to many rows at once."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..compiled import HAS_NUMBA, compiled
+from ..compiled import compiled
 from ..evaluation.evaluator import NotCoveredError
-from ..evaluation.schema import Array, NotEncodableError, Schema
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+from ..evaluation.schema import NotEncodableError, Schema
+from ..typing import Array, Ints
 
 
 class Window:
-    """The stored rows of a `LazySearch` as an array, kept in step with the live one.
+    """Keeps the stored rows of a `LazySearch` as an array, in step with the live window.
 
     Squares are summed in the order of the features in the newest stored row: that of the stream, and the one in which
     River sums them. So rows at the same distance stay rows at the same distance, of which the older one is nearer.
@@ -29,7 +27,7 @@ class Window:
         self.columns: Array = np.empty((len(schema), 0))
         """The rows as columns: a ring, of which `head` is the oldest."""
         self.targets: Array = np.empty(0)
-        """What `number` makes of their targets."""
+        """The targets of the rows, as numbers."""
         self._number = number
         self.order: Ints = np.arange(len(schema))
         self.head = 0
@@ -40,7 +38,7 @@ class Window:
         return len(self._items)
 
     def follow(self, live: deque[Any]) -> None:
-        """Take over what is new.
+        """Take over the rows that are new in the live window.
 
         Raises
         ------
@@ -98,27 +96,17 @@ class Window:
             self.order = np.array([self.schema.position[name] for name in order])
 
     def _filled(self, x: Any) -> Any:
-        """A stored row without some features counts as 0 there."""
+        """Return a stored row with 0 for each feature that it lacks, as River counts it."""
         keys = self.schema.keys
         return x if x.keys() == keys or not x.keys() <= keys else {**dict.fromkeys(keys, 0.0), **x}
 
     def nearest(self, X: Array, k: int) -> tuple[Ints, Array]:
-        """Positions in the ring, and distances, of the nearest of each row; shape (rows, neighbours)."""
+        """Return the positions in the ring, and the distances, of each row's neighbours; shape (rows, neighbours)."""
         n = len(self)
         found = np.empty((len(X), min(k, n)), dtype=np.int64)
         distances = np.empty(found.shape)
-        if HAS_NUMBA:
-            _nearest(X, self.columns, self.order, self.head, n, found, distances)
-            return found, distances
-        positions = (self.head + np.arange(n)) % len(self.targets)
-        stored = self.columns[:, positions]
-        squares = np.zeros((len(X), n))
-        for j in self.order:
-            difference = X[:, j, None] - stored[j]
-            squares += difference * difference
-        squares = np.sqrt(squares)
-        nearest = np.argsort(squares, axis=1, kind="stable")[:, : min(k, n)]
-        return positions[nearest], np.take_along_axis(squares, nearest, axis=1)
+        _nearest(X, self.columns, self.order, self.head, n, found, distances)
+        return found, distances
 
 
 _ROOM = 1.0 - 1e-12
@@ -146,7 +134,7 @@ def _squares(X: Array, r: int, columns: Array, order: Ints, squares: Array) -> N
 
 @compiled
 def _nearest(X: Array, columns: Array, order: Ints, head: int, n: int, found: Ints, distances: Array) -> None:
-    """The nearest of each row; most rows differ from the first one in few columns.
+    """Find the neighbours of each row; most rows differ from the first one in few columns.
 
     The squares of the first row, corrected for those columns, leave out what cannot be near, with room for rounding;
     what remains is computed as for the first row.

@@ -1,4 +1,4 @@
-"""Nearest neighbours by exhaustive search in a window."""
+"""Fast paths of nearest neighbours that search a window exhaustively."""
 
 from __future__ import annotations
 
@@ -7,41 +7,25 @@ import math
 from typing import Any
 
 import numpy as np
-import river.utils.math
 import river.utils.vectordict
 from river import neighbors
 
-from ..compiled import HAS_NUMBA, compiled
-from ..evaluation.evaluator import Evaluator, NotCoveredError, proved
+from ..compiled import compiled
+from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import register
-from ..evaluation.schema import Array, Schema
+from ..evaluation.schema import Schema
 from ..ordering import sort_key
-from .nearest import Ints, Window
+from ..typing import Array, Ints
+from .nearest import Window
 
-_VECTORS: Any = river.utils.vectordict
-_MATH: Any = river.utils.math
 _EUCLIDEAN = river.utils.vectordict.euclidean_distance_tuple
-
-_SEARCH: dict[tuple[Any, str], str] = {
-    (neighbors.LazySearch, "search"): "2d50b8e3a1f1",
-    (_VECTORS, "lazy_search_euclidean"): "",
-}
-_CLASSIFIER: dict[tuple[Any, str], str] = {
-    **_SEARCH,
-    (neighbors.KNNClassifier, "predict_proba_one"): "bfcf5bc5c4b4",
-    (_MATH, "softmax"): "6aee31afd8a3",
-}
-_REGRESSOR: dict[tuple[Any, str], str] = {**_SEARCH, (neighbors.KNNRegressor, "predict_one"): "1eb6a1aae02b"}
 
 
 class _NeighboursEvaluator(Evaluator):
-    """What classifier and regressor share: the window."""
-
-    hashes: dict[tuple[Any, str], str]
+    """The base of classifier and regressor: both search the window."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.schema = model, schema
-        self.relies_on = proved(self.hashes)
         if schema.codes:
             raise NotCoveredError("distances of categories")
         self._engine()
@@ -49,7 +33,7 @@ class _NeighboursEvaluator(Evaluator):
 
     @abc.abstractmethod
     def _number(self, target: Any) -> float:
-        """What the window keeps of a target; NaN for one that is not covered."""
+        """Return a target as the number that the window keeps; NaN for one that is not covered."""
 
     def _engine(self) -> Any:
         engine = self.model._nn
@@ -64,7 +48,7 @@ class _NeighboursEvaluator(Evaluator):
         return engine
 
     def _nearest(self, X: Array) -> tuple[Array, Array]:
-        """Targets, as numbers, and distances of the nearest of each row."""
+        """Return the targets, as numbers, and the distances of each row's neighbours."""
         found, distances = self._window.nearest(X, self.model.n_neighbors)
         targets = self._window.targets[found]
         if np.isnan(targets).any():
@@ -73,9 +57,7 @@ class _NeighboursEvaluator(Evaluator):
 
 
 class KNNClassifierEvaluator(_NeighboursEvaluator):
-    """`neighbors.KNNClassifier` with the engine `LazySearch` and the Euclidean distance."""
-
-    hashes = _CLASSIFIER
+    """Evaluates `neighbors.KNNClassifier` with the engine `LazySearch` and the Euclidean distance."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self._numbers: dict[Any, float] = {}
@@ -100,10 +82,7 @@ class KNNClassifierEvaluator(_NeighboursEvaluator):
         if codes.min() < 0:
             raise NotCoveredError("the model has forgotten the class of a neighbour")
         P = np.zeros((len(X), len(self.labels)))
-        if HAS_NUMBA:
-            _vote(codes, distances, bool(model.weighted), bool(model.softmax), P)
-        else:
-            _vote_numpy(codes, distances, model.weighted, model.softmax, P)
+        _vote(codes, distances, bool(model.weighted), bool(model.softmax), P)
         return P
 
 
@@ -127,24 +106,8 @@ def _vote(codes: Ints, distances: Array, weighted: bool, softmax: bool, P: Array
             P[r, c] /= total
 
 
-def _vote_numpy(codes: Ints, distances: Array, weighted: bool, softmax: bool, P: Array) -> None:
-    rows = np.arange(len(P))
-    with np.errstate(all="ignore"):
-        votes = 1.0 / distances if weighted else np.ones(distances.shape)
-        for q in range(votes.shape[1]):
-            P[rows, codes[:, q]] += votes[:, q]
-        if softmax:
-            np.exp(P - P.max(axis=1, keepdims=True), out=P)
-        P /= P.sum(axis=1, keepdims=True)
-    (same,) = np.nonzero(distances[:, 0] == 0.0)
-    P[same] = 0.0
-    P[same, codes[same, 0]] = 1.0
-
-
 class KNNRegressorEvaluator(_NeighboursEvaluator):
-    """`neighbors.KNNRegressor` with the engine `LazySearch` and the Euclidean distance."""
-
-    hashes = _REGRESSOR
+    """Evaluates `neighbors.KNNRegressor` with the engine `LazySearch` and the Euclidean distance."""
 
     def _number(self, target: Any) -> float:
         return float(target) if type(target) in _NUMBERS and math.isfinite(target) else math.nan

@@ -1,4 +1,4 @@
-"""Which imputer an explainer's parameters say, and those of a snapshot."""
+"""The imputer that the parameters of an explainer, or of a snapshot, name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 
 from ..errors import InvalidParameterError, SnapshotError
 from ..validation import check_choice
+from .base import REMOVAL_NAMES, SAMPLING_NAMES, Imputer
 from .conditional.sampler import ConditionalSampler
-from .marginal import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
+from .constant import ConstantImputer
+from .marginal import MarginalImputer
 from .observational import ConditionalImputer
 from .reservoirs import RESERVOIR_NAMES, Reservoir, make_reservoir
 
 
 def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
-    """A new imputer of these parameters.
+    """Return a new imputer with these parameters.
 
     Raises
     ------
@@ -46,7 +48,7 @@ def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
 def choose_imputer(
     removal: str | Imputer, reservoir: Reservoir | None, sampling: str | None, rng: np.random.Generator
 ) -> Imputer:
-    """The imputer that an explainer's parameters say; `rng` seeds what it draws by itself."""
+    """Return the imputer that an explainer's parameters name; `rng` seeds what it draws by itself."""
     if isinstance(removal, Imputer):
         if reservoir is not None or sampling is not None:
             raise InvalidParameterError(

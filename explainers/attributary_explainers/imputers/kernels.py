@@ -1,4 +1,4 @@
-"""Draws and rows, compiled: what `MarginalImputer` does with dicts, for stored observations that are encoded."""
+"""Kernels of draws and rows: they do for encoded observations what `MarginalImputer` does for dicts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, k
 
 @compiled
 def _place(value: float, slot: int, n: int, keys: Any, order: Any, j: int) -> int:
-    """Where (value, slot) is, or belongs, among the first n of a feature's order."""
+    """Return the place of (value, slot) among the first n of a feature's order."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2
@@ -49,7 +49,7 @@ def _place(value: float, slot: int, n: int, keys: Any, order: Any, j: int) -> in
 
 @compiled
 def spread_slots(u: Any, n_stored: int, columns: Any, order: Any, slots: Any) -> None:
-    """`strata.strata` of each player, read in the order of its feature."""
+    """Write the slots at the positions of `strata.strata` for each player, in the order of the player's feature."""
     k, n = u.shape
     part = n_stored / n
     for i in range(k):
@@ -59,7 +59,7 @@ def spread_slots(u: Any, n_stored: int, columns: Any, order: Any, slots: Any) ->
 
 @compiled
 def replaced(start: int, columns: Any, slots: Any, matrix: Any, X: Any) -> None:
-    """`removal.replace`: per player and draw, row 0 with the player's feature from the slot drawn."""
+    """Write for each player and draw row 0 with the player's feature from the slot drawn, as `rows.replace` does."""
     k, n = slots.shape
     r = start
     for i in range(k):
@@ -75,14 +75,14 @@ def replaced(start: int, columns: Any, slots: Any, matrix: Any, X: Any) -> None:
 def spread_and_replaced(
     u: Any, n_stored: int, columns: Any, order: Any, slots: Any, start: int, matrix: Any, X: Any
 ) -> None:
-    """Both of the above, in one call: it is the calls that take time."""
+    """Do `spread_slots` and `replaced` in one call, as it is the calls that take time."""
     spread_slots(u, n_stored, columns, order, slots)
     replaced(start, columns, slots, matrix, X)
 
 
 @compiled
 def kept(start: int, orders: Any, columns: Any, slots: Any, matrix: Any, X: Any) -> None:
-    """`removal.keep`: per coalition of a walk and draw, the slot drawn with the coalition's features from row 0."""
+    """Write for each coalition and draw the slot drawn with the coalition's features from row 0, as `rows.keep`."""
     r = start
     for o in range(orders.shape[0]):
         for size in range(1, orders.shape[1]):

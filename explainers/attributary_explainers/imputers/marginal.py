@@ -1,131 +1,26 @@
-"""Imputers: rows in which removed features have other values, drawn from what has been observed.
-
-A removed feature takes what the drawn observation had. If that observation lacked it, the row lacks it too:
-absence is as much an observed fact as a value.
-"""
+"""Marginal removal: a removed feature takes the value that it had in a stored observation."""
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled import HAS_NUMBA
-from ..errors import InvalidParameterError
 from ..evaluation.schema import Encoded, Schema
 from ..typing import Features, Prediction, Snapshot
 from ..validation import check_choice
-from .requests import ReplaceRequest, Request, RowsRequest, WalkRequest, walked_coalitions
+from .base import SAMPLING_NAMES, Draws, Imputer, Players, Rows
+from .requests import ReplaceRequest, Request, WalkRequest
 from .reservoirs import GeometricReservoir, Reservoir
 from .rows import keep, replace
 from .stored import StoredRows
 from .strata import SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
 
-Rows: TypeAlias = list[dict[Any, Any]]
-Players: TypeAlias = Mapping[Any, Sequence[Any]]
-"""Feature or group to its features."""
-
-SAMPLING_NAMES = ("stratified", "independent")
-"""How draws are spread over the reservoir."""
-
-
-class Draws(NamedTuple):
-    """Rows to evaluate, and where their replacements came from."""
-
-    rows: list[Rows]
-    """Per player or coalition the rows of its draws."""
-    slots: npt.NDArray[np.intp] | None
-    """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them; None: of no slot."""
-
-
-class Imputer(abc.ABC):
-    """Where removed features take their values from.
-
-    An explainer calls `replace_each` or `restrict` for an observation, then `update` with it, so that a draw never
-    sees the observation that is explained.
-    """
-
-    name: ClassVar[str]
-    reservoir: Reservoir
-    n_independent: ClassVar[bool] = True
-    """Whether more draws say more; False where all are the same."""
-    draws_stored_rows: ClassVar[bool] = False
-    """Whether draws are of the stored observations, so that their mean varies with those too."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether there is something to draw from."""
-        return len(self.reservoir) > 0
-
-    @abc.abstractmethod
-    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Per player `n` rows: `x` with the player's features replaced (PFI). Every player has its own draws."""
-
-    @abc.abstractmethod
-    def restrict(
-        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
-    ) -> Draws:
-        """Per coalition `n` rows: its players' features from `x`, all others replaced (SAGE).
-
-        The coalitions of one call share their draws as far as they can: a feature that the model ignores then changes
-        no prediction. The sets of draws that `strata.independent_sets` says are independent of each other.
-        """
-
-    def request_each(
-        self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
-    ) -> Request:
-        """`replace_each` as a request.
-
-        Parameters
-        ----------
-        encoded
-            The observation as an array, and its schema, where the model has a fast path.
-        """
-        return RowsRequest(*self.replace_each(x, players, n, rng))
-
-    def request_walk(
-        self,
-        x: Features,
-        players: Players,
-        orders: npt.NDArray[np.intp],
-        n: int,
-        rng: np.random.Generator,
-        encoded: Encoded | None = None,
-    ) -> Request:
-        """`restrict` as a request, to the coalitions that each order of the players grows through.
-
-        Parameters
-        ----------
-        orders
-            Shape (orders, players): the players by number.
-        encoded
-            As for `request_each`.
-        """
-        return RowsRequest(*self.restrict(x, players, walked_coalitions(list(players), orders), n, rng))
-
-    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in one observation, after it has been explained; return the slot that it is stored in, or None."""
-        return self.reservoir.update(x, rng)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the imputer was made with, as plain data."""
-        return {"removal": self.name, "reservoir": self.reservoir.name, "reservoir_size": self.reservoir.size}
-
-    def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
-        return {"reservoir": self.reservoir.snapshot()}
-
-    def restore(self, state: Snapshot) -> None:
-        """Take the state of an imputer with equal parameters."""
-        self.reservoir.restore(state["reservoir"])
-
 
 class MarginalImputer(Imputer):
-    """Replacements regardless of the features that are kept: interventional removal (iPFI Definition 4, iSAGE Alg. 1).
+    """Draws replacements regardless of the kept features: interventional removal (iPFI Definition 4, iSAGE Alg. 1).
 
     Parameters
     ----------
@@ -164,11 +59,11 @@ class MarginalImputer(Imputer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the imputer was made with, as plain data."""
+        """The parameters that the imputer was made with, as plain data."""
         return {**super().parameters, "sampling": self.sampling}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Per player `n` rows with its features from stored rows."""
+        """Return `n` rows for each player, with its features from stored rows."""
         if self.strategy == "joint" or all(len(features) == 1 for features in players.values()):
             slots = self._slots(list(map(tuple, players.values())), n, rng)
             stored = self.reservoir.rows
@@ -182,7 +77,7 @@ class MarginalImputer(Imputer):
     def request_each(
         self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
     ) -> Request:
-        """The same draws as `replace_each` makes; by array where each player is a feature, and the rows allow it."""
+        """Return the draws of `replace_each`, as an array where each player is a feature and the rows allow it."""
         stored = self._as_array(x, players, encoded)
         if stored is None:
             return super().request_each(x, players, n, rng)
@@ -202,7 +97,7 @@ class MarginalImputer(Imputer):
         rng: np.random.Generator,
         encoded: Encoded | None = None,
     ) -> Request:
-        """The same draws as `restrict` makes; by array where each player is a feature, and the rows allow it."""
+        """Return the draws of `restrict`, as an array where each player is a feature and the rows allow it."""
         joint = self.strategy == "joint" and encoded is not None and players.keys() == encoded.schema.keys
         stored = self._as_array(x, players, encoded if joint else None)
         if stored is None:
@@ -211,10 +106,10 @@ class MarginalImputer(Imputer):
         return WalkRequest(x, players, columns, orders, slots, stored, self.reservoir.rows)
 
     def _as_array(self, x: Features, players: Players, encoded: Encoded | None) -> StoredRows | None:
-        """The stored observations as an array, where the draws of these players can be made of it."""
+        """Return the stored observations as an array, where the draws of these players can be made of it."""
         self._latest = None
         # Players may be fewer than the features of x, which are the schema's.
-        if encoded is None or not HAS_NUMBA or not players.keys() <= encoded.schema.keys:
+        if encoded is None or not players.keys() <= encoded.schema.keys:
             return None
         stored = self._stored
         if stored is None or stored.schema is not encoded.schema or stored.is_stale:
@@ -246,7 +141,7 @@ class MarginalImputer(Imputer):
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Per coalition `n` rows with the other players' features from the same stored rows."""
+        """Return `n` rows for each coalition, with the other players' features from the same stored rows."""
         stored = self.reservoir.rows
         if self.strategy == "joint":
             slots = self._shared_slots(n, rng)
@@ -301,74 +196,13 @@ class MarginalImputer(Imputer):
         return slot
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {**super().snapshot(), "predicted": [list(self._predicted[slot]) for slot in sorted(self._predicted)]}
 
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
         self._by_features, self._by_prediction, self._stored = {}, SlotOrder(), None
-        # A state of an earlier release has them also where they are not needed.
-        keys = state["predicted"] if self.by_prediction else []
-        self._predicted = {slot: tuple(key) for slot, key in enumerate(keys)}
+        self._predicted = {slot: tuple(key) for slot, key in enumerate(state["predicted"])}
         for slot, key in self._predicted.items():
             self._by_prediction.put(slot, key)
-
-
-class ConstantImputer(Imputer):
-    """Removed features take a value of the user's: a baseline, as 0 or the mean of the training data.
-
-    Nothing is drawn, so one row per feature or coalition is evaluated whatever `n_samples` is.
-
-    Parameters
-    ----------
-    values
-        Feature to value; a feature that is not named is absent from the row.
-    """
-
-    name = "constant"
-    n_independent = False
-
-    def __init__(self, values: Mapping[Any, Any]) -> None:
-        if not isinstance(values, Mapping):
-            raise InvalidParameterError("values", "a mapping of features to values", values)
-        self.values = dict(values)
-        self.reservoir = GeometricReservoir(1)  # never drawn from
-
-    def __repr__(self) -> str:
-        return f"ConstantImputer({self.values!r})"
-
-    @property
-    def ready(self) -> bool:
-        """Always: nothing is drawn."""
-        return True
-
-    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Per player one row."""
-        return Draws([[replace(x, features, self.values)] * n for features in players.values()], None)
-
-    def restrict(
-        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
-    ) -> Draws:
-        """Per coalition one row."""
-        return Draws([[keep(x, kept, self.values, players)] * n for kept in coalitions], None)
-
-    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Nothing to take in."""
-        return None
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the imputer was made with, as plain data."""
-        return {"removal": self.name, "values": dict(self.values)}
-
-    def snapshot(self) -> Snapshot:
-        """Nothing but the parameters."""
-        return {}
-
-    def restore(self, state: Snapshot) -> None:
-        """Nothing to restore."""
-
-
-REMOVAL_NAMES = ("interventional", "product", "observational")
-"""Names that `removal` takes; a constant is an imputer of its own: `ConstantImputer(values)`."""

@@ -6,18 +6,17 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..typing import Features, Prediction, Snapshot
+from ..typing import Array, Features, Prediction, Snapshot
 from ..validation import check_choice
+from .base import SAMPLING_NAMES, Draws, Imputer, Players, Rows
 from .conditional.sampler import EMPTY, ConditionalSampler
-from .marginal import Draws, Imputer, Players, Rows
 from .reservoirs import GeometricReservoir, Reservoir
 from .strata import independent_sets
 
 
 class ConditionalImputer(Imputer):
-    """Replacements that fit the features that are kept: observational removal (iSAGE Algorithms 3 and 4).
+    """Draws replacements that fit the kept features: observational removal (iSAGE Algorithms 3 and 4).
 
     Each removed feature is drawn from the leaf of its own tree, see `ConditionalSampler`; where that has no value yet,
     the feature comes from a stored observation, as in marginal removal. Coalitions of one observation share the
@@ -26,7 +25,7 @@ class ConditionalImputer(Imputer):
     Parameters
     ----------
     reservoir
-        For what the trees cannot draw; None is `GeometricReservoir(100)`.
+        Observations for what the trees cannot draw; None is `GeometricReservoir(100)`.
     sampler
         The trees; None is `ConditionalSampler()`. The imputer owns it. Every observation is learnt by all trees, so
         the cost grows with the square of the features: name those that matter in the sampler's `features`.
@@ -45,16 +44,16 @@ class ConditionalImputer(Imputer):
     ) -> None:
         self.reservoir = GeometricReservoir() if reservoir is None else reservoir
         self.sampler = ConditionalSampler() if sampler is None else sampler
-        self.sampling = check_choice("sampling", sampling, ("stratified", "independent"))
+        self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the imputer was made with, as plain data."""
+        """The parameters that the imputer was made with, as plain data."""
         sampler = {name: value for name, value in self.sampler.parameters.items() if name != "seed"}
         return {**super().parameters, "sampling": self.sampling, "sampler": sampler}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Per player `n` rows with its features drawn given all others."""
+        """Return `n` rows for each player, with its features drawn given all others."""
         rows: list[Rows] = []
         for features in players.values():
             absent = set(features)
@@ -65,7 +64,7 @@ class ConditionalImputer(Imputer):
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Per coalition `n` rows with the other players' features drawn given those of the coalition."""
+        """Return `n` rows for each coalition, with the other players' features drawn given those of the coalition."""
         features = [feature for of_player in players.values() for feature in of_player]
         numbers, slots = self._numbers(n, len(features), rng), self._slots(n, rng)
         column = {feature: i for i, feature in enumerate(features)}
@@ -82,7 +81,7 @@ class ConditionalImputer(Imputer):
         x: Features,
         present: Collection[Any],
         absent: Sequence[Any],
-        numbers: npt.NDArray[np.float64],
+        numbers: Array,
         slots: Sequence[int],
     ) -> Rows:
         kept = {feature: x[feature] for feature in x if feature in present}
@@ -101,8 +100,8 @@ class ConditionalImputer(Imputer):
             rows.append({**{feature: row[feature] for feature in x if feature in row}, **row})
         return rows
 
-    def _numbers(self, n: int, n_features: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-        """Uniform numbers, shape (draws, features); each column spread over [0, 1) in every independent set."""
+    def _numbers(self, n: int, n_features: int, rng: np.random.Generator) -> Array:
+        """Draw uniform numbers, shape (draws, features); each column is spread over [0, 1) in every independent set."""
         if self.sampling == "independent":
             return rng.random((n, n_features))
         parts = []
@@ -122,7 +121,7 @@ class ConditionalImputer(Imputer):
         return super().update(x, y_pred, rng)
 
     def snapshot(self) -> Snapshot:
-        """Plain data and, for the trees, bytes."""
+        """Return plain data and, for the trees, bytes."""
         return {**super().snapshot(), "sampler": self.sampler.snapshot()}
 
     def restore(self, state: Snapshot) -> None:

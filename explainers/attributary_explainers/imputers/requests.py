@@ -1,4 +1,4 @@
-"""The rows that an explainer needs for one observation, as dicts for the model itself or as an array."""
+"""Requests: the rows that an explainer needs for one observation, as dicts for the model itself or as an array."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.schema import Array, Schema
-from ..typing import Features
+from ..evaluation.schema import Schema
+from ..typing import Array, Features
 from .kernels import kept, replaced, spread_and_replaced, spread_slots
 from .rows import keep, replace
 from .stored import StoredRows
@@ -20,19 +20,22 @@ Row: TypeAlias = dict[Any, Any]
 
 
 class Request(abc.ABC):
-    """Rows to evaluate; those of one player or coalition are consecutive."""
+    """Rows to evaluate, in which those of one player or coalition are consecutive."""
 
     n_rows: int
     slots: Slots | None
-    """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them; None: of no slot."""
+    """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them.
+
+    None where the rows come from no slot.
+    """
 
     @abc.abstractmethod
     def rows(self) -> list[Row]:
-        """The rows as the model reads them; to be asked for before the reservoir takes in the observation."""
+        """Return the rows as the model reads them, as long as the reservoir has not taken in the observation."""
 
     @abc.abstractmethod
     def fill(self, X: Array, start: int, schema: Schema) -> None:
-        """Write the rows to X from `start` on; row 0 of it is the observation.
+        """Write the rows to X from `start` on; row 0 of X is the observation.
 
         Raises
         ------
@@ -42,39 +45,39 @@ class Request(abc.ABC):
 
 
 class RowsRequest(Request):
-    """Rows that an imputer has made."""
+    """Rows that an imputer has made as dicts."""
 
     def __init__(self, rows: Sequence[Sequence[Row]], slots: Slots | None) -> None:
         self._rows = [row for of_player in rows for row in of_player]
         self.n_rows, self.slots = len(self._rows), slots
 
     def rows(self) -> list[Row]:
-        """The rows as they were made."""
+        """Return the rows as they were made."""
         return self._rows
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
-        """Encode them."""
+        """Encode the rows."""
         if self._rows:
             X[start : start + self.n_rows] = schema.encode_many(self._rows)
 
 
 class ReplaceRequest(Request):
-    """Per feature and draw the observation with that feature from a stored one; see `removal.replace`.
+    """For each feature and draw, the observation with that feature from a stored one; see `rows.replace`.
 
     Parameters
     ----------
     x
         The observation.
     features
-        Its features.
+        The features that are replaced.
     columns
-        Shape (features,): their columns.
+        Shape (features,): the columns of the features.
     slots
-        Shape (features, draws): the slots drawn; with `u` room for them, which is filled with the rows.
+        Shape (features, draws): the slots drawn; where `u` is given, room for them, filled together with the rows.
     u
         Shape (features, draws): uniform numbers, one for each equal part of a feature's order (`strata.strata`).
     stored, rows
-        The reservoir, as an array and as it is.
+        The reservoir's rows, as an array and as dicts.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class ReplaceRequest(Request):
         self.n_rows = slots.size
 
     def rows(self) -> list[Row]:
-        """The rows, made of what is stored."""
+        """Return the rows, made of the stored observations."""
         if self._u is not None:
             spread_slots(self._u, self._stored.n, self._columns, self._stored.order, self.slots)
         return [
@@ -103,7 +106,7 @@ class ReplaceRequest(Request):
         ]
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
-        """Copy them together."""
+        """Copy the rows together from the array of stored observations."""
         stored = self._stored
         if self._u is None:
             replaced(start, self._columns, self.slots, stored.matrix, X)
@@ -112,12 +115,12 @@ class ReplaceRequest(Request):
 
 
 class WalkRequest(Request):
-    """Per coalition of each order and draw the stored observation with the coalition's features; see `removal.keep`.
+    """For each coalition and draw, the stored observation with the coalition's features from x; see `rows.keep`.
 
     Parameters
     ----------
     x, columns, stored, rows
-        As for `ReplaceRequest`.
+        The same as for `ReplaceRequest`.
     players
         Player to its one feature.
     orders
@@ -143,7 +146,7 @@ class WalkRequest(Request):
         self.n_rows = len(orders) * (orders.shape[1] - 1) * len(slots)
 
     def rows(self) -> list[Row]:
-        """The rows, made of what is stored."""
+        """Return the rows, made of the stored observations."""
         drawn = [self._reservoir[slot] for slot in self.slots.tolist()]
         return [
             keep(self._x, coalition, row, self._players)
@@ -152,10 +155,10 @@ class WalkRequest(Request):
         ]
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
-        """Copy them together."""
+        """Copy the rows together from the array of stored observations."""
         kept(start, self._orders, self._columns, self.slots, self._stored.matrix, X)
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:
-    """The coalitions of each order, from the first player to all but the last one."""
+    """Return the coalitions of each order, from the first player to all but the last one."""
     return [[names[i] for i in order[: size + 1]] for order in orders.tolist() for size in range(len(order) - 1)]

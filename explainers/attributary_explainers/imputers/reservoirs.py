@@ -13,7 +13,7 @@ from ..validation import check_choice, check_integer
 
 
 class Reservoir(abc.ABC):
-    """At most `size` past observations; every stored one is equally likely to be drawn.
+    """Stores at most `size` past observations, each of which is equally likely to be drawn.
 
     `update` is called once per observation, after the explainer has drawn: a draw never sees the observation
     that is being explained. Rows are copied in, so that the caller's dicts are neither kept nor changed.
@@ -57,10 +57,10 @@ class Reservoir(abc.ABC):
 
     @abc.abstractmethod
     def _slot(self, rng: np.random.Generator) -> int | None:
-        """Slot that the newest observation replaces, or None to leave the full reservoir as it is."""
+        """Return the slot that the newest observation takes, or None to leave the full reservoir as it is."""
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {
             "name": self.name,
             "size": self.size,
@@ -70,7 +70,7 @@ class Reservoir(abc.ABC):
 
     @staticmethod
     def from_snapshot(snapshot: Snapshot) -> Reservoir:
-        """The reservoir that the snapshot was taken of."""
+        """Return a reservoir like the one that the snapshot was taken of."""
         if snapshot["name"] not in _RESERVOIRS:
             raise SnapshotError(f"unknown reservoir {snapshot['name']!r}: update attributary, or reset the explainer")
         reservoir = _RESERVOIRS[snapshot["name"]](snapshot["size"])
@@ -89,9 +89,9 @@ class Reservoir(abc.ABC):
 
 
 class UniformReservoir(Reservoir):
-    """Vitter's reservoir: every past observation is equally likely to be stored (iPFI section 3.1.1).
+    """Stores every past observation with the same probability: Vitter's reservoir (iPFI section 3.1.1).
 
-    Remembers for ever: fit for streams without drift. Source: J. S. Vitter, Random Sampling with a
+    It remembers for ever, and is fit for streams without drift. Source: J. S. Vitter, Random Sampling with a
     Reservoir, 1985, Algorithm R.
 
     Examples
@@ -112,7 +112,7 @@ class UniformReservoir(Reservoir):
 
 
 class GeometricReservoir(Reservoir):
-    """Every observation replaces a uniformly drawn slot (iPFI section 3.1.2, iSAGE Algorithm 2).
+    """Stores every observation in a uniformly drawn slot (iPFI section 3.1.2, iSAGE Algorithm 2).
 
     Once full, the probability to draw at time s the observation of time r is p (1 - p)^(s - r - 1) with
     p = 1 / size: recent observations are likelier, their mean age is about `size`. The first `size` rows fill
@@ -135,10 +135,10 @@ class GeometricReservoir(Reservoir):
 
 
 class SlidingWindowReservoir(Reservoir):
-    """The last `size` observations, exactly: no chance, and what is older is forgotten at once.
+    """Stores exactly the last `size` observations: nothing is left to chance, and what is older is forgotten at once.
 
-    Fit where the features drift and where drawn rows are to be of a known age; the geometric reservoir, which keeps
-    some older rows, needs the same memory.
+    It is fit where the features drift and where drawn rows are to be of a known age. The geometric reservoir, which
+    keeps some older rows, needs the same memory.
 
     Examples
     --------
@@ -165,5 +165,5 @@ RESERVOIR_NAMES = tuple(_RESERVOIRS)
 
 
 def make_reservoir(name: str, size: int) -> Reservoir:
-    """A new reservoir by name: `uniform`, `geometric` or `sliding_window`."""
+    """Return a new reservoir by name: `uniform`, `geometric` or `sliding_window`."""
     return _RESERVOIRS[check_choice("reservoir", name, RESERVOIR_NAMES)](size)

@@ -1,7 +1,7 @@
-"""Marginal removal: rows in which some features come from stored observations (interventional).
+"""Rows in which some features come from stored observations, as dicts.
 
-A removed feature takes what the drawn observation had. If that observation lacked it, the row lacks it too:
-absence is as much an observed fact as a value.
+A removed feature takes the value that the drawn observation had. If that observation lacked the feature, the row lacks
+it too: absence is as much an observed fact as a value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..typing import Features
 
 
 def replace(x: Features, features: Iterable[Any], drawn: Features) -> dict[Any, Any]:
-    """A copy of `x` with `features` taken from `drawn` (iPFI Definition 4)."""
+    """Return a copy of `x` with `features` taken from `drawn` (iPFI Definition 4)."""
     row = dict(x)
     for feature in features:
         if feature in drawn:
@@ -24,7 +24,7 @@ def replace(x: Features, features: Iterable[Any], drawn: Features) -> dict[Any, 
 
 
 def keep(x: Features, kept: Iterable[Any], drawn: Features, players: Mapping[Any, Sequence[Any]]) -> dict[Any, Any]:
-    """The features of the players `kept` from `x`, those of the other players from `drawn` (iSAGE Algorithm 1).
+    """Return a row: the players `kept` have their features from `x`, all others from `drawn` (iSAGE Algorithm 1).
 
     A feature of `drawn` that belongs to no player is absent, as it is in `x`.
     """

@@ -7,23 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.schema import Array, NotEncodableError, Schema
+from ..evaluation.schema import NotEncodableError, Schema
 from ..ordering import sort_key
-from ..typing import Features
+from ..typing import Array, Features
 from .kernels import put
 
 
 class StoredRows:
-    """Mirror of a reservoir's rows under a schema; follows from them alone, and is part of no saved state.
+    """Mirrors a reservoir's rows under a schema; it follows from them alone, and is part of no saved state.
 
     Parameters
     ----------
     schema
-        Of the observations.
+        The schema of the observations.
     size
-        Slots of the reservoir.
+        The number of slots of the reservoir.
     rows
-        What is stored now.
+        The observations that are stored now.
     """
 
     def __init__(self, schema: Schema, size: int, rows: Sequence[Features]) -> None:
@@ -36,7 +36,7 @@ class StoredRows:
         self._ranks: dict[int, list[float]] = {column: [] for column in schema.codes}
         self._strange: int | None = None
         self.is_stale = False
-        """Whether the observation that could not be encoded is gone: make another one of these."""
+        """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
         for slot, row in enumerate(rows):
             self.put(slot, row)
 
@@ -46,7 +46,7 @@ class StoredRows:
         return self._strange is None
 
     def put(self, slot: int, x: Features, encoded: Array | None = None) -> None:
-        """Say which observation is in a slot now; `encoded` is it where the caller has it."""
+        """Store an observation in a slot; `encoded` is the observation as an array, where the caller has it."""
         if self._strange is not None:
             self.is_stale |= slot == self._strange
             return

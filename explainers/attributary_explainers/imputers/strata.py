@@ -1,4 +1,4 @@
-"""Draws that are spread over a reservoir: stored rows in the order of a key, one draw from each equal part."""
+"""Stratified draws: stored rows in the order of a key, and one draw from each equal part of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIGITS = 9
 
 
 class SlotOrder:
-    """The slots of a reservoir, sorted by a key; ties in the order of the slots.
+    """Keeps the slots of a reservoir sorted by a key, ties in the order of the slots.
 
     It follows from the stored rows alone, so that it is not part of any saved state.
     """
@@ -27,32 +27,33 @@ class SlotOrder:
         self._sorted: list[tuple[Any, int]] = []
 
     def put(self, slot: int, key: Any) -> None:
-        """Say which key the slot has now."""
+        """Give a slot a key, in the place of the one that it has."""
         if slot in self._keys:
             del self._sorted[bisect_left(self._sorted, (self._keys[slot], slot))]
         self._keys[slot] = key
         insort(self._sorted, (key, slot))
 
     def slots(self) -> list[int]:
-        """The slots, those with the least keys first."""
+        """Return the slots, those with the least keys first."""
         return [slot for _, slot in self._sorted]
 
     def at(self, positions: Iterable[int]) -> list[int]:
-        """The slots at these positions of the order."""
+        """Return the slots at these positions of the order."""
         in_order = self._sorted
         return [in_order[position][1] for position in positions]
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:
-    """The key of a stored row by its values of some features."""
+    """Return the key of a stored row by its values of some features."""
     return tuple(sort_key(row.get(feature, ABSENT)) for feature in features)
 
 
 def prediction_key(prediction: Any) -> tuple[Any, ...]:
-    """The key of a stored row by what the model predicted for it: the most probable class with its probability.
+    """Return the key of a stored row by the model's prediction for it: the most probable class and its probability.
 
-    One that cannot be used has that of a 0: NaN could not be sorted. Rounded, and of equally probable classes the one
-    that sorts first: a fast path, which may differ in the last digit and in the order of the classes, gives the same.
+    A prediction that cannot be used has the key of 0, as NaN could not be sorted. The probability is rounded, and the
+    first of equally probable classes counts, so that a fast path gives the same key: it may differ from the model in
+    the last digit, and in the order of the classes.
     """
     if isinstance(prediction, dict) and is_usable(prediction):
         highest = max(prediction.values())
@@ -64,14 +65,14 @@ def prediction_key(prediction: Any) -> tuple[Any, ...]:
 
 
 def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> npt.NDArray[np.intp]:
-    """Positions in an order of `n_slots`, one uniformly drawn from each of `n` equal parts.
+    """Draw positions in an order of `n_slots`, one uniformly from each of `n` equal parts.
 
     Every position is drawn with probability n / n_slots, as if independently, so that means over the draws have the
     expectation that independent draws give.
 
     Returns
     -------
-    Array of shape (*shape, n).
+    An array of shape (*shape, n).
     """
     u = rng.random((*shape, n))
     positions = ((np.arange(n) + u) * (n_slots / n)).astype(np.intp)
@@ -79,7 +80,7 @@ def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...
 
 
 def independent_sets(n: int) -> list[int]:
-    """Sizes of sets of draws that are made independently of each other: two halves, and one draw over where n is odd.
+    """Return the sizes of the sets of draws that are made independently: two halves, and one draw more where n is odd.
 
     How far the means of the two halves are apart shows how far the mean of all draws varies.
     """
@@ -87,12 +88,12 @@ def independent_sets(n: int) -> list[int]:
 
 
 def strata_of_sets(n_slots: int, n: int, rng: np.random.Generator) -> list[int]:
-    """Positions of the independent sets of n draws, each stratified as by `strata`, one set after the other."""
+    """Draw the positions of the independent sets of n draws, one after the other, each stratified as by `strata`."""
     drawn = zip(_parts(n_slots, n), rng.random(n).tolist(), strict=True)
     return [min(int((i + u) * width), n_slots - 1) for (i, width), u in drawn]
 
 
 @lru_cache(maxsize=64)
 def _parts(n_slots: int, n: int) -> list[tuple[int, float]]:
-    """Of each draw, the number of its part among those of its set, and their width."""
+    """Return for each draw the number of its part within its set, and the width of the parts of that set."""
     return [(i, n_slots / size) for size in independent_sets(n) for i in range(size)]

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from ..errors import ExplainerError
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
-from ..evaluation.schema import Array, Encoded, NotEncodableError
+from ..evaluation.schema import Encoded, NotEncodableError
 from ..imputers.requests import Request
 from ..predictions import GivenPredictions, Predictions, is_usable, predict_rows, show_row
-from ..typing import Features, ModelFunction, Prediction
+from ..typing import Array, Features, ModelFunction, Prediction
 
 
 class ModelRaisedError(Exception):
@@ -85,7 +85,7 @@ class Batch:
                     return self._evaluate_array(function, requests, self.encoded)
                 except (NotCoveredError, NotEncodableError) as reason:
                     self._reason = reason
-            function.asked_itself(self._reason)
+            function.count_refusal(self._reason)
             self._function = function.naive  # what has been refused would be refused again
         return self._evaluate_rows([[] if isinstance(request, str) else request.rows() for request in requests])
 

@@ -13,10 +13,9 @@ from ..losses.kernels import OF_THE_USER
 from ..losses.losses import Loss
 from ..predictions import Predictions, is_usable
 from ..smoothing.means import mean_prediction
+from ..typing import Array
 from ..validation import LARGEST
 from .kernels import REASONS, corrected, walk, walk_of_known
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)

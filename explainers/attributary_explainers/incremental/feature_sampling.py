@@ -7,13 +7,10 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..compiled import compiled
 from ..imputers.requests import Slots
-from ..typing import Snapshot
-
-Array = npt.NDArray[np.float64]
+from ..typing import Array, Snapshot
 
 _FLOOR = 0.1
 _COMPLETE = 100

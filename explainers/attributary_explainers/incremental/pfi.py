@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.schema import Encoded
-from ..imputers.marginal import Imputer, Players
+from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.kernels import OF_THE_USER
-from ..losses.losses import Array, Loss
+from ..losses.losses import Loss
 from ..predictions import Predictions, is_usable
-from ..typing import Features, Groups, Snapshot
+from ..typing import Array, Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
 from .feature_sampling import Chosen, FeatureSampling
 from .kernels import REASONS, growth, growth_of_known

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..errors import InvalidParameterError
 from ..evaluation.schema import Encoded
+from ..imputers.base import Imputer, Players
 from ..imputers.choice import choose_imputer, imputer_of
-from ..imputers.marginal import Imputer, MarginalImputer, Players
+from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.losses import Loss

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.schema import Encoded
-from ..imputers.marginal import Imputer, Players
+from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.losses import Loss

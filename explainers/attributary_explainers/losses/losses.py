@@ -15,11 +15,10 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import ModelError
 from ..predictions import Predictions, most_probable
-from ..typing import Output, Prediction, Probabilities
+from ..typing import Array, Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
 from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
@@ -27,7 +26,6 @@ from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
 
-Array: TypeAlias = npt.NDArray[np.float64]
 
 Derivatives: TypeAlias = Callable[[Any, Any, Array], tuple[Array, Array] | None]
 """`(y, label, p) -> (first, second)`: derivatives of the loss in one component of the prediction, at its values `p`.

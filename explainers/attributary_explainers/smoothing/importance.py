@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..typing import Importance, Snapshot
+from ..typing import Array, Importance, Snapshot
 from .influence import RowInfluence
 from .kernels import MEAN, SEEN, VARIANCE, smooth
 from .means import Weights, memory_of
-
-Array = npt.NDArray[np.float64]
 
 _LEAST = 2.0 / 3.0
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..typing import Snapshot
+from ..typing import Array, Snapshot
 from .kernels import LIVE, OWN, RETIRED, TWICE, stored_in
-
-Array = npt.NDArray[np.float64]
 
 
 class RowInfluence:

@@ -50,6 +50,7 @@ def test_these_are_the_commands() -> None:
         "demo-stream",
         "dashboards",
         "dashboards export",
+        "warm-up",
     }
 
 

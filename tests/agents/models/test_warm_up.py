@@ -45,7 +45,7 @@ def salary(x: dict[Any, Any]) -> dict[Any, Any]:
 
 def test_models_of_one_kind_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
-    monkeypatch.setattr(module, "_run", lambda model_id, _: tried.append(model_id) or "tried")
+    monkeypatch.setattr(module, "_rehearse", lambda model_id, _: tried.append(model_id) or "tried")
     found = warm_up(config(**{f"tree-{i}": TREE for i in range(500)}, other=NEAREST))
     assert tried == ["tree-0", "other"]
     assert len(found) == 501

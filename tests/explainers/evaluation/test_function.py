@@ -6,16 +6,18 @@ import copy
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from river import ensemble, forest, linear_model, naive_bayes, preprocessing, tree
+from river import ensemble, linear_model, naive_bayes, preprocessing, tree
 
 from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE, make_reservoir
-from attributary_explainers.errors import FastPathFaultWarning, NaivePathWarning
-from attributary_explainers.evaluation import evaluator as evaluators
+from attributary_explainers.errors import FastPathFaultWarning, NaivePathWarning, UntestedRiverWarning
 from attributary_explainers.evaluation import function as functions
+from attributary_explainers.evaluation import releases
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.evaluation.schema import NotEncodableError
@@ -26,9 +28,12 @@ from ..fast_paths.twins import assert_close, follow_twins, naive_twin, published
 
 
 @pytest.fixture(autouse=True)
-def unsaid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has been said in this process is said again."""
+def unsaid(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets this process say again what it has said."""
     monkeypatch.setattr(functions, "_said", set())
+    releases.is_newer_than_tested.cache_clear()
+    yield
+    releases.is_newer_than_tested.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +42,7 @@ def no_other_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", NaivePathWarning)
         warnings.simplefilter("error", FastPathFaultWarning)
+        warnings.simplefilter("error", UntestedRiverWarning)
         yield
 
 
@@ -93,60 +99,6 @@ def patched_probability(self: Any, x: Any) -> dict[bool, float]:
     return {False: 1.0 - p, True: p}
 
 
-MODELS: list[tuple[Callable[[], Any], type]] = [
-    (linear_model.LogisticRegression, linear_model.LogisticRegression),
-    (logistic, linear_model.LogisticRegression),
-    (naive_bayes.GaussianNB, naive_bayes.GaussianNB),
-    (lambda: forest.ARFClassifier(n_models=2, seed=1), forest.ARFClassifier),
-    (lambda: forest.ARFClassifier(n_models=2, seed=1), tree.HoeffdingTreeClassifier),
-    (lambda: tree.HoeffdingTreeClassifier(grace_period=20), tree.HoeffdingTreeClassifier),
-    (
-        lambda: ensemble.BaggingClassifier(linear_model.LogisticRegression(), n_models=2, seed=1),
-        linear_model.LogisticRegression,
-    ),
-]
-
-
-@pytest.mark.parametrize(("make", "kind"), MODELS)
-def test_a_method_that_is_patched_in_the_middle_of_a_stream(
-    make: Callable[[], Any], kind: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make()
-    fast, naive = twins(model)
-    stream = blobs(90, labels=(True, False))
-    assert follow_twins(model, fast, naive, (next(stream) for _ in range(40))) > 0.9
-    name = "predict_proba_one"
-    if kind is tree.HoeffdingTreeClassifier and isinstance(model, forest.ARFClassifier):
-        original = tree.nodes.htc_nodes.LeafNaiveBayesAdaptive.prediction
-        monkeypatch.setattr(
-            tree.nodes.htc_nodes.LeafNaiveBayesAdaptive,
-            "prediction",
-            lambda self, x, *, tree: {k: (x["x0"] > 0) + v for k, v in original(self, x, tree=tree).items()},
-        )
-    else:
-        monkeypatch.setattr(kind, name, patched_probability)
-    with pytest.warns(NaivePathWarning, match="is not the one that the fast path was proved for") as said:
-        assert follow_twins(model, fast, naive, stream) == 0.0
-    assert len([one for one in said if one.category is NaivePathWarning]) == 1
-    assert fast.n_observations == 89
-
-
-@pytest.mark.parametrize("name", ["predict_one", "predict_proba_one"])
-def test_a_model_with_a_prediction_of_its_own(name: str) -> None:
-    model = linear_model.LogisticRegression()
-    fast, naive = twins(model)
-    stream = blobs(60, labels=(True, False))
-    assert follow_twins(model, fast, naive, (next(stream) for _ in range(30))) == 1.0
-    setattr(model, name, patched_probability.__get__(model))
-    # The function holds the method that it was made of; a new explainer has the new one.
-    with pytest.warns(NaivePathWarning, match="has a prediction of its own"):
-        assert follow_twins(model, fast, naive, (next(stream) for _ in range(10))) == 0.0
-    functions._said.clear()
-    fast, naive = twins(model)
-    with pytest.warns(NaivePathWarning, match="has a prediction of its own"):
-        assert follow_twins(model, fast, naive, stream) == 0.0
-
-
 def inner_step(model: Any) -> Any:
     return model["LogisticRegression"]
 
@@ -165,13 +117,10 @@ def first_member(model: Any) -> Any:
             first_member,
             "predict_proba_one",
         ),
-        (
-            lambda: ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(), n_models=2, seed=1),
-            first_member,
-            "predict_proba_one",
-        ),
+        (linear_model.LogisticRegression, lambda model: model, "predict_one"),
+        (linear_model.LogisticRegression, lambda model: model, "predict_proba_one"),
     ],
-    ids=["last step", "scaler", "member", "tree"],
+    ids=["last step", "scaler", "member", "model itself", "its probabilities"],
 )
 def test_a_part_with_a_method_of_its_own(make: Callable[[], Any], part: Callable[[Any], Any], name: str) -> None:
     model = make()
@@ -187,13 +136,69 @@ def test_a_part_with_a_method_of_its_own(make: Callable[[], Any], part: Callable
     assert fast.n_observations > 20
 
 
-def test_another_release_of_river(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluators, "PROVED_RIVER", ("0.0.1",))
+def other_river(monkeypatch: pytest.MonkeyPatch, release: str) -> None:
+    monkeypatch.setattr(releases, "version", lambda _: release)
+    releases.is_newer_than_tested.cache_clear()
+
+
+def test_the_tested_release_of_river_is_the_installed_one_and_the_packages_requirement_its_series() -> None:
+    assert version("river") == releases.TESTED_RIVER, "run tests/explainers/fast_paths with it, and then name it here"
+    series, minor = releases.TESTED_RIVER.split(".")[:2]
+    requirement = f'"river>={series}.{minor},<{series}.{int(minor) + 1}"'
+    assert requirement in (Path(__file__).parents[3] / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("release", ["0.26.2", "0.26.10", "0.26.2rc1"])
+def test_a_newer_release_of_river_takes_fast_paths_and_says_so_once(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_river(monkeypatch, release)
     model = logistic()
     fast, naive = twins(model)
-    with pytest.warns(NaivePathWarning, match=r"River .* is not one of 0\.0\.1") as said:
+    with pytest.warns(UntestedRiverWarning, match=r"is newer than 0\.26\.1") as said:
+        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) > 0.9
+    assert len(said) == 1
+    other = naive_bayes.GaussianNB()
+    fast, naive = twins(other)
+    assert follow_twins(other, fast, naive, blobs(30)) > 0.9  # a warning would be an error here
+
+
+@pytest.mark.parametrize(("release", "until"), [("0.26.1", 2048), ("0.26.2", 1984 + 64)])
+def test_a_newer_release_of_river_is_compared_more_often(
+    release: str, until: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_river(monkeypatch, release)
+    model = learnt(logistic(), blobs(50, labels=(True, False)))
+    asked: list[Any] = []
+    function = model_function(model, "probabilities")
+    assert isinstance(function, FastFunction)
+    naive = function._naive
+    monkeypatch.setattr(function, "_naive", lambda x: asked.append(x) or naive(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntestedRiverWarning)
+        for _ in range(until):
+            function.many([{f"x{i}": 1.0 for i in range(4)}])
+    # The batches 1, 2, 4, … 2048, and every 1024th, or every 64th, of which some are the same.
+    assert len(asked) == (12 if release == "0.26.1" else 12 + 32 - 6)
+    assert set(function.counts) == {"fast"}
+
+
+@pytest.mark.parametrize("release", ["0.27.0", "0.25.9", "1.0"])
+def test_another_series_of_river_is_asked_row_by_row(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_river(monkeypatch, release)
+    model = logistic()
+    fast, naive = twins(model)
+    with pytest.warns(NaivePathWarning, match=rf"tested with River 0\.26, and this is River {release}") as said:
         assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("release", ["0.26.0", "0.26.1"])
+def test_nothing_is_said_of_a_tested_release(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_river(monkeypatch, release)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not releases.is_newer_than_tested()
 
 
 class Wrong(Evaluator):
@@ -201,7 +206,6 @@ class Wrong(Evaluator):
 
     def __init__(self, inner: Evaluator, when: list[bool], fault: Callable[[Any], Any]) -> None:
         self.inner, self.when, self.fault = inner, when, fault
-        self.relies_on = inner.relies_on
 
     @property
     def labels(self) -> Any:  # type: ignore[override]

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attributary_explainers.evaluation.schema import LARGEST, Array, NotEncodableError, Schema, categorical_features
+from attributary_explainers.evaluation.schema import LARGEST_EXACT, NotEncodableError, Schema, categorical_features
+from attributary_explainers.typing import Array
 
 FEATURES = ("b", "a", "c")
 EXACT = 2**53
@@ -208,6 +209,6 @@ def test_there_are_only_so_many_categories(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_largest_integer() -> None:
-    assert LARGEST == EXACT
+    assert LARGEST_EXACT == EXACT
     assert encoded(Schema("a"), {"a": EXACT}) is not None
     assert encoded(Schema("a"), {"a": EXACT + 1}) is None

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from river import drift, ensemble, forest, linear_model, metrics, naive_bayes, tree
 
-from attributary_explainers.evaluation.evaluator import NotCoveredError, unchanged
+from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.trees.estimates import middle
 from attributary_explainers.fast_paths.trees.forests import forest_of_trees
-from attributary_explainers.fast_paths.trees.votes import middle
 from attributary_explainers.pickling import dump_model, load_model
 
 from .harness import Report, Row, check, follow, mixtures
@@ -191,11 +191,3 @@ def test_a_member_of_another_kind_joins() -> None:
         model.data[:] = members
         expected = [[model.predict_proba_one(x)[label] for label in (False, True)] for x, _ in stream[:30]]
         assert np.abs(evaluator.predict(X) - expected).max() <= 1e-12
-
-
-def test_what_a_forest_relies_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluator = make_evaluator(forest.ARFClassifier(), Schema(("a",)))
-    monkeypatch.setattr(forest.ARFClassifier, "predict_proba_one", lambda *_: {})
-    assert not unchanged(evaluator.relies_on)
-    with pytest.raises(NotCoveredError, match=r"ARFClassifier\.predict_proba_one"):
-        make_evaluator(forest.ARFClassifier(), Schema(("a",)))

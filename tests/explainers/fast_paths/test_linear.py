@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from river import linear_model, naive_bayes, optim, preprocessing
+from river import linear_model, optim
 
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.pipelines import linear, transforms
 from attributary_explainers.fast_paths.pipelines.linear import LinearEvaluator
 
 from .harness import follow
@@ -132,30 +131,3 @@ def test_refusals():
     model = linear_model.LinearRegression(loss=optim.losses.Poisson())
     with pytest.raises(NotCoveredError, match="link"):
         make_evaluator(model, Schema(["a"])).predict(np.zeros((1, 1)))
-
-
-def test_a_patched_method_is_refused(monkeypatch):
-    monkeypatch.setattr(linear_model.LogisticRegression, "_raw_dot_one", lambda self, x: 0.0)
-    with pytest.raises(NotCoveredError, match="_raw_dot_one"):
-        make_evaluator(linear_model.LogisticRegression(), Schema(["a"]))
-
-
-@pytest.mark.parametrize("kernel", ["_predict", "_transform"])
-def test_the_kernels_as_plain_python(monkeypatch, kernel):
-    module = linear if kernel == "_predict" else transforms
-    function = getattr(module, kernel)
-    monkeypatch.setattr(module, kernel, getattr(function, "py_func", function))
-    monkeypatch.setattr(module, "HAS_NUMBA", True)
-    scaler = preprocessing.StandardScaler() | preprocessing.MaxAbsScaler()
-    last = linear_model.SoftmaxRegression() if kernel == "_predict" else naive_bayes.GaussianNB()
-    assert follow(scaler | last, blobs(40)).covered == 40
-
-
-@pytest.mark.parametrize("depth", [0, 1, 2])
-def test_without_numba(monkeypatch, depth):
-    monkeypatch.setattr(linear, "HAS_NUMBA", False)
-    monkeypatch.setattr(transforms, "HAS_NUMBA", False)
-    model = linear_model.SoftmaxRegression(optim.SGD(0.1))
-    for _ in range(depth):
-        model = preprocessing.StandardScaler() | model
-    assert follow(model, blobs(100)).covered == 100

@@ -8,7 +8,6 @@ from river import naive_bayes
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths import naive_bayes as path
 
 from .harness import follow
 from .streams import agrawal, blobs
@@ -59,14 +58,7 @@ def test_a_class_that_has_seen_nothing_and_variances_of_a_sample():
     assert "nothing" not in model.gaussians
 
 
-def test_without_numba_and_as_plain_python(monkeypatch):
-    for name in ("_densities", "_term"):
-        kernel = getattr(path, name)
-        monkeypatch.setattr(path, name, getattr(kernel, "py_func", kernel))
-    monkeypatch.setattr(path, "HAS_NUMBA", True)
-    fully_covered(follow(naive_bayes.GaussianNB(), blobs(60)), 60)
-    monkeypatch.setattr(path, "HAS_NUMBA", False)
-    fully_covered(follow(naive_bayes.GaussianNB(), blobs(N)))
+def test_a_feature_without_variance_for_a_while():
     stream = (({"a": 1.0 + (i >= 20), "b": x["x0"]}, y) for i, (x, y) in enumerate(blobs(60)))
     fully_covered(follow(naive_bayes.GaussianNB(), stream), 60)
 

@@ -12,7 +12,6 @@ from river import compose, neighbors, preprocessing
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths import nearest, neighbours
 
 from .harness import follow
 from .streams import agrawal, blobs, line
@@ -115,19 +114,6 @@ def test_a_window_that_is_exchanged_is_seen():
             model._nn.window[0] = model._nn.window[1]
 
     fully_covered(follow(neighbors.KNNClassifier(engine=lazy()), blobs(N), after=meddle))
-
-
-def test_without_numba_and_as_plain_python(monkeypatch):
-    for module, name in ((nearest, "_nearest"), (nearest, "_square"), (nearest, "_squares"), (neighbours, "_vote")):
-        kernel = getattr(module, name)
-        monkeypatch.setattr(module, name, getattr(kernel, "py_func", kernel))
-        monkeypatch.setattr(module, "HAS_NUMBA", True)
-    fully_covered(follow(neighbors.KNNClassifier(engine=lazy(15)), grid(40), n_rows=4), 40)
-    monkeypatch.setattr(nearest, "HAS_NUMBA", False)
-    monkeypatch.setattr(neighbours, "HAS_NUMBA", False)
-    fully_covered(follow(neighbors.KNNClassifier(engine=lazy()), grid(N)))
-    fully_covered(follow(neighbors.KNNClassifier(engine=lazy(), softmax=True, weighted=False), grid(N)))
-    fully_covered(follow(neighbors.KNNClassifier(n_neighbors=200, engine=lazy()), blobs(N)))
 
 
 def test_stored_rows_with_other_features_are_not_covered_until_they_are_gone():

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +11,7 @@ import pytest
 from river import drift, linear_model, tree
 from river.tree import splitter as splitters
 
-from attributary_explainers.evaluation.evaluator import NotCoveredError, unchanged
+from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.fast_paths.trees import class_leaves as tree_leaves
@@ -395,17 +391,6 @@ def test_what_is_not_covered() -> None:
     all_covered(model, drifting(200))
 
 
-def test_a_method_that_somebody_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = Schema(("a",))
-    model = tree.HoeffdingTreeClassifier()
-    evaluator = make_evaluator(model, schema)
-    assert unchanged(evaluator.relies_on)
-    monkeypatch.setattr(splitters.GaussianSplitter, "cond_log_proba", lambda *_: 0.0)
-    assert not unchanged(evaluator.relies_on)
-    with pytest.raises(NotCoveredError, match=r"GaussianSplitter\.cond_log_proba"):
-        make_evaluator(model, schema)
-
-
 @pytest.mark.parametrize("where", ["a new leaf is put", "what was read is stored"])
 def test_a_refused_call_leaves_nothing_behind(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
@@ -449,25 +434,3 @@ def test_a_value_so_far_away_that_river_itself_fails() -> None:
     schema = Schema(("a",))
     with pytest.raises(NotCoveredError, match="too far"):
         make_evaluator(model, schema).predict(schema.encode_many([{"a": 1e200}]))
-
-
-def test_the_kernels_are_plain_python_too() -> None:
-    script = """
-from attributary_explainers.evaluation import compiled, tree_routes, tree_structure, tree_votes, trees
-assert not compiled.HAS_NUMBA
-tree_structure.route, trees.vote, trees.estimate = tree_routes.route, tree_votes.vote, tree_votes.estimate
-trees._fewest_rows = 0
-from river import tree
-from tests.explainers.evaluation.harness import follow
-from tests.explainers.evaluation.tree_cases import drifting, growing_numbers
-quick = dict(grace_period=20, delta=0.05)
-for kind in (tree.HoeffdingTreeClassifier, tree.HoeffdingAdaptiveTreeClassifier):
-    report = follow(kind(**quick), drifting(150, categories=4), n_rows=4)
-    assert report.covered == 150, report
-report = follow(tree.HoeffdingTreeRegressor(**quick), growing_numbers(100), number=True, n_rows=4)
-assert report.covered == 100, report
-"""
-    root = str(Path(__file__).resolve().parents[3])
-    environment = {**os.environ, "ATTRIBUTARY_NUMBA": "0"}
-    environment["PYTHONPATH"] = os.pathsep.join((root, *filter(None, sys.path)))
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, env=environment, cwd=root)

@@ -23,7 +23,7 @@ from attributary_explainers import (
     SnapshotError,
     make_reservoir,
 )
-from attributary_explainers.imputers.marginal import Draws
+from attributary_explainers.imputers.base import Draws
 from attributary_explainers.imputers.rows import keep, replace
 from tests.explainers.stand_ins import Linear, Recording
 

@@ -1,4 +1,4 @@
-"""Which columns a transformer makes of columns: named, each with the one that it comes from."""
+"""The columns that a transformer makes of columns, each with its name and the column that it comes from."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class OneHot:
     suffix: str = ""
 
     def name(self, value: Any) -> str:
-        """The column that is 1 for a category."""
+        """Return the name of the column that is 1 for a category."""
         return self.renamed(f"{self.feature}_{value}")
 
     def renamed(self, name: str) -> str:
-        """What the encoder calls a column, with the prefixes and suffixes that come after it."""
+        """Return the name of an encoder's column with the prefixes and suffixes of later transformers."""
         return f"{self.prefix}{name}{self.suffix}"
 
 
@@ -45,7 +45,7 @@ Columns: TypeAlias = list[Number | OneHot]
 
 
 def transformed(transformer: Any, columns: Columns, schema: Schema) -> Columns:
-    """What a transformer makes of columns.
+    """Return the columns that a transformer makes of columns.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _piped(pipeline: Any, columns: Columns, schema: Schema) -> Columns:
 
 
 def steps_of(pipeline: Any) -> list[Any]:
-    """The steps of a pipeline as it would take them now: from its execution plan where it has one."""
+    """Return the steps that a pipeline would take now: those of its execution plan where it has one."""
     return list(pipeline.steps.values()) if pipeline._plan is None else [item[1] for item in pipeline._plan]
 
 

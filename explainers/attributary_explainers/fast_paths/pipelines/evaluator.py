@@ -1,49 +1,23 @@
-"""Pipelines: transformers for all rows at once, and the fast path of the last step on what they give."""
+"""Fast path of pipelines: transformers act on all rows at once, then the fast path of the last step takes over."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from river import compose, preprocessing, stats
+from river import compose, preprocessing
 
-from ...evaluation.evaluator import Evaluator, NotCoveredError, check_instance, proved
+from ...evaluation.evaluator import Evaluator, NotCoveredError, check_instance
 from ...evaluation.registry import make_evaluator, read_as_categories, register
-from ...evaluation.schema import Array, Schema
+from ...evaluation.schema import Schema
+from ...typing import Array
 from .columns import steps_of
 from .linear import LinearEvaluator
 from .linear_models import KINDS
 from .transforms import Plan
 
-_HASHES: dict[type, dict[tuple[Any, str], str]] = {
-    compose.Pipeline: {
-        (compose.Pipeline, "predict_one"): "f36e4d1a4459",
-        (compose.Pipeline, "predict_proba_one"): "27f04640d2f3",
-        (compose.Pipeline, "transform_one"): "4d94a8d28b5b",
-        (compose.Pipeline, "_transform_one"): "8aeeadc04d40",
-        (compose.Pipeline, "_build_plan"): "0f8530dda2fd",
-    },
-    compose.TransformerUnion: {(compose.TransformerUnion, "transform_one"): "93dd79560cde"},
-    compose.Select: {(compose.Select, "transform_one"): "8e60b678e265"},
-    compose.Discard: {(compose.Discard, "transform_one"): "fbb9b2c75082"},
-    compose.Prefixer: {(compose.Prefixer, "transform_one"): "d02bacada6b9"},
-    compose.Suffixer: {(compose.Suffixer, "transform_one"): "74b5d0bc439f"},
-    preprocessing.StandardScaler: {(preprocessing.StandardScaler, "transform_one"): "c7dbf785f266"},
-    preprocessing.MinMaxScaler: {
-        (preprocessing.MinMaxScaler, "transform_one"): "2b1b14e856fb",
-        (stats.Min, "get"): "206d4234b932",
-        (stats.Max, "get"): "d19d6c682243",
-    },
-    preprocessing.MaxAbsScaler: {
-        (preprocessing.MaxAbsScaler, "transform_one"): "a2973cba360d",
-        (stats.AbsMax, "get"): "eaafef587119",
-    },
-    preprocessing.OneHotEncoder: {(preprocessing.OneHotEncoder, "transform_one"): "08e1bb57ba1d"},
-}
-"""By the type of a step."""
-
 
 class PipelineEvaluator(Evaluator):
-    """A pipeline of covered transformers and a covered last step.
+    """Evaluates a pipeline of covered transformers and a covered last step.
 
     A linear last step takes scalers and one-hot encoders into its kernel; any other one gets the transformed rows.
 
@@ -71,7 +45,6 @@ class PipelineEvaluator(Evaluator):
     def _build(self) -> None:
         self._pipelines: list[tuple[Any, Any]] = []
         self._unions: list[tuple[dict[Any, Any], list[Any]]] = []
-        self._hashes: dict[tuple[Any, str], str] = {}
         self._note(self.model)
         *transformers, last = steps_of(self.model)
         plan = Plan(self.schema, transformers)
@@ -83,12 +56,10 @@ class PipelineEvaluator(Evaluator):
             if not read_as_categories(last) & inner.keys <= inner.categorical:
                 raise NotCoveredError("numbers that the last step reads as categories have no codes")
             self._inner, self._plan = make_evaluator(last, inner), plan
-        self.relies_on = tuple(dict.fromkeys(proved(self._hashes) + self._inner.relies_on))
 
     def _note(self, part: Any) -> None:
         """Remember what the pipeline is made of, so that a step that is added or replaced is seen."""
         check_instance(part)
-        self._hashes.update(_HASHES.get(type(part), {}))
         if type(part) is compose.Pipeline:
             self._pipelines.append((part, part._plan))
             for step in steps_of(part):
@@ -109,7 +80,7 @@ class PipelineEvaluator(Evaluator):
 
 
 def categories(pipeline: Any) -> frozenset[Any]:
-    """Features that a pipeline reads as categories even where they are numbers, by their names before it."""
+    """Return the features that a pipeline reads as categories even where they are numbers, by their names before it."""
     if not pipeline.steps:
         return frozenset()
     *transformers, last = steps_of(pipeline)
@@ -120,7 +91,7 @@ def categories(pipeline: Any) -> frozenset[Any]:
 
 
 def _encoded(part: Any) -> set[Any]:
-    """Features that go to a one-hot encoder: those that it has seen or is to know, or that are selected for it."""
+    """Return the features that go to one-hot encoders: those seen, those to be known, those selected for one."""
     if type(part) is preprocessing.OneHotEncoder:
         return set(part.values)
     if type(part) is compose.TransformerUnion:

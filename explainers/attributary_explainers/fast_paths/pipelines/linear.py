@@ -1,26 +1,24 @@
-"""Linear models, alone or behind scalers and one-hot encoders: one kernel from the rows to the predictions."""
+"""Fast path of linear models, alone or behind scalers and one-hot encoders: one kernel from rows to predictions."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...compiled import HAS_NUMBA, compiled
-from ...evaluation.evaluator import Evaluator, NotCoveredError, proved
+from ...compiled import compiled
+from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
-from ...evaluation.schema import Array, Schema
+from ...evaluation.schema import Schema
+from ...typing import Array, Ints
 from .linear_models import KINDS, SIGMOID, SOFTMAX
 from .transforms import Parameters, Plan
-
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 _ABSENT = object()  # no model has a weight for it
 
 
 class LinearEvaluator(Evaluator):
-    """A linear model on the columns of a plan.
+    """Evaluates a linear model on the columns of a plan.
 
     The sum over the features runs in the order of their names, and River's in the order of the row: where terms cancel
     that are a thousand times larger than their sum, both have a rounding error of more than 1e-13 of it.
@@ -28,7 +26,7 @@ class LinearEvaluator(Evaluator):
     Parameters
     ----------
     plan
-        What the transformers before the model make of the rows; without one, the model sees the rows.
+        The columns that the transformers before the model make; without a plan, the model sees the rows.
 
     Raises
     ------
@@ -39,7 +37,6 @@ class LinearEvaluator(Evaluator):
     def __init__(self, model: Any, schema: Schema, plan: Plan | None = None) -> None:
         self.model, self.schema = model, schema
         self._kind = KINDS[type(model)]
-        self.relies_on = proved(self._kind.hashes)
         self._plan = plan = Plan(schema) if plan is None else plan
         if any(column.source in schema.codes for column in plan.numbers):
             raise NotCoveredError("a linear model gets categories")
@@ -69,10 +66,7 @@ class LinearEvaluator(Evaluator):
         shape = (len(X), 2 if kind.link == SIGMOID else len(weights))
         if self._P.shape != shape:
             self._P = np.empty(shape)
-        if HAS_NUMBA:
-            _predict(X, plan.source, self._tables, self._offsets, plan.depth, self._values.array, kind.link, self._P)
-        else:
-            self._predict_numpy(X, len(weights))
+        _predict(X, plan.source, self._tables, self._offsets, plan.depth, self._values.array, kind.link, self._P)
         return self._P
 
     def _count(self) -> list[int]:
@@ -80,7 +74,7 @@ class LinearEvaluator(Evaluator):
         return [len(codes[column.source]) for column in self._plan.one_hot]
 
     def _lay_out(self, sizes: list[int]) -> None:
-        """One weight per number, then one per category of each one-hot encoded feature."""
+        """Give each number a weight, then each category of every one-hot encoded feature."""
         plan = self._plan
         names = [column.name for column in plan.numbers]
         taken = set(names)
@@ -104,29 +98,6 @@ class LinearEvaluator(Evaluator):
         self._tables: Ints = np.array([column.source for column in plan.one_hot], dtype=np.int64)
         self._offsets: Ints = np.array(offsets, dtype=np.int64)
 
-    def _predict_numpy(self, X: Array, n_outputs: int) -> None:
-        plan, P, link = self._plan, self._P, self._kind.link
-        Z = plan.apply_numpy(X, self._values.array)
-        codes = X[:, self._tables].astype(np.int64) + self._offsets
-        width = len(self._names) + 1
-        with np.errstate(all="ignore"):
-            for c in range(n_outputs):
-                weights = self._values.array[2 * plan.depth * len(plan.numbers) + c * width :][:width]
-                # Not a product of matrices: the order of its sums depends on the number of rows.
-                P[:, c] = (Z * weights[: Z.shape[1]]).sum(axis=1) + weights[codes].sum(axis=1) + weights[-1]
-            if link == SIGMOID:
-                score = P[:, 0].copy()
-                p = 1.0 / (1.0 + np.exp(-score))
-                p[score < -30.0], p[score > 30.0] = 0.0, 1.0
-                P[:, 0], P[:, 1] = 1.0 - p, p
-            elif link == SOFTMAX and n_outputs:
-                P -= P.max(axis=1, keepdims=True)
-                np.exp(P, out=P)
-                total = P[:, 0].copy()
-                for c in range(1, n_outputs):
-                    total += P[:, c]
-                P /= total[:, None]
-
 
 @compiled
 def _predict(
@@ -135,7 +106,7 @@ def _predict(
     n = source.shape[0]
     first = 2 * depth * n
     n_outputs = P.shape[1]
-    if link == 1:
+    if link == SIGMOID:
         n_outputs = 1
     width = (values.shape[0] - first) // n_outputs if n_outputs else 0
     # Once per call, so that the rows are multiplied only; a divisor of 0 gives 0.
@@ -164,7 +135,7 @@ def _predict(
             for q in range(tables.shape[0]):
                 score += values[w + offsets[q] + int(X[r, tables[q]])]
             P[r, c] = score + values[w + width - 1]
-        if link == 1:
+        if link == SIGMOID:
             score = P[r, 0]
             if score < -30.0:
                 p = 0.0
@@ -174,7 +145,7 @@ def _predict(
                 p = 1.0 / (1.0 + np.exp(-score))
             P[r, 0] = 1.0 - p
             P[r, 1] = p
-        elif link == 2:
+        elif link == SOFTMAX:
             greatest = -np.inf
             for c in range(n_outputs):
                 greatest = max(greatest, P[r, c])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Array, Schema
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+from ...evaluation.schema import Schema
+from ...typing import Array, Ints
 
 _NEW, _NONE = -2, -1  # a category that the encoder has not learnt; one that it is not to know
 
@@ -24,9 +22,9 @@ class OneHotColumns:
     Parameters
     ----------
     encoded
-        What is encoded: source, encoder, feature and how a column is called.
+        The encoded columns (`OneHot`): source, encoder, feature and the names that they make.
     schema
-        Of the rows that are encoded.
+        The schema of the rows that are encoded.
 
     Raises
     ------
@@ -54,7 +52,7 @@ class OneHotColumns:
         self._tables: list[Ints] = [np.empty(0, dtype=np.int64)] * len(self._encoded)
 
     def is_stale(self) -> bool:
-        """Whether an encoder has learnt a category since."""
+        """Return whether an encoder has learnt a category since."""
         return self._state() != self._seen
 
     def _state(self) -> list[list[Any]]:
@@ -92,7 +90,7 @@ class OneHotColumns:
                 Z[rows, places[found]] = 1.0
 
     def _table(self, column: Any) -> Ints:
-        """By the code of a category, the number of its column."""
+        """Return the number of the column of each category, by the category's code."""
         number = {name: i for i, name in enumerate(self.names)}
         dropped = self._dropped.get(id(column.encoder))
         table = []

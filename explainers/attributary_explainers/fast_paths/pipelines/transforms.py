@@ -1,4 +1,4 @@
-"""What the transformers of a pipeline make of rows: every column they give, and from which one it comes."""
+"""The transformers of a pipeline as a plan: every column that they give, and the one that it comes from."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from river import preprocessing, stats
 
-from ...compiled import HAS_NUMBA, compiled
+from ...compiled import compiled
 from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Array, Schema
+from ...evaluation.schema import Schema
 from ...ordering import sort_key
+from ...typing import Array, Ints
 from .columns import Columns, Number, OneHot, transformed
 from .one_hot import OneHotColumns
 
 Scaled: TypeAlias = tuple[list[float], list[float]]
-"""What is subtracted from each column, and what it is then divided by; 0 stands for a result of 0."""
+"""The number to subtract from each column, and the one to divide it by then; 0 stands for a result of 0."""
 
 
 class Parameters:
@@ -32,12 +32,12 @@ class Parameters:
         self._pack = struct.Struct(f"{size}d").pack_into
 
     def fill(self, values: Sequence[Any]) -> None:
-        """Set all.
+        """Set all entries.
 
         Raises
         ------
         NotCoveredError
-            One is no number: a variance below 0, whose root is complex.
+            A value is no number: a variance below 0, whose root is complex.
         """
         try:
             self._pack(self._bytes, 0, *values)
@@ -51,9 +51,9 @@ class Plan:
     Parameters
     ----------
     schema
-        Of the rows that are transformed.
+        The schema of the rows that are transformed.
     transformers
-        Those of a pipeline, in their order; none gives the columns of the schema.
+        The transformers of a pipeline, in their order; none gives the columns of the schema.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class Plan:
         self._expanded: OneHotColumns | None = None
 
     def parameters(self) -> list[float]:
-        """For each scaler that a column goes through, what is subtracted, column by column; then all divisors."""
+        """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""
         subtracted: list[float] = []
         divisors: list[float] = []
         for runs in self._runs:
@@ -90,7 +90,9 @@ class Plan:
         return subtracted + divisors
 
     def inner_schema(self) -> Schema:
-        """The schema of the transformed rows, as long as the plan is not stale; categories keep their codes.
+        """Return the schema of the transformed rows, in which categories keep their codes.
+
+        It holds as long as the plan is not stale.
 
         Raises
         ------
@@ -114,11 +116,11 @@ class Plan:
         return schema
 
     def is_stale(self) -> bool:
-        """Whether there are other columns since `inner_schema` was called."""
+        """Return whether the columns have changed since `inner_schema` was called."""
         return self._expanded is not None and self._expanded.is_stale()
 
     def apply(self, X: Array) -> Array:
-        """The transformed rows, to the bit as River's transformers give them; overwritten by the next call.
+        """Return the transformed rows, to the bit as River's transformers give them; overwritten by the next call.
 
         Raises
         ------
@@ -139,31 +141,15 @@ class Plan:
             return X
         if self.depth:
             self._parameters.fill(self.parameters())
-        if not HAS_NUMBA:
-            return self.apply_numpy(X, self._parameters.array)
         if len(self._Z) < len(X):
             self._Z = np.empty((len(X), len(self.numbers)))
         Z = self._Z[: len(X)]
         _transform(X, self.source, self._parameters.array, self.depth, Z)
         return Z
 
-    def apply_numpy(self, X: Array, parameters: Array) -> Array:
-        """`apply` with these parameters and without a kernel."""
-        Z: Array = np.take(X, self.source, axis=1)
-        n, depth = len(self.numbers), self.depth
-        if depth:
-            divisors = np.where(
-                parameters[depth * n : 2 * depth * n] == 0.0, np.inf, parameters[depth * n : 2 * depth * n]
-            )
-            with np.errstate(all="ignore"):
-                for k in range(depth):
-                    Z -= parameters[k * n : (k + 1) * n]
-                    Z /= divisors[k * n : (k + 1) * n]
-        return Z
-
 
 @compiled
-def _transform(X: Array, source: npt.NDArray[np.int64], parameters: Array, depth: int, Z: Array) -> None:
+def _transform(X: Array, source: Ints, parameters: Array, depth: int, Z: Array) -> None:
     n = source.shape[0]
     for r in range(X.shape[0]):
         for t in range(n):
@@ -178,7 +164,7 @@ _Run: TypeAlias = tuple[Callable[[Any, Any, Any], Scaled], Any, tuple[Any, ...],
 
 
 def _runs(columns: list[Number], k: int) -> Iterable[_Run]:
-    """Neighbouring columns that go through the same scaler as their k-th."""
+    """Yield runs of neighbouring columns that have the same k-th scaler."""
 
     def scaler(column: Number) -> Any:
         return column.scalers[k][0] if k < len(column.scalers) else None

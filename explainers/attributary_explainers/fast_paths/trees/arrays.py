@@ -1,4 +1,4 @@
-"""Arrays and weights that grow."""
+"""Helpers for arrays and weights that grow."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 
 def enlarged(array: Any, shape: tuple[int, ...], fill: float = 0) -> Any:
-    """A larger array with the same entries where the old one has them."""
+    """Return a larger array with the entries of the old one."""
     new = np.full(shape, fill, array.dtype)
     new[tuple(map(slice, array.shape))] = array
     return new
 
 
 def added(before: float, weight: float, now: float) -> bool:
-    """Whether `now` is what comes of adding a weight, at once or one by one, bit by bit."""
+    """Return whether `now` is `before` with a weight added, at once or by ones, to the bit."""
     if before + weight == now:
         return True
     if weight > 64.0 or weight != int(weight):

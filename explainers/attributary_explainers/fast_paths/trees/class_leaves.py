@@ -1,4 +1,4 @@
-"""Leaves of classifiers as arrays: read from the live leaf when a row reaches it and it is not what was read."""
+"""Leaves of classifiers as arrays, which are read again when a row reaches a leaf that has changed."""
 
 from __future__ import annotations
 
@@ -9,99 +9,23 @@ from typing import Any
 
 import numpy as np
 from river.stats import Mean, Var
-from river.tree.nodes.arf_htc_nodes import RandomLeafMajorityClass, RandomLeafNaiveBayes, RandomLeafNaiveBayesAdaptive
-from river.tree.nodes.efdtc_nodes import EFDTLeafMajorityClass, EFDTLeafNaiveBayes, EFDTLeafNaiveBayesAdaptive
-from river.tree.nodes.hatc_nodes import AdaLeafClassifier
-from river.tree.nodes.htc_nodes import LeafMajorityClass, LeafNaiveBayes, LeafNaiveBayesAdaptive
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from .arrays import added, enlarged
+from .leaf_records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
 from .votes import BAYES, NOTHING, SHARES, store_classes
 
-MAJORITY, THRESHOLD, BETTER, ADAPTIVE = range(4)
-"""When a leaf uses naive Bayes: never, from a weight on, while that is right more often, or as its tree says."""
-
-RULES: dict[type, int] = {
-    LeafMajorityClass: MAJORITY,
-    RandomLeafMajorityClass: MAJORITY,
-    EFDTLeafMajorityClass: MAJORITY,
-    LeafNaiveBayes: THRESHOLD,
-    RandomLeafNaiveBayes: THRESHOLD,
-    EFDTLeafNaiveBayes: THRESHOLD,
-    LeafNaiveBayesAdaptive: BETTER,
-    RandomLeafNaiveBayesAdaptive: BETTER,
-    EFDTLeafNaiveBayesAdaptive: BETTER,
-    AdaLeafClassifier: ADAPTIVE,
-}
 _MOST_CATEGORIES = 4096
 _NAN = math.nan
-
-
 _NO_GAUSSIAN = Var(), Mean()
-"""Says nothing: of a class that has not been seen, and in the place of a nominal feature."""
-
-
-class NoLeaf:
-    """Stands for the leaf of a tree that has not learnt."""
-
-    def __init__(self) -> None:
-        self.stats: dict[Any, float] = {}
-        self.splitters = None
-
-
-class Observed:
-    """What a leaf observes of one class: where its Gaussians and counts are, and its weight when they were read."""
-
-    __slots__ = ("column", "complete", "pairs", "tables", "weight")
-
-    def __init__(self, column: int) -> None:
-        self.column = column
-        self.weight = _NAN
-        self.complete = False
-        self.pairs: list[tuple[Any, Any]] = []
-        """Variance and mean of each feature."""
-        self.tables: list[tuple[int, int, Any, int, list[float]]] = []
-        """Of nominal features: which, its column, its observer, the row of the table, codes in the observer's order."""
-
-
-class Kept:
-    """A leaf, and what it was when it was read."""
-
-    __slots__ = (
-        "count",
-        "error",
-        "features",
-        "leaf",
-        "n_observers",
-        "observed",
-        "rule",
-        "seen",
-        "splitters",
-        "stats",
-        "tree",
-    )
-
-    def __init__(self, leaf: Any, tree: Any, rule: int) -> None:
-        self.leaf, self.tree, self.rule = leaf, tree, rule
-        self.stats: dict[Any, float] = leaf.stats
-        """Live."""
-        self.seen: dict[Any, float] | None = None
-        """A copy of them; None equals nothing, so that it is read when it is first reached."""
-        self.splitters: dict[Any, Any] | None = None
-        self.error: Any = None
-        self.count = 0.0
-        """Of an adaptive leaf, the estimate of its error and how much was in it."""
-        self.observed: dict[Any, Observed] = {}
-        self.features: list[Any] = []
-        """Those observers whose features the rows have."""
-        self.n_observers = -1
+"""Stands for a class that has not been seen, and in the place of a nominal feature."""
 
 
 class ClassLeaves:
-    """Leaves of classifiers.
+    """Keeps the leaves of classifiers in arrays.
 
     A leaf is as it was read while the weights of its classes and its observers of features are: before all else,
     learning adds the weight of the observation to that of its class. (Their sum would not do: weight may move from one
@@ -111,7 +35,7 @@ class ClassLeaves:
     Parameters
     ----------
     schema
-        Of the rows.
+        The schema of the rows.
     labels
         The classes, in the order of their columns.
     """
@@ -120,10 +44,10 @@ class ClassLeaves:
         self.schema = schema
         self.labels = tuple(labels)
         self.watched = False
-        """Whether what some leaf says also depends on settings of its tree."""
+        """Whether the predictions of some leaf depend on settings of its tree, too."""
         self._column = {label: c for c, label in enumerate(labels)}
-        self._kept: list[Kept] = []
-        """By slot."""
+        self._kept: list[LeafRecord] = []
+        """The record of each slot."""
         self._free: list[int] = []
         self._n_rows = 0
         self._free_rows: list[int] = []
@@ -138,18 +62,18 @@ class ClassLeaves:
         self.tables = np.zeros((0, 0))
 
     def put(self, leaf: Any, tree: Any) -> int:
-        """A slot for the leaf.
+        """Return a slot for the leaf.
 
         Raises
         ------
         NotCoveredError
-            It is of an unknown kind.
+            The leaf is of an unknown kind.
         """
         rule = MAJORITY if leaf is None else RULES.get(type(leaf))
         if rule is None:
             raise NotCoveredError(f"a tree has a leaf of type {type(leaf).__qualname__}")
         self.watched |= rule in (THRESHOLD, ADAPTIVE)
-        kept = Kept(NoLeaf() if leaf is None else leaf, tree, rule)
+        kept = LeafRecord(NoLeaf() if leaf is None else leaf, tree, rule)
         if self._free:
             s = self._free.pop()
             self._kept[s] = kept
@@ -163,16 +87,16 @@ class ClassLeaves:
     def drop(self, slot: int) -> None:
         """Forget the leaf."""
         self._forget(self._kept[slot])
-        self._kept[slot] = Kept(NoLeaf(), None, MAJORITY)
+        self._kept[slot] = LeafRecord(NoLeaf(), None, MAJORITY)
         self._free.append(slot)
 
-    def _forget(self, kept: Kept) -> None:
+    def _forget(self, kept: LeafRecord) -> None:
         for observed in kept.observed.values():
             self._free_rows += [row for _, _, _, row, _ in observed.tables]
         kept.observed, kept.features, kept.n_observers = {}, [], -1
 
     def gained(self, slot: int, weight: float) -> bool:
-        """Whether all that has happened to the leaf since it was read is that it learnt so much."""
+        """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it."""
         kept = self._kept[slot]
         seen = kept.seen
         if seen is None or kept.leaf.splitters is not kept.splitters:
@@ -187,7 +111,7 @@ class ClassLeaves:
         return found
 
     def forget(self) -> None:
-        """All leaves are to be read again."""
+        """Read all leaves again when they are reached next."""
         for kept in self._kept:
             kept.seen = None
 
@@ -232,7 +156,7 @@ class ClassLeaves:
                 self.modes, self.base, self.states, self.errors, self.gauss, self.rows, self.tables,
             )  # fmt: skip
 
-    def _load(self, s: int, kept: Kept, heads: list[float], moved: list[float], counts: list[float]) -> None:
+    def _load(self, s: int, kept: LeafRecord, heads: list[float], moved: list[float], counts: list[float]) -> None:
         leaf, stats, rule = kept.leaf, kept.stats, kept.rule
         splitters = leaf.splitters
         if splitters is not kept.splitters:
@@ -270,7 +194,7 @@ class ClassLeaves:
         return bool(tree._leaf_prediction != "mc" and leaf._nb_correct_weight >= leaf._mc_correct_weight)
 
     def _load_observers(
-        self, s: int, kept: Kept, splitters: dict[Any, Any], moved: list[float], counts: list[float]
+        self, s: int, kept: LeafRecord, splitters: dict[Any, Any], moved: list[float], counts: list[float]
     ) -> int:
         if kept.n_observers != len(splitters):
             self._choose_features(s, kept, splitters)
@@ -278,7 +202,7 @@ class ClassLeaves:
         for label, w in kept.stats.items():
             observed = kept.observed.get(label)
             if observed is None:
-                observed = kept.observed[label] = Observed(self._column[label])
+                observed = kept.observed[label] = ClassRecord(self._column[label])
             # The observers of a class are as they were read while its weight is.
             if not w > 0 or observed.weight == w:
                 continue
@@ -297,7 +221,7 @@ class ClassLeaves:
                 counts += shares.values()
         return n
 
-    def _choose_features(self, s: int, kept: Kept, splitters: dict[Any, Any]) -> None:
+    def _choose_features(self, s: int, kept: LeafRecord, splitters: dict[Any, Any]) -> None:
         self._forget(kept)
         position, coded = self.schema.position, self.schema.codes
         kinds: dict[type, bool] = {GaussianSplitter: False, NominalSplitterClassif: True}
@@ -317,7 +241,7 @@ class ClassLeaves:
             self._allot(len(self.modes), len(columns))
         self.columns[s, : len(columns)] = columns
 
-    def _find(self, s: int, kept: Kept, label: Any, observed: Observed) -> None:
+    def _find(self, s: int, kept: LeafRecord, label: Any, observed: ClassRecord) -> None:
         """Look up the Gaussians and counts of a class; some may not be there before it is first learnt."""
         known = observed.tables
         observed.pairs, observed.tables, observed.complete = [], [], True

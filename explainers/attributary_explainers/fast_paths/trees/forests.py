@@ -1,4 +1,4 @@
-"""Forests and bags of Hoeffding trees: all trees in one evaluation."""
+"""Fast paths of forests and bags of Hoeffding trees: all trees in one evaluation."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from river.forest import ARFClassifier, ARFRegressor
 
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
-from ...evaluation.schema import Array, Schema
-from .evaluators import CLASSIFIER_TREES, TreeClassifiers, TreeRegressors, nominal
-from .proofs import FORESTS
-from .votes import middle
+from ...evaluation.schema import Schema
+from ...typing import Array
+from .classifiers import CLASSIFIER_TREES, TreeClassifiers
+from .estimates import middle
+from .evaluator import nominal
+from .regressors import TreeRegressors
 
 BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
 
 
 @register(ARFClassifier, categorical=nominal)
 def forest_classifier(model: Any, schema: Schema) -> Evaluator:
-    """The evaluator of an adaptive random forest for classification."""
+    """Return the evaluator of an adaptive random forest for classification."""
 
     def weights() -> list[float]:
         if model.disable_weighted_vote:
@@ -28,12 +30,12 @@ def forest_classifier(model: Any, schema: Schema) -> Evaluator:
         scores = [metric.get() for metric in model._metrics]
         return [score if score > 0.0 else 1.0 for score in scores]
 
-    return TreeClassifiers(lambda: model.data, schema, weights, FORESTS)
+    return TreeClassifiers(lambda: model.data, schema, weights)
 
 
 @register(ARFRegressor, categorical=nominal)
 def forest_regressor(model: Any, schema: Schema) -> Evaluator:
-    """The evaluator of an adaptive random forest for regression."""
+    """Return the evaluator of an adaptive random forest for regression."""
 
     def combine(values: Array) -> Array:
         if not values.shape[1]:
@@ -54,19 +56,19 @@ def forest_regressor(model: Any, schema: Schema) -> Evaluator:
         mean: Array = values.mean(axis=1, keepdims=True)
         return mean
 
-    return TreeRegressors(lambda: model.data, schema, combine, FORESTS)
+    return TreeRegressors(lambda: model.data, schema, combine)
 
 
 def forest_of_trees(model: Any, schema: Schema) -> Evaluator:
-    """The evaluator of a bag whose members are Hoeffding trees.
+    """Return the evaluator of a bag whose members are Hoeffding trees.
 
     Raises
     ------
     NotCoveredError
-        It is of another type, or its members are no such trees.
+        The model is no such bag, or its members are no Hoeffding trees.
     """
     if type(model) not in BAGS:
         raise NotCoveredError(f"{type(model).__qualname__} is no bag of classifiers")
     if type(model.model) not in CLASSIFIER_TREES:
         raise NotCoveredError("the members of the bag are no Hoeffding trees")
-    return TreeClassifiers(lambda: model.data, schema, lambda: [1.0] * len(model.data), FORESTS)
+    return TreeClassifiers(lambda: model.data, schema, lambda: [1.0] * len(model.data))

@@ -1,4 +1,4 @@
-"""Leaves of regressors as arrays: read from the live leaf when a row reaches it and it is not what was read."""
+"""Leaves of regressors as arrays, which are read again when a row reaches a leaf that has changed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import Schema
 from .arrays import added, enlarged
-from .votes import store_numbers
+from .estimates import store_numbers
 
 MEAN, MODEL, EITHER = range(3)
-"""What a leaf of a regressor gives: the mean, its linear model, or the one with the lesser error."""
+"""The number that a leaf gives: the mean, that of its linear model, or the one with the lesser error."""
 
 ESTIMATES: dict[type, int] = {
     LeafMean: MEAN,
@@ -36,7 +36,7 @@ ESTIMATES: dict[type, int] = {
 
 
 class NumberLeaves:
-    """Leaves of regressors.
+    """Keeps the leaves of regressors in arrays.
 
     A leaf is as it was read while the count of its mean is the very same object: learning makes another one, whatever
     the weight.
@@ -44,7 +44,7 @@ class NumberLeaves:
     Parameters
     ----------
     schema
-        Of the rows.
+        The schema of the rows.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -58,12 +58,12 @@ class NumberLeaves:
         self.linear = np.zeros((64, len(schema)))
 
     def put(self, leaf: Any, tree: Any) -> int:
-        """A slot for the leaf.
+        """Return a slot for the leaf.
 
         Raises
         ------
         NotCoveredError
-            It is of an unknown kind.
+            The leaf is of an unknown kind.
         """
         if leaf is not None and type(leaf) not in ESTIMATES:
             raise NotCoveredError(f"a tree has a leaf of type {type(leaf).__qualname__}")
@@ -93,7 +93,7 @@ class NumberLeaves:
         self._free.append(slot)
 
     def gained(self, slot: int, weight: float) -> bool:
-        """Whether all that has happened to the leaf since it was read is that it learnt so much."""
+        """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it."""
         mean, before = self._means[slot], self._counts[slot]
         return before is not None and added(before, weight, mean.n)
 

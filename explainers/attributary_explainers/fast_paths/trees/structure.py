@@ -1,4 +1,4 @@
-"""The shape of trees as flat arrays that follow the live trees: what has changed on the way of a row is rewritten."""
+"""The shape of trees as flat arrays, which are rewritten where the live tree has changed on the way of a row."""
 
 from __future__ import annotations
 
@@ -8,85 +8,33 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegressor
-from river.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
-from river.tree.nodes.branch import (
-    NominalBinaryBranch,
-    NominalMultiwayBranch,
-    NumericBinaryBranch,
-    NumericMultiwayBranch,
-)
-from river.tree.nodes.efdtc_nodes import (
-    EFDTNominalBinaryBranch,
-    EFDTNominalMultiwayBranch,
-    EFDTNumericBinaryBranch,
-    EFDTNumericMultiwayBranch,
-)
-from river.tree.nodes.hatc_nodes import (
-    AdaNomBinaryBranchClass,
-    AdaNomMultiwayBranchClass,
-    AdaNumBinaryBranchClass,
-    AdaNumMultiwayBranchClass,
-)
-from river.tree.nodes.hatr_nodes import (
-    AdaNomBinaryBranchReg,
-    AdaNomMultiwayBranchReg,
-    AdaNumBinaryBranchReg,
-    AdaNumMultiwayBranchReg,
-)
 
-from ...compiled import HAS_NUMBA
 from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Array, NotEncodableError, Schema
-from . import numpy_kernels as tree_numpy
-from . import routes as tree_routes
+from ...evaluation.schema import NotEncodableError, Schema
+from ...typing import Array
 from .arrays import enlarged
-from .routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY
-
-KINDS: dict[type, int] = {
-    NumericBinaryBranch: NUMERIC,
-    EFDTNumericBinaryBranch: NUMERIC,
-    AdaNumBinaryBranchClass: NUMERIC,
-    AdaNumBinaryBranchReg: NUMERIC,
-    NominalBinaryBranch: NOMINAL,
-    EFDTNominalBinaryBranch: NOMINAL,
-    AdaNomBinaryBranchClass: NOMINAL,
-    AdaNomBinaryBranchReg: NOMINAL,
-    NumericMultiwayBranch: NUMERIC_MULTIWAY,
-    EFDTNumericMultiwayBranch: NUMERIC_MULTIWAY,
-    AdaNumMultiwayBranchClass: NUMERIC_MULTIWAY,
-    AdaNumMultiwayBranchReg: NUMERIC_MULTIWAY,
-    NominalMultiwayBranch: NOMINAL_MULTIWAY,
-    EFDTNominalMultiwayBranch: NOMINAL_MULTIWAY,
-    AdaNomMultiwayBranchClass: NOMINAL_MULTIWAY,
-    AdaNomMultiwayBranchReg: NOMINAL_MULTIWAY,
-}
-"""Branches by exact type."""
-
-STEADY = (HoeffdingTreeClassifier, HoeffdingTreeRegressor, BaseTreeClassifier, BaseTreeRegressor)
-"""Trees in which an observation changes one leaf, which learns its weight, and what may become of that leaf."""
-
-route = tree_routes.route if HAS_NUMBA else tree_numpy.route
+from .branches import KINDS, STEADY
+from .routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY, route
 
 _NO_CHILDREN: list[Any] = []
 _NAN = math.nan
 
 
 class LeafStore(Protocol):
-    """Where the numbers of leaves are kept, each in its slot."""
+    """Keeps the numbers of leaves, each in its slot."""
 
     def put(self, leaf: Any, tree: Any) -> int:
-        """A slot for the leaf; None is the one of a tree that has not learnt."""
+        """Return a slot for the leaf; None stands for the leaf of a tree that has not learnt."""
 
     def drop(self, slot: int) -> None:
-        """The leaf is gone."""
+        """Forget the leaf, which is gone."""
 
     def gained(self, slot: int, weight: float) -> bool:
-        """Whether all that has happened to the leaf since it was read is that it learnt so much."""
+        """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it."""
 
 
 class Structure:
-    """The nodes of some trees.
+    """Keeps the nodes of some trees in arrays.
 
     Each node has an index, which it keeps until it is dropped. Whether a branch is still what was written is seen from
     its list of children, which River changes in place. All nodes on the way of a row are compared with the live ones,
@@ -98,9 +46,9 @@ class Structure:
     Parameters
     ----------
     schema
-        Of the rows.
+        The schema of the rows.
     leaves
-        Is told which leaves come and go.
+        The store that is told which leaves come and go.
     adaptive
         Whether some of the trees have alternate trees.
     """
@@ -115,13 +63,13 @@ class Structure:
         self._epochs: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._epoch = 0
         self._firsts: list[int] = []
-        """By tree: the leaf that the first row of the last call reached."""
+        """The leaf that the first row of the last call reached, by tree."""
         self._steady: list[bool] = []
         self._learnt: list[float] = []
         self._sizes: list[float] = []
         self._inactive: list[int] = []
-        """By tree: the weight that it has learnt, an estimate that River makes whenever it manages memory, and how many
-        leaves were inactive."""
+        """The weight that a tree has learnt, an estimate that River makes whenever it manages memory, and the number of
+        inactive leaves, by tree."""
         self._nodes: list[Any] = []
         self._owners: list[Any] = []
         self._live: list[list[Any]] = []
@@ -129,9 +77,9 @@ class Structure:
         self._children: list[list[int]] = []
         self._alternates: list[Any] = []
         self._slots: list[int] = []
-        """By node: its slot, where it is a leaf."""
+        """The slot of each leaf, by node."""
         self._places: list[tuple[list[Any], int]] = []
-        """By node: the live list of children in which it is, and where."""
+        """The live list of children that holds a node, and its place there, by node."""
         self._free: list[int] = []
         self._detoured: list[int] = []
         self._used = 0
@@ -277,7 +225,7 @@ class Structure:
 
     @property
     def worn(self) -> bool:
-        """Whether it is time to build it anew: what multiway splits once took is not given back."""
+        """Whether it is time for a new structure: what multiway splits once took is not given back."""
         return self._used > 100_000 and self._used > 100_000 + 4 * sum(map(len, self._children))
 
     # ------------------------------------------------------------ rows
@@ -285,7 +233,7 @@ class Structure:
     def follow(self, X: Array, trees: Sequence[Any]) -> list[int]:
         """Send rows down the live trees.
 
-        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `tree_routes.route`.
+        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `routes.route`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What the leaves that rows have reached say, and what trees make of it."""
+"""Kernels of classification trees: what leaves say of rows, and how trees vote."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import numpy as np
 from ...compiled import compiled
 
 SHARES, BAYES, NOTHING = range(3)
-"""What a leaf of a classifier says: fixed numbers, naive Bayes, or an error of River's."""
+"""What a leaf says: fixed numbers, naive Bayes, or nothing, where River raises an error."""
 
 ABSENT, VOTES, SILENT = range(3)
-"""A class at a leaf: not there, there, or there with no weight, which naive Bayes gives a vote of 0.0."""
+"""States of a class at a leaf: absent, with weight, or without weight, which naive Bayes gives a vote of 0.0."""
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
-UNIT = 2.0**-53
 
 
 @compiled
 def distribution(
     s: int, X: Any, r: int, modes: Any, columns: Any, base: Any, states: Any, gauss: Any, rows: Any, tables: Any, p: Any
 ) -> bool:
-    """Write what leaf `s` says of row `r` into `p`, shape (classes,); whether that is what River does."""
+    """Write what leaf `s` says of row `r` into `p`, shape (classes,); return False where River does otherwise."""
     C = p.shape[0]
     if modes[s, 0] != BAYES:
         for c in range(C):
@@ -98,7 +97,7 @@ def vote(
     tables: Any,
     P: Any,
 ) -> bool:
-    """Sum up the trees' votes in `P`, shape (rows, classes), in their order; whether that is what River does.
+    """Sum up the trees' votes in `P`, shape (rows, classes), in their order; return False where River does otherwise.
 
     Parameters
     ----------
@@ -190,7 +189,7 @@ def store_classes(
     rows: Any,
     tables: Any,
 ) -> None:
-    """Take in what has been read of leaves.
+    """Store what has been read from leaves.
 
     Parameters
     ----------
@@ -252,76 +251,3 @@ def store_classes(
             if share > 0.0:
                 tables[row, int(counts[i + q])] = math.log(share)
         i += 2 * n
-
-
-@compiled
-def store_numbers(records: Any, modes: Any, base: Any, linear: Any) -> None:
-    """Take in what has been read of leaves: slot, 0 and mean of each, or slot, 1, intercept and weights."""
-    d = linear.shape[1]
-    i = 0
-    while i < records.shape[0]:
-        s = int(records[i])
-        modes[s] = int(records[i + 1])
-        base[s] = records[i + 2]
-        i += 3
-        if modes[s] == 1:
-            for j in range(d):
-                linear[s, j] = records[i + j]
-            i += d
-
-
-@compiled
-def estimate(
-    X: Any, nodes: Any, ends: Any, extras: Any, extra_at: Any, modes: Any, base: Any, linear: Any, V: Any
-) -> bool:
-    """The number that each tree gives for each row: `V`, shape (rows, trees); whether it is surely what River gives.
-
-    A linear leaf adds up in another order than River, which takes that of the row: where much cancels, that shows.
-    """
-    T, R = ends.shape
-    for t in range(T):
-        for r in range(R):
-            i = t * R + r
-            total = 0.0
-            n = 1 + extra_at[i + 1] - extra_at[i]
-            for q in range(n):
-                s = nodes[ends[t, r] if q == n - 1 else extras[extra_at[i] + q], 2]
-                v = base[s]
-                if modes[s] == 1:
-                    v = 0.0
-                    size = 0.0
-                    for j in range(X.shape[1]):
-                        term = linear[s, j] * X[r, j]
-                        v += term
-                        size += abs(term)
-                    v += base[s]
-                    size += abs(base[s])
-                    if size * (X.shape[1] + 1) * 2.0 * UNIT > 1e-12 * max(1.0, abs(v)) or size == np.inf:
-                        return False
-                total += v
-            V[r, t] = total / n
-    return True
-
-
-@compiled
-def middle(V: Any, out: Any) -> None:
-    """The median of each row of `V`, into `out` of shape (rows, 1), as numpy has it: NaN where one is NaN."""
-    R, T = V.shape
-    ordered = np.empty(T)
-    for r in range(R):
-        nothing = False
-        for t in range(T):
-            v = V[r, t]
-            nothing |= v != v
-            i = t
-            while i > 0 and ordered[i - 1] > v:
-                ordered[i] = ordered[i - 1]
-                i -= 1
-            ordered[i] = v
-        half = T // 2
-        if nothing:
-            out[r, 0] = np.nan
-        elif T % 2:
-            out[r, 0] = ordered[half]
-        else:
-            out[r, 0] = (ordered[half - 1] + ordered[half]) / 2.0

@@ -11,31 +11,31 @@ from typing import Any, TypeAlias
 from ...missing import is_missing
 
 Code: TypeAlias = float | int
-"""A float of a numeric feature, the number of a category of a nominal one."""
+"""A value as trees read it: a float of a numeric feature, the number of a category of a nominal one."""
 
 OTHER = -1
-"""The number that all categories share for which there was no number of their own."""
+"""The number that all categories share that have no number of their own."""
 
 
 def says_nothing(value: Any) -> bool:
-    """Whether a value is missing, or cannot be a category because it has no hash."""
+    """Return whether a value is missing, or cannot be a category because it has no hash."""
     return is_missing(value) or not isinstance(value, Hashable)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a feature that has this value first is numeric; a truth value is a category."""
+    """Return whether a feature that has this value first is numeric; a truth value is a category."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
 class Numeric:
-    """Numbers as floats; anything else, and infinity, has no code."""
+    """Encodes numbers as floats; anything else, and infinity, has no code."""
 
     def learn(self, value: Any, now: int) -> float | None:
-        """The code of an observed value, or None."""
+        """Return the code of an observed value, or None."""
         return self.code(value)
 
     def code(self, value: Any) -> float | None:
-        """The code of a value, or None."""
+        """Return the code of a value, or None."""
         if not isinstance(value, (Real, Decimal)):
             return None
         try:
@@ -46,7 +46,7 @@ class Numeric:
 
 
 class Nominal:
-    """Categories as numbers from 0 to `max_categories` - 1, handed out in the order of arrival.
+    """Encodes categories as numbers from 0 to `max_categories` - 1, handed out in the order of arrival.
 
     Numbers, not the categories themselves, because River's trees sort what they split on, and categories of
     mixed types cannot be sorted; and because their count is bounded: once all are given away, a new category
@@ -76,7 +76,7 @@ class Nominal:
         self._numbers: dict[Any, tuple[int, int]] = {}
 
     def learn(self, value: Any, now: int) -> int | None:
-        """The number of an observed category, a new one where there is one to give, or None where it is missing."""
+        """Return the number of an observed category, a new one where one is left, or None where it is missing."""
         if says_nothing(value):
             return None
         known = self._numbers.pop(value, None)
@@ -94,5 +94,5 @@ class Nominal:
         return number
 
     def code(self, value: Any) -> int | None:
-        """The number of a category, `OTHER` where it has none, or None where it is missing."""
+        """Return the number of a category, `OTHER` where it has none, or None where it is missing."""
         return None if says_nothing(value) else self._numbers.get(value, (OTHER, 0))[0]

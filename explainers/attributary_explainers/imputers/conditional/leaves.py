@@ -26,11 +26,11 @@ class Empty(enum.Enum):
 
 
 EMPTY: Final = Empty.EMPTY
-"""What a draw gives where nothing is stored; every possible value, None too, could be somebody's category."""
+"""The result of a draw where nothing is stored, as every value, None too, could be somebody's category."""
 
 
 class RecentRows:
-    """The encoded features of the last `size` observations, found by their number."""
+    """Keeps the encoded features of the last `size` observations, found by their number."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -44,13 +44,13 @@ class RecentRows:
             self._rows[(number - 1) % self.size] = (number, row)
 
     def get(self, number: int) -> dict[Any, Code] | None:
-        """The row of that observation, None once it is too long ago."""
+        """Return the row of an observation, None once it is too long ago."""
         kept, row = self._rows[(number - 1) % self.size]
         return row if kept == number else None
 
 
 class _Leaf(HTLeaf):
-    """A geometric reservoir of the target's values, each with the number of its observation."""
+    """Keeps a geometric reservoir of the target's values, each with the number of its observation."""
 
     counts: None = None  # where a branch has its children's counts
 
@@ -76,7 +76,7 @@ class _Leaf(HTLeaf):
 
     @property
     def ordered(self) -> list[Any]:
-        """The values in ascending order, where they have one: near numbers then draw near values."""
+        """The values in ascending order, where they have one, so that near numbers draw near values."""
         if self._ordered is None:
             try:
                 self._ordered = sorted(self.values)
@@ -85,7 +85,7 @@ class _Leaf(HTLeaf):
         return self._ordered
 
     def best_split_suggestions(self, criterion: Any, tree: Any) -> list[BranchFactory]:
-        """Splits with evidence, and not to split at all, which gains nothing; an empty list where none has any.
+        """Return the splits with evidence, and the choice not to split; an empty list where no split has evidence.
 
         River takes not to split for infinitely bad, so that a leaf with one feature always splits, and stops
         learning in a leaf for good where no feature can be split. A feature that some observations lacked gains for

@@ -1,4 +1,4 @@
-"""Observational removal: values of a feature drawn given the other features (iSAGE Algorithms 3 and 4)."""
+"""The sampler of observational removal: it draws a feature given the others (iSAGE Algorithms 3 and 4)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ __all__ = ["EMPTY", "ConditionalSampler"]
 SNAPSHOT_FORMAT = 1
 
 MIN_VALUES = 10
-"""Values after which a feature takes part. A tree learns nothing from fewer, and a stream in which every observation
-brings a name of its own would otherwise grow a tree for each."""
+"""The number of values after which a feature takes part.
+
+A tree learns nothing from fewer, and a stream in which every observation brings a name of its own would otherwise grow
+a tree for each.
+"""
 
 
 @dataclass(slots=True)
@@ -156,11 +159,11 @@ class ConditionalSampler:
 
     @property
     def n_features(self) -> int:
-        """Features with a tree of their own, which are those that can be drawn."""
+        """The number of features with a tree of their own, which are those that can be drawn."""
         return sum(feature.tree is not None for feature in self._known.values())
 
     def update(self, x: Features) -> None:
-        """Learn one observation, and store its values. After the explainer has drawn: a draw never sees its own x.
+        """Learn one observation, and store its values, after the explainer has drawn: a draw never sees its own x.
 
         Parameters
         ----------
@@ -217,7 +220,7 @@ class ConditionalSampler:
         return EMPTY if tree is None else tree.sample(lambda name: self._code(name, x, present), u)
 
     def distribution(self, feature: Any, x: Features, present: Collection[Any]) -> list[tuple[Any, float]]:
-        """The distribution of `draw` over a uniform u: values and their probabilities, which sum to 1.
+        """Return the distribution of `draw` over a uniform u: values and their probabilities, which sum to 1.
 
         Values stand in the order of the u that first draws them; `EMPTY` has the probability of the leaves
         without values. Parameters are those of `draw`.
@@ -234,7 +237,7 @@ class ConditionalSampler:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the sampler was made with, as plain data."""
+        """The parameters that the sampler was made with, as plain data."""
         return {
             "leaf_size": self.leaf_size,
             "grace_period": self.grace_period,
@@ -248,7 +251,7 @@ class ConditionalSampler:
         }
 
     def snapshot(self) -> Snapshot:
-        """Everything, as plain data with a format version; the trees as bytes.
+        """Return everything as plain data with a format version, the trees as bytes.
 
         Restoring it and continuing gives what never stopping gives, bit for bit.
 
@@ -269,7 +272,7 @@ class ConditionalSampler:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """The sampler that the snapshot was taken of. Unpickling runs code: restore only what you trust.
+        """Return the sampler of a snapshot. Unpickling runs code: restore only what you trust.
 
         Raises
         ------

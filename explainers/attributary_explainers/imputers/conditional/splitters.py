@@ -18,10 +18,10 @@ from river.tree.splitter.base import Splitter
 from river.tree.utils import BranchFactory
 
 MAX_BINS = 32
-"""Thresholds that a leaf weighs per numeric feature: a quantile is met to about 1/32, its children refine it."""
+"""The number of thresholds that a leaf weighs per numeric feature: quantiles are met to about 1/32."""
 
 MIN_CHILD = 5
-"""Observations that each side of a two-way split must have, as River's regression trees ask."""
+"""The number of observations that each side of a two-way split must have, as River's regression trees ask."""
 
 DELTA = 1e-6
 """Probability of a split by chance, per test: one leaf, one attempt, one threshold."""
@@ -30,43 +30,43 @@ _EVIDENCE = -math.log(DELTA)
 
 
 class Counts(dict[Any, float]):
-    """Weights per category of a nominal target."""
+    """Sums up the weights of each category of a nominal target."""
 
     def add(self, y: Any, w: float) -> None:
         """Count one observation."""
         self[y] = self.get(y, 0.0) + w
 
     def merge(self, other: Counts) -> None:
-        """Take in the observations of another."""
+        """Take in the observations of another summary."""
         for y, w in other.items():
             self[y] = self.get(y, 0.0) + w
 
     @property
     def n(self) -> float:
-        """Weight of all observations."""
+        """The weight of all observations."""
         return math.fsum(self.values())
 
     @property
     def impurity(self) -> float:
-        """Entropy in nats, times n."""
+        """The entropy in nats, times n."""
         n = self.n
         return -math.fsum(w * math.log(w / n) for w in self.values() if w > 0.0)
 
     def evidence(self, gain: float, n_children: int) -> tuple[float, int]:
-        """Likelihood ratio statistic of a split that lowers the impurity by `gain`, and its degrees of freedom."""
+        """Return the likelihood ratio statistic of a split that gains so much purity, and its degrees of freedom."""
         return 2.0 * gain, (len(self) - 1) * (n_children - 1)
 
     def merit(self, gain: float) -> float:
-        """Information gain in bits, which River's classification trees compare with a Hoeffding bound."""
+        """Return the information gain in bits, which River's classification trees compare with a Hoeffding bound."""
         return gain / (self.n * math.log(2.0))
 
     def as_river(self) -> dict[Any, float]:
-        """What a River leaf keeps of its target."""
+        """Return the summary of its target that a River leaf keeps."""
         return dict(self)
 
 
 class Moments:
-    """Weight, mean and sum of squared deviations of a numeric target."""
+    """Sums up weight, mean and squared deviations of a numeric target."""
 
     __slots__ = ("impurity", "mean", "n")
 
@@ -81,7 +81,7 @@ class Moments:
         self.impurity += w * difference * (y - self.mean)
 
     def merge(self, other: Moments) -> None:
-        """Take in the observations of another (Chan, Golub and LeVeque 1983)."""
+        """Take in the observations of another summary (Chan, Golub and LeVeque 1983)."""
         n = self.n + other.n
         if n > 0.0:
             difference = other.mean - self.mean
@@ -90,16 +90,16 @@ class Moments:
             self.n = n
 
     def evidence(self, gain: float, n_children: int) -> tuple[float, int]:
-        """Likelihood ratio statistic of a split that lowers the impurity by `gain`, and its degrees of freedom."""
+        """Return the likelihood ratio statistic of a split that gains so much purity, and its degrees of freedom."""
         left = self.impurity - gain
         return (self.n * math.log(self.impurity / left) if left > 0.0 else math.inf), n_children - 1
 
     def merit(self, gain: float) -> float:
-        """Variance reduction, of which River's regression trees compare ratios."""
+        """Return the reduction of variance, of which River's regression trees compare ratios."""
         return gain / self.n
 
     def as_river(self) -> stats.Var:
-        """What a River leaf keeps of its target."""
+        """Return the summary of its target that a River leaf keeps."""
         variance = self.impurity / (self.n - 1.0) if self.n > 1.0 else 0.0
         return stats.Var._from_state(self.n, self.mean, variance, ddof=1)
 
@@ -111,7 +111,7 @@ def _total(parts: Iterable[Any], empty: Any) -> Any:
 
 
 def surplus(before: Any, children: Sequence[Any]) -> tuple[float, float]:
-    """How far the evidence for a split exceeds what chance gives, and its gain in impurity.
+    """Return how far the evidence for a split exceeds what chance gives, and its gain in impurity.
 
     A likelihood ratio statistic that is chi-squared with k degrees of freedom passes
     k + 2 sqrt(k e) + 2 e, e = -log DELTA, with probability below DELTA (Laurent and Massart 2000, Lemma 1).
@@ -130,16 +130,16 @@ class _Observer(Splitter):
         self.numeric_target = numeric_target
 
     def clone(self, new_params: Any = None, include_attributes: bool = False) -> Self:
-        """A new one without observations; River's goes through `inspect`, for every feature of every leaf."""
+        """Return a new observer; River's way goes through `inspect`, for every feature of every leaf."""
         return type(self)(self.numeric_target)
 
     @property
     def is_target_class(self) -> bool:
-        """Whether it belongs into a classification tree."""
+        """Whether the observer belongs into a classification tree."""
         return not self.numeric_target
 
     def cond_proba(self, att_val: Any, target_val: Any) -> float:
-        """Refused: the trees are asked for no prediction."""
+        """Refuse, as nobody asks the trees for a prediction."""
         raise NotImplementedError
 
     def _empty(self) -> Any:
@@ -147,7 +147,7 @@ class _Observer(Splitter):
 
 
 class BinnedObserver(_Observer):
-    """A numeric feature in at most `MAX_BINS` bins, each with its target statistics.
+    """Observes a numeric feature in at most `MAX_BINS` bins, each with its target statistics.
 
     A bin holds the observations from its lowest to its highest value and those bounds. A value between two bins
     becomes a bin of its own, and where that is one too many, the two neighbours with the smallest weight together
@@ -164,7 +164,7 @@ class BinnedObserver(_Observer):
 
     @property
     def n(self) -> float:
-        """Weight of the observations that had the feature."""
+        """The weight of the observations that had the feature."""
         return math.fsum(self._weights)
 
     def update(self, att_val: float, target_val: Any, w: float) -> None:
@@ -188,7 +188,7 @@ class BinnedObserver(_Observer):
     def best_evaluated_split_suggestion(
         self, criterion: Any, pre_split_dist: Any, att_idx: Any, binary_only: bool
     ) -> BranchFactory:
-        """The threshold with the most evidence, or River's null suggestion where chance would do."""
+        """Return the threshold with the most evidence, or River's null suggestion where chance would do."""
         before = _total(self._bins, self._empty())
         # Sums from either end: a difference of large sums would lose the small ones.
         above = [self._empty()]
@@ -212,7 +212,7 @@ class BinnedObserver(_Observer):
 
 
 class NominalObserver(_Observer):
-    """Target statistics per category of a nominal feature; suggests one child per category, or one against the rest."""
+    """Observes a nominal feature, and suggests one child for each category, or one category against the rest."""
 
     def __init__(self, numeric_target: bool) -> None:
         super().__init__(numeric_target)
@@ -220,12 +220,12 @@ class NominalObserver(_Observer):
 
     @property
     def n(self) -> float:
-        """Weight of the observations that had the feature."""
+        """The weight of the observations that had the feature."""
         return math.fsum(part.n for part in self._parts.values())
 
     @property
     def is_numeric(self) -> bool:
-        """False, as River asks."""
+        """Always False; River asks."""
         return False
 
     def update(self, att_val: Any, target_val: Any, w: float) -> None:
@@ -238,7 +238,7 @@ class NominalObserver(_Observer):
     def best_evaluated_split_suggestion(
         self, criterion: Any, pre_split_dist: Any, att_idx: Any, binary_only: bool
     ) -> BranchFactory:
-        """The split with the most evidence, or River's null suggestion where chance would do."""
+        """Return the split with the most evidence, or River's null suggestion where chance would do."""
         categories = sorted(self._parts)
         before = _total(self._parts.values(), self._empty())
         best, most = BranchFactory(), 0.0
@@ -266,10 +266,10 @@ class NominalObserver(_Observer):
 
 
 def nominal_for_numbers() -> NominalObserver:
-    """A nominal feature's observer in a regression tree; a function with a name, so that leaves can be pickled."""
+    """Return a nominal feature's observer in a regression tree; it has a name, so that leaves can be pickled."""
     return NominalObserver(numeric_target=True)
 
 
 def nominal_for_categories() -> NominalObserver:
-    """A nominal feature's observer in a classification tree."""
+    """Return a nominal feature's observer in a classification tree."""
     return NominalObserver(numeric_target=False)

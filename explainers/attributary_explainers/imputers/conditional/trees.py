@@ -16,11 +16,14 @@ TIE = 0.1
 split that is weighed here has evidence of its own, so that the choice only orders good ones."""
 
 ROWS_PER_LEAF_SIZE = 20
-"""Observations kept to move stored values with, and visits after which a split's counts are halved, in leaf sizes."""
+"""The number of observations kept to move stored values with, and of visits that halve a split's counts.
+
+In leaf sizes.
+"""
 
 
 class RelativeADWIN(drift.ADWIN):
-    """ADWIN over absolute errors in any unit, each as a share of four times their mean so far, at most 1.
+    """Detects drift by ADWIN over absolute errors in any unit, as shares of four times their mean so far, at most 1.
 
     ADWIN's bound is for numbers in [0, 1]. Fed with errors as they are, as River's tree does, it never alarms for a
     feature in thousandths and has lost its guarantee for one in thousands.
@@ -40,7 +43,7 @@ class RelativeADWIN(drift.ADWIN):
 
 
 class SamplingTree:
-    """What the trees of both kinds add to River's: values are kept in the leaves, and drawn.
+    """The part that both kinds of trees add to River's: values are kept in the leaves, and drawn.
 
     Values are kept in the leaves of alternate trees too, so that these have something to draw from when they
     take over, but are never drawn from there. When a leaf splits, its values move to the children by the split,
@@ -127,7 +130,7 @@ class SamplingTree:
         return values[min(int(u * len(values)), len(values) - 1)] if values else EMPTY
 
     def leaves(self, code: Callable[[Any], Code | None]) -> Iterator[tuple[Any, float]]:
-        """The leaves that `sample` can end in, in the order of u, with their probabilities."""
+        """Yield the leaves that `sample` can end in, in the order of u, with their probabilities."""
         waiting = [(self._root, 1.0)]
         while waiting:
             node, probability = waiting.pop()
@@ -166,7 +169,7 @@ class SamplingTree:
                     waiting.append(node._alternate_tree)
 
     def _attempt_to_split(self, leaf: Any, parent: Any, parent_branch: Any, **kwargs: Any) -> None:
-        """River's, unless there are `max_leaves`; moves the stored values.
+        """Split as River does, unless there are `max_leaves`; moves the stored values.
 
         The leaf may be an alternate: River then puts the new split where the subtree was that it is alternate to.
         """
@@ -232,7 +235,7 @@ class NumericTree(SamplingTree, tree.HoeffdingAdaptiveTreeRegressor):
 
 
 def _way(branch: Any, row: dict[Any, Code]) -> int | None:
-    """The child that a row goes to; None where it lacks the feature or has a category without a child."""
+    """Return the child that a row goes to; None where it lacks the feature or has a category without a child."""
     try:
         return branch.branch_no(row)  # type: ignore[no-any-return]
     except KeyError:
@@ -240,7 +243,7 @@ def _way(branch: Any, row: dict[Any, Code]) -> int | None:
 
 
 def _share(counts: list[float], u: float) -> tuple[int, float]:
-    """The child whose share of [0, 1) holds `u`, and where in that share it lies."""
+    """Return the child whose share of [0, 1) holds `u`, and where in that share it lies."""
     u *= sum(counts)
     for child, count in enumerate(counts):
         if u < count:

@@ -1,0 +1,96 @@
+"""The part that evaluators of classification and of regression trees share."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from river.tree import HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor
+
+from ...evaluation.evaluator import Evaluator, NotCoveredError
+from ...evaluation.schema import Schema
+from ...typing import Array
+from .structure import LeafStore, Structure
+
+Trees = Callable[[], list[Any]]
+"""Gives the live list of trees."""
+
+L = TypeVar("L", bound=LeafStore)
+
+_ADAPTIVE = (HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor)
+
+
+def nominal(model: Any) -> frozenset[Any]:
+    """Return the features that a tree, or all trees of a forest, read as categories whatever they are."""
+    return frozenset(model.nominal_attributes or ())
+
+
+class TreesEvaluator(Evaluator, Generic[L]):
+    """The base of evaluators of trees: it has the structure and the leaves of the trees that there are now.
+
+    Parameters
+    ----------
+    trees
+        Gives the live list of trees.
+    schema
+        The schema of the rows.
+    """
+
+    def __init__(self, trees: Trees, schema: Schema) -> None:
+        self.schema = schema
+        self._trees = trees
+        self._members: list[Any] = []
+        self._adaptive = np.zeros(0, np.bool_)
+        self._structure: Structure | None = None
+        self._leaves: L = self._new_leaves()
+        self._check_all(trees())
+
+    def predict(self, X: Array) -> Array:
+        """See `Evaluator`."""
+        trees = self._trees()
+        try:
+            return self._evaluate(X, trees, self._follow(trees))
+        except NotCoveredError:
+            # It may have stopped half-way: nothing of it is to be used again.
+            self._structure = None
+            raise
+
+    @abc.abstractmethod
+    def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:
+        """Return what the trees make of the rows."""
+
+    @abc.abstractmethod
+    def _check(self, tree: Any) -> None:
+        """Raise `NotCoveredError` for a tree whose type or parameters are not covered."""
+
+    @abc.abstractmethod
+    def _new_leaves(self) -> L:
+        """Return a store of leaves that is still empty."""
+
+    def _has_new_labels(self, trees: Sequence[Any], others: bool) -> bool:
+        """Return whether leaves have other classes than before; `others` says whether these are other trees."""
+        return False
+
+    def _check_all(self, trees: Sequence[Any]) -> None:
+        for tree in trees:
+            self._check(tree)
+
+    def _follow(self, trees: list[Any]) -> Structure:
+        """Return the structure for these trees, a new one where the last one does not fit them."""
+        structure = self._structure
+        if structure is not None and structure.worn:
+            structure = None
+        others = structure is None or trees != self._members
+        if others:
+            self._check_all(trees)
+            self._members = list(trees)
+            adaptive = np.array([type(tree) in _ADAPTIVE for tree in trees], np.bool_)
+            if adaptive.any() != self._adaptive.any():
+                structure = None
+            self._adaptive = adaptive
+        if self._has_new_labels(trees, others) or structure is None:
+            self._leaves = self._new_leaves()
+            self._structure = structure = Structure(self.schema, self._leaves, bool(self._adaptive.any()))
+        return structure

@@ -1,0 +1,124 @@
+"""What an imputer is: it gives rows in which removed features have other values.
+
+A removed feature takes the value that the drawn observation had. If that observation lacked the feature, the row lacks
+it too: absence is as much an observed fact as a value.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..evaluation.schema import Encoded
+from ..typing import Features, Prediction, Snapshot
+from .requests import Request, RowsRequest, walked_coalitions
+from .reservoirs import Reservoir
+
+Rows: TypeAlias = list[dict[Any, Any]]
+Players: TypeAlias = Mapping[Any, Sequence[Any]]
+"""Feature or group to its features."""
+
+REMOVAL_NAMES = ("interventional", "product", "observational")
+"""Names that `removal` takes; a constant is an imputer of its own: `ConstantImputer(values)`."""
+
+SAMPLING_NAMES = ("stratified", "independent")
+"""Names that `sampling` takes: how draws are spread over the reservoir."""
+
+
+class Draws(NamedTuple):
+    """Rows to evaluate, and where their replacements came from."""
+
+    rows: list[Rows]
+    """The rows of the draws of each player or coalition."""
+    slots: npt.NDArray[np.intp] | None
+    """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them.
+
+    None where the draws come from no slot.
+    """
+
+
+class Imputer(abc.ABC):
+    """Gives removed features other values.
+
+    An explainer calls `replace_each` or `restrict` for an observation, then `update` with it, so that a draw never
+    sees the observation that is explained.
+    """
+
+    name: ClassVar[str]
+    reservoir: Reservoir
+    n_independent: ClassVar[bool] = True
+    """Whether more draws say more; False where all are the same."""
+    draws_stored_rows: ClassVar[bool] = False
+    """Whether draws are of the stored observations, so that their mean varies with those too."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to draw from."""
+        return len(self.reservoir) > 0
+
+    @abc.abstractmethod
+    def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
+        """Return `n` rows for each player: `x` with the player's features replaced (PFI). Each player has its draws."""
+
+    @abc.abstractmethod
+    def restrict(
+        self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
+    ) -> Draws:
+        """Return `n` rows for each coalition: its players' features from `x`, all others replaced (SAGE).
+
+        The coalitions of one call share their draws as far as they can: a feature that the model ignores then changes
+        no prediction. The sets of draws that `strata.independent_sets` says are independent of each other.
+        """
+
+    def request_each(
+        self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
+    ) -> Request:
+        """Return the rows of `replace_each` as a request.
+
+        Parameters
+        ----------
+        encoded
+            The observation as an array, and its schema, where the model has a fast path.
+        """
+        return RowsRequest(*self.replace_each(x, players, n, rng))
+
+    def request_walk(
+        self,
+        x: Features,
+        players: Players,
+        orders: npt.NDArray[np.intp],
+        n: int,
+        rng: np.random.Generator,
+        encoded: Encoded | None = None,
+    ) -> Request:
+        """Return the rows of `restrict`, for the coalitions that each order of the players grows through, as a request.
+
+        Parameters
+        ----------
+        orders
+            Shape (orders, players): the players by number.
+        encoded
+            The same as for `request_each`.
+        """
+        return RowsRequest(*self.restrict(x, players, walked_coalitions(list(players), orders), n, rng))
+
+    def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
+        """Take in one observation, after it has been explained; return the slot that it is stored in, or None."""
+        return self.reservoir.update(x, rng)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that the imputer was made with, as plain data."""
+        return {"removal": self.name, "reservoir": self.reservoir.name, "reservoir_size": self.reservoir.size}
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {"reservoir": self.reservoir.snapshot()}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state of an imputer with equal parameters."""
+        self.reservoir.restore(state["reservoir"])

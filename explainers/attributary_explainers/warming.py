@@ -1,0 +1,110 @@
+"""Compiles kernels ahead of the first observation, by explaining made-up observations of made-up models."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from river import forest, linear_model, naive_bayes, neighbors, preprocessing, tree
+
+from .compiled import compiling
+from .evaluation.function import FastFunction
+from .incremental.pfi import IncrementalPFI
+from .incremental.sage import IncrementalSAGE
+from .incremental.together import Explainers
+from .models.function import model_kind
+
+Progress = Callable[[int, int], None]
+"""Is told how many kernels of how many are ready."""
+
+
+class WarmUp(NamedTuple):
+    """What a warm-up has done."""
+
+    n_compiled: int
+    """Kernels that were compiled; 0 where all were on disk."""
+    seconds: float
+    """The time that compiling took."""
+
+
+def warm_up(progress: Progress | None = None) -> WarmUp:
+    """Compile every kernel that this machine does not keep yet.
+
+    The first time this takes about half a minute, later a second. Kernels are kept in the folder that
+    `NUMBA_CACHE_DIR` names, or else beside the installed package.
+
+    Parameters
+    ----------
+    progress
+        Called with the number of kernels that are ready and that of all: after each that is compiled, and at the end.
+
+    Examples
+    --------
+    >>> from attributary_explainers import warm_up
+    >>> done = warm_up()
+    >>> warm_up()
+    WarmUp(n_compiled=0, seconds=0.0)
+    """
+    with compiling(progress) as compilations, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        n, seconds = compilations.n, compilations.seconds
+        for make_model in _MODELS:
+            for make_explainer in (IncrementalPFI, IncrementalSAGE):
+                model = make_model()
+                rehearse(Explainers(model, {"made up": make_explainer(model, n_samples=2, seed=1)}), 12)
+        model = linear_model.LogisticRegression()
+        share = IncrementalPFI(model, n_samples=2, seed=1, sampling="independent", feature_share=0.6)
+        rehearse(Explainers(model, {"made up": share}), 104)  # shares are chosen after 100
+        return WarmUp(compilations.n - n, compilations.seconds - seconds)
+
+
+def rehearse(explainers: Explainers, n: int) -> str:
+    """Let explainers explain made-up observations, which their model learns; return how the model is evaluated.
+
+    Parameters
+    ----------
+    explainers
+        The explainers of a new model, which is of no use afterwards.
+    n
+        Number of observations.
+
+    Returns
+    -------
+    str
+        "by its fast path", or "row by row, " with the reason.
+
+    Raises
+    ------
+    Exception
+        The model cannot read observations of two numbers.
+    """
+    model = explainers.model
+    numbers = model_kind(model) == "regressor"
+    for x in _made_up(n):
+        y: Any = x["a"] if numbers else x["a"] > x["b"]
+        explainers.explain_one(x, y)
+        model.learn_one(x, y)
+    function = explainers.function
+    if not isinstance(function, FastFunction):
+        return "row by row, there is no fast path for this type"
+    return "by its fast path" if function.n_fast else f"row by row, {function.counts.most_common(1)[0][0]}"
+
+
+def _made_up(n: int) -> Iterator[dict[str, float]]:
+    rng = random.Random(1)
+    for _ in range(n):
+        yield {"a": rng.random(), "b": rng.random()}
+
+
+_MODELS: tuple[Callable[[], Any], ...] = (
+    linear_model.LogisticRegression,
+    lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(),
+    lambda: preprocessing.StandardScaler() | naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
+    lambda: neighbors.KNNClassifier(engine=neighbors.LazySearch(20)),
+    tree.HoeffdingTreeRegressor,
+    lambda: forest.ARFRegressor(n_models=2, seed=1),
+    lambda: forest.ARFClassifier(n_models=2, seed=1),
+)
+"""Models by which every kernel is reached."""
