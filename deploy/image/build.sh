@@ -5,6 +5,7 @@
 set -eu
 source=$1 target=$2
 python=${PYTHON:-python3}
+unset PYTHONPATH # kernels are those of the installed package, found by its path
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
