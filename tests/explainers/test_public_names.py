@@ -36,6 +36,9 @@ NOT_EXPORTED = {
     "IncrementalDiscrepancy": "inside ChangeExplainer, which gives its value",
     "BatchFunction": "what model_function returns for models of many rows: known by its protocol",
     "CompatFunction": "what model_function returns for River's wrappers: known by its protocol",
+    "Draws": "what an imputer of one's own returns: a named tuple",
+    "Predictions": "what a model answered, inside the explainers by removal",
+    "GivenPredictions": "what a model answered, inside the explainers by removal",
     "WarmUp": "what warm_up returns: a named tuple",
 }
 
