@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from ..metrics import CATALOGUE
+from attributary_agents.monitoring.metrics import CATALOGUE
 
 PREFIX = "attributary_"
 _OF_TARGET = {"job", "instance"}
