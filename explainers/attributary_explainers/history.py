@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from . import plots
 from .batch.tables import BatchImportance
 from .change.explanation import ChangeExplanation
 from .errors import InvalidParameterError
@@ -255,8 +256,6 @@ class ImportanceHistory:
 
     def plot(self, **parameters: Any) -> Any:
         """Importance over time; returns the matplotlib Axes. Parameters are those of `plots.importance`."""
-        from . import plots
-
         return plots.importance(self, **parameters)
 
     def _add(self, position: float, importance: Mapping[Any, float], std_error: Mapping[Any, float]) -> None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import plots
 from ..errors import InvalidParameterError
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..typing import Importance
@@ -188,8 +189,6 @@ class ChangeExplanation:
 
     def plot(self, **parameters: Any) -> Any:
         """Importance before and after; returns the matplotlib Axes. Parameters are those of `plots.change`."""
-        from .. import plots
-
         return plots.change(self, **parameters)
 
     def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:

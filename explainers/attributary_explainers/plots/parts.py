@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .protocols import Mark
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..history import ChangeMark
 
 # Okabe and Ito's colours, darkened to stand out from white but each by as much as keeps it apart from the others for
 # colour-blind readers too; their yellow is grey here.
@@ -143,7 +143,7 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
     return [places[i] for i in range(len(wanted))]
 
 
-def change_marks(ax: Axes, marks: Sequence[ChangeMark]) -> int:
+def change_marks(ax: Axes, marks: Sequence[Mark]) -> int:
     """A vertical line where a change was explained, a shade back to its alarm, and its label above the plot.
 
     Returns the number of rows that the labels take.
