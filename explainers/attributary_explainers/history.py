@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,6 @@ from .change.explanation import ChangeExplanation
 from .errors import InvalidParameterError
 from .incremental.base import IncrementalExplainer
 from .ranking import shares
-from .typing import Importance
 from .validation import check_integer, check_number
 
 NAMED_IN_LABEL = 2
@@ -41,6 +40,13 @@ class ChangeMark:
     position: float
     since: float
     label: str
+
+    @classmethod
+    def naming(cls, position: float, since: float, features: Sequence[Any], delta: Mapping[Any, float]) -> Self:
+        """Return a mark that names the first of these features, each with an arrow for the sign of its change."""
+        parts = [f"{name} {'↑' if delta[name] > 0 else '↓'}" for name in features[:NAMED_IN_LABEL]]
+        text = " ".join(parts) + (" …" if len(features) > NAMED_IN_LABEL else "")
+        return cls(position, since, text or "changed")
 
 
 class ImportanceHistory:
@@ -128,83 +134,27 @@ class ImportanceHistory:
         self._add(position, importance, getattr(explainer, "std_error", None) or {})
         self._kind = kind
 
-    def mark_change(self, change: ChangeExplanation | float, label: str | None = None) -> None:
+    def mark_change(self, change: ChangeExplanation | ChangeMark | float, label: str | None = None) -> None:
         """Mark a model change.
 
         Parameters
         ----------
         change
-            An explanation, or the position of the change.
+            An explanation, a mark, or the position of the change.
         label
-            Text beside the mark. None names the features of an explanation that changed most, with an arrow.
+            Text beside the mark. None keeps that of a mark, and names the features of an explanation that changed
+            most, with an arrow.
         """
         if isinstance(change, ChangeExplanation):
-            text = label
-            if text is None:
-                text = _label(change.significant(), change.delta) if change.importances else _label([], {})
-            mark = ChangeMark(float(change.n_observations), float(change.n_detected), text)
+            named, delta = (change.significant(), change.delta) if change.importances else ([], {})
+            mark = ChangeMark.naming(float(change.n_observations), float(change.n_detected), named, delta)
+            mark = mark if label is None else replace(mark, label=label)
+        elif isinstance(change, ChangeMark):
+            mark = change if label is None else replace(change, label=label)
         else:
             position = check_number("change", change, above=-math.inf, below=math.inf)
             mark = ChangeMark(position, position, label or "")
         self._changes = sorted([*self._changes, mark], key=lambda kept: kept.position)[-self.max_records :]
-
-    @classmethod
-    def from_events(
-        cls,
-        importances: Iterable[Mapping[str, Any]],
-        changes: Iterable[Mapping[str, Any]] = (),
-        *,
-        model_id: str | None = None,
-        explainer: str | None = None,
-        max_records: int = 10_000,
-    ) -> Self:
-        """The history that events tell: those of the topics, or of the files that `attributary replay` writes.
-
-        Parameters
-        ----------
-        importances, changes
-            Importance and change events as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed.
-        model_id, explainer
-            Which events to take. None takes all, and they must then be of one model and one explainer.
-        max_records
-            As for the class.
-
-        Raises
-        ------
-        InvalidParameterError
-            There are events of several models or explainers, and no word about which to take; or their positions
-            go backwards.
-        """
-        history = cls(max_records)
-        seen: dict[str, Any] = {"model_id": model_id, "explainer": explainer}
-
-        def wanted(event: Mapping[str, Any]) -> bool:
-            for key, chosen in (("model_id", model_id), ("explainer", explainer)):
-                if key not in event:  # a change has no explainer
-                    continue
-                if chosen is None and seen[key] is None:
-                    seen[key] = event[key]
-                if event[key] != seen[key]:
-                    if chosen is None:
-                        both = f"{seen[key]!r} and {event[key]!r}"
-                        raise InvalidParameterError(key, f"named, because there are events of {both}", None)
-                    return False
-            return True
-
-        for event in filter(wanted, importances):
-            history._kind, features = (event["explainer"], event["loss"]), event["features"]
-            # By name: events have them by rank, and features should have the same colours whichever event was first.
-            importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
-            std_error = {name: _number(features[name]["std_error"]) for name in features}
-            history._add(event["observation"], importance, std_error)
-        for event in filter(wanted, changes):
-            measured: Mapping[str, Any] = next(iter(event["importances"].values()), {"features": {}})
-            delta = {name: feature["delta"] for name, feature in measured["features"].items()}
-            named = [name for name, feature in measured["features"].items() if feature["significant"]]
-            named.sort(key=lambda name: (-abs(delta[name]), name))
-            mark = ChangeMark(float(event["observation"]), float(event["detected_at"]), _label(named, delta))
-            history._changes = sorted([*history._changes, mark], key=lambda kept: kept.position)[-max_records:]
-        return history
 
     @property
     def explainer(self) -> str | None:
@@ -300,14 +250,3 @@ def _position_of(explainer: Any) -> float:
     if not counted:
         raise InvalidParameterError("position", f"given: {type(explainer).__name__} has counted no observations", None)
     return float(counted)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _label(named: list[Any], delta: Importance) -> str:
-    if not named:
-        return "changed"
-    parts = [f"{name} {'↑' if delta[name] > 0 else '↓'}" for name in named[:NAMED_IN_LABEL]]
-    return " ".join(parts) + (" …" if len(named) > NAMED_IN_LABEL else "")
