@@ -1,4 +1,4 @@
-"""Importance over time: records of one explainer and marks of model changes, bounded, ready to plot."""
+"""Keeps importance over time: a bounded number of records of one explainer, and marks of model changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMED_IN_LABEL = 2
 
 @dataclass(frozen=True)
 class ChangeMark:
-    """A model change in a history: where it was explained, where its alarm was, and what to write beside it.
+    """Marks a model change in a history: where it was explained, where its alarm was, and the text beside it.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ChangeMark:
 
 
 class ImportanceHistory:
-    """What an explainer said at some positions of the stream, and where the model changed.
+    """Keeps the importances of an explainer at some positions of the stream, and where the model changed.
 
     Call `record` whenever a point of the curve is wanted, each observation or each hundredth. Values are copied.
 
@@ -205,7 +205,7 @@ class ImportanceHistory:
         return self.positions, np.array(values), np.array(std_errors)
 
     def plot(self, **parameters: Any) -> Any:
-        """Importance over time; returns the matplotlib Axes. Parameters are those of `plots.importance`."""
+        """Draw importance over time; return the matplotlib Axes. Parameters are those of `plots.importance`."""
         return plots.importance(self, **parameters)
 
     def _add(self, position: float, importance: Mapping[Any, float], std_error: Mapping[Any, float]) -> None:
@@ -227,7 +227,7 @@ class ImportanceHistory:
             errors.append(std_error.get(name, math.nan))
 
     def _make_room(self) -> None:
-        """Let go of the newest record where it is kept only for being the newest, and thin where all is full."""
+        """Drop the newest record if it is kept only because it is the newest, and thin the records if they are full."""
         if self._n_taken and (self._n_taken - 1) % self._stride:
             self._drop_newest()
         if len(self._positions) == self.max_records:
@@ -243,7 +243,7 @@ class ImportanceHistory:
 
 
 def _position_of(explainer: Any) -> float:
-    """Observations that an explainer has been given."""
+    """Return the number of observations that an explainer has been given."""
     counted = 0 if isinstance(explainer, BatchImportance) else getattr(explainer, "n_observations", 0)
     if isinstance(explainer, IncrementalExplainer):
         counted += explainer.n_skipped

@@ -17,7 +17,7 @@ from support.compose import Compose, image_environment
 from support.monitoring import promtool
 
 from attributary_agents.config.settings import Config, load_config
-from attributary_agents.demo.drifting import DriftStream
+from attributary_agents.demo.endless_stream import DriftStream
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -41,9 +41,9 @@ def rules() -> None:
 )
 @click.option(
     "--worker-label",
-    "apart",
+    "worker_labels",
     multiple=True,
-    default=_DEFAULTS.apart,
+    default=_DEFAULTS.worker_labels,
     show_default=True,
     metavar="LABEL",
     help="Label that tells workers apart; repeat it for all, instance among them.",
@@ -57,12 +57,12 @@ def rules_export(
     out: str,
     thresholds: tuple[str, ...],
     job: str,
-    apart: tuple[str, ...],
+    worker_labels: tuple[str, ...],
     runbook_base: str,
     dashboard_base: str,
 ) -> None:
-    """Write the rules, and say where."""
-    chosen = RuleOptions(Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, apart)
+    """Write the recording rules and alerts to a file, or print them."""
+    chosen = RuleOptions(Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, worker_labels)
     name, text = (
         (RULES_FILE, prometheus_text(chosen)) if form == "prometheus" else (KUBERNETES_FILE, kubernetes_text(chosen))
     )

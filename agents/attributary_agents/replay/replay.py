@@ -1,4 +1,4 @@
-"""The worker's observations without Kafka: the same records, the same function, from a file into files."""
+"""Replays a file without Kafka: the same records go through the same function as in a worker, into files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IMPORTANCES, CHANGES, DEAD_LETTERS = "importances.jsonl", "changes.jsonl", "dead
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What a replay has counted, and where it wrote."""
+    """Holds what a replay has counted, and where it wrote."""
 
     consumed: int
     explained: int
@@ -35,13 +35,13 @@ class ReplayResult:
 
 
 def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
-    """The file as one partition of the observations topic would have it."""
+    """Yield the file's records as one partition of the observations topic would have them."""
     for offset, value in enumerate(source.values()):
         yield Record(topic, 0, offset, 0, model_id.encode(), encode_value(value))
 
 
 def encode_value(value: dict[str, object]) -> bytes:
-    """An observation's value as a producer sends it; what is wrong in it is for the worker to refuse."""
+    """Return an observation's value as a producer sends it; the worker refuses what is wrong in it."""
     # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
     # bits, half a surrogate pair).
     if find_not_finite(value) is not None:

@@ -80,7 +80,7 @@ class ChangeState:
 
     @property
     def reference(self) -> dict[str, BatchImportance] | None:
-        """By method the importance of the reference model on its data; None without one."""
+        """Importance of the reference model on its data, by method; None without one."""
         return {m: of.batch for m, of in self._reference.measured.items()} if self._reference else None
 
     @property
@@ -95,7 +95,7 @@ class ChangeState:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """The constructor's arguments as plain data."""
         return {
             "signal": self.signal,
             "max_restarts": self.max_restarts,
@@ -106,7 +106,7 @@ class ChangeState:
         }
 
     def snapshot(self) -> Snapshot:
-        """Everything but the current model; reference model and detector as the bytes of `dump_model`."""
+        """Return everything but the current model; reference model and detector as the bytes of `dump_model`."""
         return {
             "format": SNAPSHOT_FORMAT,
             "explainer": self.name,

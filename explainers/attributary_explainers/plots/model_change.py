@@ -30,7 +30,7 @@ def change(
     method: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Importance of the features before and after a model change, the largest change on top.
+    """Draw the importance of features before and after a model change, the largest change on top.
 
     A diamond is the importance that the old model has on the new data: from the white bar to it is the data's part of
     the change, from it to the full bar the model's. A star marks a change that is significant at 5 % over all features
@@ -132,7 +132,7 @@ def _old_model_on_new_data(ax: Axes, found: MethodChange, shown: list[Any], plac
 def changes(
     explanations: Iterable[Explanation], top: int = 12, method: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """All changes in their order, a column for each: which features gained and lost, from one change to the next.
+    """Draw all changes in their order, a column for each: which features gained and lost importance.
 
     Violet has gained importance, orange has lost it. A number stands where the change of the feature is significant at
     5 % over all features of that change; cells without one are within noise, whatever their colour. Under each column:

@@ -26,7 +26,7 @@ def importance(
     changes: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Importance over time, a line per feature with its band, and a vertical line per model change.
+    """Draw importance over time: a line per feature with its band, and a vertical line per model change.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def importance(
 
 
 def shares(history: History, features: Iterable[Any] | None = None, top: int = 8, ax: Axes | None = None) -> Axes:
-    """Each feature's part of the sum of importances over time, stacked; negatives count as 0.
+    """Draw each feature's part of the sum of importances over time, stacked; negatives count as 0.
 
     A record in which nothing is positive is empty. Parameters and errors are those of `importance`; the features
     that are not drawn by themselves are together `others`.
@@ -133,9 +133,9 @@ def _last(values: Any) -> float:
 
 
 def _set_x(ax: Axes, history: History, changes: bool) -> int:
-    """From the first record to the last, or to a change after it; changes before the first are not shown.
+    """Set the x axis from the first record to the last, or to a change after it; earlier changes are not shown.
 
-    Returns the rows that the labels of the changes take.
+    Return the number of rows that the labels of the changes take.
     """
     first, last = history.positions[[0, -1]]
     marks = [mark for mark in history.changes if mark.position >= first] if changes else []
@@ -146,7 +146,7 @@ def _set_x(ax: Axes, history: History, changes: bool) -> int:
 
 
 def _set_y(ax: Axes, lines: list[tuple[Any, Any]]) -> None:
-    """Every line in full; of the bands what is usual, because the first standard errors can dwarf all values."""
+    """Set the y axis so that every line is in full, and bands unless they dwarf all values, as the first ones can."""
     low = high = 0.0
     for values, errors in lines:
         known = np.isfinite(values)
