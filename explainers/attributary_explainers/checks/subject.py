@@ -65,7 +65,7 @@ class Subject:
     def trace(self, seed: int = 1, stream: Stream | None = None) -> list[str]:
         """Return a new explainer's results for each observation while a new model learns, and those at the end."""
         explainer, model = self.new(0, seed)
-        return go_on(explainer, model, self.stream if stream is None else stream)
+        return feed_and_publish(explainer, model, self.stream if stream is None else stream)
 
     def said(self) -> list[str]:
         """Return a new explainer's results for each observation while a new model learns."""
@@ -113,17 +113,17 @@ def feed(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Fea
     """Return the result for each observation as text, to the last bit, while the model learns."""
     said = []
     for x, y in stream:
-        said.append(told(explainer, explainer.explain_one(dict(x), y)))
+        said.append(as_text(explainer, explainer.explain_one(dict(x), y)))
         learn(model, x, y)
     return said
 
 
-def go_on(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
+def feed_and_publish(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
     """Return the results as `feed` does, and at the end everything that is public."""
     return [*feed(explainer, model, stream), repr(published(explainer))]
 
 
-def told(explainer: IncrementalExplainer, result: Any) -> str:
+def as_text(explainer: IncrementalExplainer, result: Any) -> str:
     """Return a result and the counts as text: repr shows every bit of a float, and NaN equals NaN."""
     return repr((result, explainer.n_observations, explainer.n_skipped))
 
@@ -145,23 +145,23 @@ def explain(
 ) -> list[tuple[Features, Any]]:
     """Explain observations; return x and result of each, which must be in `n_observations` or in `n_skipped`."""
     results = []
-    before = counted(explainer)
+    before = n_given(explainer)
     for x, y in observations:
         results.append((x, explainer.explain_one(dict(x), y)))
         expect(
-            counted(explainer) == before + len(results),
+            n_given(explainer) == before + len(results),
             f"n_observations + n_skipped to be {before + len(results)} after as many observations",
             f"{explainer.n_observations} + {explainer.n_skipped} after {dict(x)!r}",
         )
     return results
 
 
-def counted(explainer: IncrementalExplainer) -> int:
+def n_given(explainer: IncrementalExplainer) -> int:
     """Return the number of observations that the explainer says it has been given."""
     return explainer.n_observations + explainer.n_skipped
 
 
-def restored(explainer: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
+def explainer_of(explainer: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
     """Return the explainer of a snapshot, with the loss of `explainer`: a user's own loss is not in a snapshot."""
     loss = getattr(explainer, "loss", None)
     return type(explainer).from_snapshot(snapshot, model, loss=loss if isinstance(loss, Loss) else None)
