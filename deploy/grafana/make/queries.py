@@ -36,7 +36,7 @@ def catalogued(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def series(name: str, at: str = "", **where: str) -> str:
-    """Return the selector of a metric: `where` maps labels to values; `~` makes one a regular expression, `!` negates it.
+    """Return the selector of a metric: `where` maps labels to values; `~` marks a regular expression, `!` negates.
 
     `at` is what follows the selector: a range, an offset.
     """
