@@ -11,7 +11,8 @@ import faust
 
 from .app import create_app
 from .config.settings import Config
-from .kafka.topics import check_group, check_topics
+from .kafka.admin import check_group
+from .kafka.topics import check_topics
 from .logs import configure_logging
 from .models.prequential import check_models
 from .models.warm_up import warm_up

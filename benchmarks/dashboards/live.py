@@ -26,7 +26,7 @@ from attributary_agents.kafka.deployments import send_deployment
 from attributary_agents.kafka.producing import produce
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.models.deployments import decode
-from attributary_agents.replay.replay import encode_value
+from attributary_agents.kafka.producing import encode_value
 from attributary_topics import encode_json
 
 SCRAPE_S = 2

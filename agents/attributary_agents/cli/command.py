@@ -111,10 +111,10 @@ def produce(
 ) -> None:
     """Send the observations of FILE (CSV, JSON lines, Parquet) to the observations topic, in order."""
     from ..kafka.clients import client_log_muted
+    from ..kafka.producing import encode_value
     from ..kafka.producing import produce as send
     from ..kafka.topics import check_topics
     from ..replay.files import open_source
-    from ..replay.replay import encode_value
 
     source = open_source(file, target)
     chosen = _model_id(config, model_id)
@@ -133,7 +133,8 @@ def produce(
 @json_option
 def check(config: Config, as_json: bool) -> None:
     """Check configuration, models, broker and topics: everything `run` needs, without running."""
-    from ..kafka.topics import check_group, check_topics
+    from ..kafka.admin import check_group
+    from ..kafka.topics import check_topics
     from ..models.prequential import check_models
     from ..models.warm_up import warm_up
     from ..state.objects import check_objects

@@ -35,7 +35,7 @@ async def read_changes(
     """
     seen: set[str] = set()
     found: list[Any] = []
-    async with topic_reader(config, config.kafka.topics.changes) as reader:
+    async with topic_reader(config.kafka, config.kafka.topics.changes) as reader:
         async for batch in reader.present():
             found += [record for record in batch if model_id in (None, _key(record))]
         found.sort(key=lambda record: (record.partition, record.offset))

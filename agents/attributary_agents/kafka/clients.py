@@ -1,4 +1,4 @@
-"""What every Kafka client is made with, and what is wrong when one cannot connect."""
+"""Makes every Kafka client, and tells a user what is wrong when one cannot connect."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from aiokafka import errors
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, errors
 from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
@@ -20,7 +20,7 @@ from ..errors import ConfigError, PreflightError
 from .aiokafka_fixes import read_all_that_kafka_takes
 
 PROBE_MS = 5_000
-"""Longest wait for one broker's answer when we find out what is wrong."""
+"""Longest wait for one broker's answer while the cause of a fault is looked for."""
 
 # OpenSSL's numbers: the name, the e-mail address, the IP address is another one.
 _OTHER_NAME = (62, 63, 64)
@@ -59,6 +59,60 @@ def client_options(kafka: KafkaConfig) -> dict[str, Any]:
         options["sasl_plain_username"] = security.username
         options["sasl_plain_password"] = security.read_password()
     return options
+
+
+@contextlib.asynccontextmanager
+async def consumer(kafka: KafkaConfig, *topics: str, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
+    """Start a consumer of no group, which commits nothing and reads from the beginning; stop it behind the block.
+
+    Parameters
+    ----------
+    topics
+        Topics to read; the consumer gets all partitions of them.
+    options
+        Further arguments of `AIOKafkaConsumer`.
+
+    Raises
+    ------
+    PreflightError
+        The brokers cannot be reached or refuse, at the start or inside the block.
+    """
+    defaults = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "isolation_level": "read_committed"}
+    client = AIOKafkaConsumer(*topics, **client_options(kafka), **defaults | options)
+    async with _started(kafka, client, ", ".join(topics)):
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def producer(kafka: KafkaConfig, topic: str, **options: Any) -> AsyncIterator[AIOKafkaProducer]:
+    """Start an idempotent producer for a topic; stop it behind the block.
+
+    Parameters
+    ----------
+    topic
+        Topic that is written to, which an error names.
+    options
+        Further arguments of `AIOKafkaProducer`.
+
+    Raises
+    ------
+    PreflightError
+        The brokers cannot be reached or refuse, at the start or inside the block.
+    """
+    client = AIOKafkaProducer(**client_options(kafka), **{"enable_idempotence": True} | options)
+    async with _started(kafka, client, topic):
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def _started(kafka: KafkaConfig, client: Any, what: str) -> AsyncIterator[None]:
+    try:
+        await client.start()
+        yield
+    except KafkaError as error:
+        raise await client_fault(kafka, error, what) from None
+    finally:
+        await client.stop()
 
 
 def _ssl_context(kafka: KafkaConfig) -> ssl.SSLContext:

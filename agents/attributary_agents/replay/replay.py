@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from prometheus_client import generate_latest
 
-from attributary_topics import encode_json, find_not_finite
+from attributary_topics import encode_json
 
 from ..config.settings import Config
+from ..kafka.producing import encode_value
 from ..monitoring.web import registry
 from ..worker.partition import Partition
 from ..worker.records import Record
@@ -38,18 +37,6 @@ def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
     """The file as one partition of the observations topic would have it."""
     for offset, value in enumerate(source.values()):
         yield Record(topic, 0, offset, 0, model_id.encode(), encode_value(value))
-
-
-def encode_value(value: dict[str, object]) -> bytes:
-    """An observation's value as a producer sends it; what is wrong in it is for the worker to refuse."""
-    # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
-    # bits, half a surrogate pair).
-    if find_not_finite(value) is not None:
-        return json.dumps(value).encode()
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
-    except orjson.JSONEncodeError:
-        return json.dumps(value).encode()
 
 
 def replay(

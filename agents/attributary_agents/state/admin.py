@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-
 from ..config.settings import Config
 from ..errors import AttributaryError, DamagedStateError, StateError
-from ..kafka.clients import client_fault, client_log_muted, client_options
+from ..kafka.clients import client_log_muted
+from ..kafka.reading import topic_reader
 from .files import Exported
 from .names import wanted_names
 from .objects import object_store
@@ -35,23 +33,11 @@ async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords
     PreflightError
         The broker cannot be reached.
     """
-    topic = config.kafka.changelog
     records = StateRecords(wanted_names([*config.models, *also]))
-    consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False, auto_offset_reset="earliest")
-    try:
-        await consumer.start()
-        places = [TopicPartition(topic, n) for n in range(config.kafka.partitions)]
-        consumer.assign(places)
-        ends = await consumer.end_offsets(places)
-        # Positions and not counts: a compacted topic has offsets without a record.
-        while any([await consumer.position(place) < end for place, end in ends.items()]):
-            for batch in (await consumer.getmany(timeout_ms=500)).values():
-                for record in batch:
-                    records.apply(record.partition, record.key, record.value)
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
+    async with topic_reader(config.kafka, config.kafka.changelog) as reader:
+        async for batch in reader.present():
+            for record in batch:
+                records.apply(record.partition, record.key, record.value)
     return records
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-from aiokafka.partitioner import DefaultPartitioner
-
 from attributary_explainers import ExplainerError
 
 from ..config.settings import Config
 from ..errors import AttributaryError, StateError
-from ..kafka.clients import client_fault, client_log_muted, client_options
+from ..kafka.clients import client_log_muted
+from ..kafka.producing import default_partition
+from ..kafka.reading import topic_reader
 from ..models.model_state import ModelState
 from .admin import one_partition, read_records, store_of
 from .checkpoints import checkpoint_key, load_checkpoint
@@ -140,7 +138,7 @@ def _partition(config: Config, model_id: str, given: int | None, present: int | 
     for number in (given, present, of_file):
         if number is not None:
             return number
-    usual = DefaultPartitioner()(model_id.encode(), list(range(config.kafka.partitions)), [])
+    usual = default_partition(model_id, config.kafka.partitions)
     raise AttributaryError(
         f"the group {config.kafka.group} has no state of {model_id} to tell the partition of its observations: say it "
         f"with --partition. Kafka's own clients send the key {model_id} to partition {usual} of "
@@ -153,27 +151,14 @@ async def _has_observation(config: Config, state: ModelState) -> bool:
 
     Where retention has deleted it, nothing is left that could be counted twice.
     """
-    topic = config.kafka.topics.observations
-    place = TopicPartition(topic, state.partition)
     if state.offset < 0 or not 0 <= state.partition < config.kafka.partitions:
         return False
-    consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False)
-    try:
-        await consumer.start()
-        consumer.assign([place])
-        begins, ends = await consumer.beginning_offsets([place]), await consumer.end_offsets([place])
-        if not begins[place] <= state.offset < ends[place]:
-            return False
-        consumer.seek(place, state.offset)
-        while await consumer.position(place) <= state.offset:
-            for record in (await consumer.getmany(timeout_ms=500, max_records=1)).get(place, []):
-                same_time = record.timestamp == state.last_observation_ms or state.offset in state.failed_offsets
-                return bool(record.offset == state.offset and record.key == state.model_id.encode() and same_time)
+    topic = config.kafka.topics.observations
+    async with topic_reader(config.kafka, topic) as reader:
+        record = await reader.record_at(topic, state.partition, state.offset)
+    if record is None or record.key != state.model_id.encode():
         return False
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
+    return bool(record.timestamp == state.last_observation_ms or state.offset in state.failed_offsets)
 
 
 def carry_out(config: Config, planned: Import) -> None:

@@ -25,9 +25,6 @@ logger = logging.getLogger(__name__)
 CHUNK_BYTES = 900_000
 """Longest piece of a state in one record."""
 
-RECORD_BYTES = 1_000_000
-"""What a record of the changelog may have, generously, with key and head; brokers take 1 048 588 by default."""
-
 Send = Callable[[int, bytes, bytes | None], Awaitable[object]]
 """Partition, key and value, None to delete: queued in the order of the calls, durable once awaited."""
 
