@@ -14,7 +14,7 @@ from .config.settings import Config
 from .kafka.admin import check_group
 from .kafka.topics import check_topics
 from .logs import configure_logging
-from .models.prequential import check_models
+from .models.model_state import check_models
 from .models.warm_up import warm_up
 from .state.objects import check_objects
 from .worker.signals import StopSignals, stop_before_the_start

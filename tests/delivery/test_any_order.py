@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from attributary_agents.state.checkpoints import checkpoint_key, control_checkpoint_key, decode_checkpoint
+from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.codec import decode_state
+from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, TOUCHY_FACTORY
 from tests.agents.worker.test_partition import TOPIC, balances

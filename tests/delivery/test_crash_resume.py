@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import checkpoint_key, decode_checkpoint, encode_checkpoint
+from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from tests.agents.stand_ins import TOUCHY_FACTORY, observations

@@ -19,7 +19,8 @@ from attributary_agents.cli.command import cli
 from attributary_agents.config.settings import Config, parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
-from attributary_agents.state.deployment_log import control_key, decode_log
+from attributary_agents.state.deployment_log import decode_log
+from attributary_agents.state.names import control_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -23,8 +23,9 @@ from attributary_agents.kafka.topics import create_topics
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.state.admin import read_records, store_of
 from attributary_agents.state.codec import decode_state, encode_state
-from attributary_agents.state.deployment_log import ControlLog, control_key, encode_log
+from attributary_agents.state.deployment_log import ControlLog, encode_log
 from attributary_agents.state.files import read_file
+from attributary_agents.state.names import control_key
 from attributary_agents.state.records import head_key
 from attributary_agents.state.seal import Seal
 from attributary_agents.state.writing import changelog_writer

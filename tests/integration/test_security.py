@@ -28,9 +28,9 @@ from attributary_agents.config.secrets import MASK
 from attributary_agents.config.settings import Config, parse_config
 from attributary_agents.demo.brokers import BrokerMissingError
 from attributary_agents.errors import AttributaryError, PreflightError
+from attributary_agents.kafka.admin import with_admin
 from attributary_agents.kafka.clients import client_options
 from attributary_agents.kafka.topics import topic_specs
-from attributary_agents.kafka.admin import with_admin
 from tests.integration.configs import logistic_config, observation
 
 pytestmark = [pytest.mark.kafka]

@@ -63,7 +63,7 @@ def replay(
 
     Writes importances.jsonl, changes.jsonl, dead-letters.jsonl, metrics.prom and report.html into --out.
     """
-    from ..models.prequential import check_models
+    from ..models.model_state import check_models
     from ..replay.files import open_source
     from ..replay.replay import replay as run_replay
 
@@ -135,7 +135,7 @@ def check(config: Config, as_json: bool) -> None:
     """Check configuration, models, broker and topics: everything `run` needs, without running."""
     from ..kafka.admin import check_group
     from ..kafka.topics import check_topics
-    from ..models.prequential import check_models
+    from ..models.model_state import check_models
     from ..models.warm_up import warm_up
     from ..state.objects import check_objects
 

@@ -15,7 +15,7 @@ from attributary_topics import Deployment, InvalidRecordError, decode_deployment
 from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError, NotAllowedError
 from .factory import build_model
-from .prequential import new_state
+from .model_state import new_state
 
 
 def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment:

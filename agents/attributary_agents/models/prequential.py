@@ -13,12 +13,9 @@ from attributary_explainers import ChangeExplanation, is_usable, read_missing
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 
 from .budget import Spent
-from .change_events import explained
+from .events import change_event, finite, importance_event
 from .limits import check_known
-from .model_state import ModelState, check_models, new_state
-from .publication import feature_importances, finite
-
-__all__ = ["ModelState", "StepError", "check_models", "new_state", "prequential"]
+from .model_state import ModelState
 
 logger = logging.getLogger(__name__)
 
@@ -99,13 +96,13 @@ def prequential(
     state.last_observation_ms = timestamp_ms
     events: list[ImportanceEvent | ChangeEvent] = []
     if explanation is not None:
-        events.append(explained(state, explanation, state.n_observations, source, timestamp_ms))
+        events.append(change_event(state, explanation, state.n_observations, source, timestamp_ms))
     for name, publication in state.publications.items():
         if explanation is not None and explanation.kind == "model":
             publication.model_changed(state.n_observations)
         trigger = publication.trigger(state.explainers[name], state.n_observations)
         if trigger is not None:
-            events.append(_importance_event(state, name, trigger, source))
+            events.append(importance_event(state, name, trigger, source))
     return events
 
 
@@ -132,27 +129,3 @@ def _look_for_change(state: ModelState, x: dict[str, Any], y: Any, y_pred: Any) 
             alarm.threshold,
         )
     return explanation
-
-
-def _importance_event(state: ModelState, name: str, trigger: str, source: Source) -> ImportanceEvent:
-    explainer, publication = state.explainers[name], state.publications[name]
-    moved, gain = publication.movement(explainer.importance)
-    return ImportanceEvent(
-        model_id=state.model_id,
-        model_version=state.version,
-        explainer=name,
-        removal=explainer.imputer.name,
-        loss=explainer.loss.name,
-        alpha=explainer.alpha,
-        observation=state.n_observations,
-        n_observations=explainer.n_observations,
-        model_loss=finite(state.model_loss.value),
-        baseline_loss=finite(state.baseline_loss.value),
-        discrepancy=finite(state.change.discrepancy) if state.change else None,
-        shift=moved,
-        ndcg=gain,
-        reference_id=publication.reference_id,
-        trigger=trigger,
-        features=feature_importances(explainer),
-        source=source,
-    )

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attributary_explainers import RemovalExplainer, ndcg, ranks, shares, shift
-from attributary_topics import FeatureImportance
+from attributary_explainers import RemovalExplainer, ndcg, shift
 
 from ..config.settings import PublishConfig
 
@@ -77,18 +76,3 @@ class Publication:
         """Take back what `snapshot` gave."""
         self._published, self._reference = snapshot["published"], snapshot["reference"]
         self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
-
-
-def feature_importances(explainer: RemovalExplainer) -> dict[str, FeatureImportance]:
-    """The importances of an explainer as they go over the wire, the most important first."""
-    importance, std_error = explainer.importance, explainer.std_error
-    share, rank = shares(importance), ranks(importance)
-    return {
-        str(name): FeatureImportance(importance[name], finite(std_error[name]), share[name], rank[name])
-        for name in sorted(importance, key=rank.__getitem__)
-    }
-
-
-def finite(value: float | None) -> float | None:
-    """The value, or None where it is NaN or infinite: JSON has no word for them."""
-    return value if value is not None and math.isfinite(value) else None

@@ -17,7 +17,7 @@ from attributary_explainers import (
 )
 from attributary_topics import ChangeEvent, Source
 
-from .change_events import explained
+from .events import change_event
 from .model_state import ModelState, configured_as, new_change_explainer, new_explainer, new_state
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
         )
         return swapped, []
     swapped.counts.versions["explained"] += 1
-    return swapped, [explained(swapped, explanation, observation, source, timestamp_ms)]
+    return swapped, [change_event(swapped, explanation, observation, source, timestamp_ms)]
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:

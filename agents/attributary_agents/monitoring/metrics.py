@@ -18,9 +18,8 @@ from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from ..config.settings import Config
-from ..models.last_change import exemplar
+from ..models.events import exemplar, finite
 from ..models.model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
-from ..models.publication import finite
 from ..state.checkpoints import PartitionCounters
 from ..worker.view import Durations, WorkerView
 from .scrape_turns import BusyError, Turns

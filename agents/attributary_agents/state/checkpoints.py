@@ -32,16 +32,6 @@ class PartitionCounters:
     dead_letters: Counter[str] = field(default_factory=Counter)
 
 
-def checkpoint_key(partition: int) -> bytes:
-    """Key of a partition's checkpoint in the state table; no model id can begin with a control character."""
-    return b"\x00checkpoint/%d" % partition
-
-
-def control_checkpoint_key(partition: int) -> bytes:
-    """As `checkpoint_key`, of the models topic."""
-    return b"\x00control-checkpoint/%d" % partition
-
-
 def encode_checkpoint(offset: int, counters: PartitionCounters) -> bytes:
     """The checkpoint of a partition: the last offset whose effects are durable, and the counters up to it."""
     return orjson.dumps(

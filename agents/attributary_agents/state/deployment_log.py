@@ -93,11 +93,6 @@ class ControlLog:
         return ControlLog(entry.offset, [*kept, entry])
 
 
-def control_key(model_id: str, partition: int) -> bytes:
-    """Key of a model's log in the state table; no model id can begin with a control character."""
-    return b"\x00control/%d/" % partition + model_id.encode()
-
-
 def encode_log(log: ControlLog) -> bytes:
     """The bytes to store."""
     return pack(MAGIC, asdict(log))

@@ -14,10 +14,11 @@ from ..kafka.producing import default_partition
 from ..kafka.reading import topic_reader
 from ..models.model_state import ModelState
 from .admin import one_partition, read_records, store_of
-from .checkpoints import checkpoint_key, load_checkpoint
+from .checkpoints import load_checkpoint
 from .codec import decode_state, describe, encode_state
-from .deployment_log import control_key, decode_log
+from .deployment_log import decode_log
 from .files import Exported
+from .names import checkpoint_key, control_key
 from .records import StateRecords
 from .writing import changelog_writer, check_no_workers
 

@@ -11,7 +11,7 @@ from ..errors import PreflightError
 from ..kafka.admin import count_members
 from ..kafka.clients import client_log_muted, producer
 from .admin import read_records, store_of
-from .deployment_log import control_key
+from .names import control_key
 from .store import Send
 
 

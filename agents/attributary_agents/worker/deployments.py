@@ -15,8 +15,9 @@ from attributary_topics import Deployment, InvalidRecordError
 from ..errors import DamagedStateError, DeploymentError
 from ..models.deployments import decode, prepare
 from ..models.model_state import configured_as
-from ..state.checkpoints import control_checkpoint_key, encode_checkpoint, load_checkpoint
-from ..state.deployment_log import Entry, control_key, encode_log
+from ..state.checkpoints import encode_checkpoint, load_checkpoint
+from ..state.deployment_log import Entry, encode_log
+from ..state.names import control_checkpoint_key, control_key
 from .partition import Partition
 from .records import Outgoing, Record, dead_letter
 

@@ -22,15 +22,16 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError
 from ..models.budget import Budget
+from ..models.events import in_short
 from ..models.factory import make_model
-from ..models.last_change import in_short
 from ..models.limits import check_size
-from ..models.model_state import configured_as
-from ..models.prequential import ModelState, StepError, new_state, prequential
+from ..models.model_state import ModelState, configured_as, new_state
+from ..models.prequential import StepError, prequential
 from ..models.swap import Version, begin_with, swap
-from ..state.checkpoints import checkpoint_key, load_checkpoint
+from ..state.checkpoints import load_checkpoint
 from ..state.codec import decode_state, how_to_mend
-from ..state.deployment_log import ControlLog, control_key, decode_log
+from ..state.deployment_log import ControlLog, decode_log
+from ..state.names import checkpoint_key, control_key
 from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)

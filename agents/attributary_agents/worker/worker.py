@@ -27,8 +27,9 @@ from faust.types import TP
 
 from ..config.settings import Config
 from ..kafka.faust_fixes import commit_exactly
-from ..state.checkpoints import checkpoint_key, encode_checkpoint
+from ..state.checkpoints import encode_checkpoint
 from ..state.codec import encode_state
+from ..state.names import checkpoint_key
 from ..state.objects import object_store
 from ..state.records import StateRecords
 from ..state.seal import Seal

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from attributary_agents.config.models import ExplainConfig
+from attributary_agents.kafka.producing import encode_value
 from attributary_agents.models.budget import Budget, Spent, next_stride
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
-from attributary_agents.kafka.producing import encode_value
 from attributary_agents.state import codec as state_codec
-from attributary_agents.state.checkpoints import checkpoint_key, encode_checkpoint
+from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_topics import ImportanceEvent, Observation, Source

@@ -9,7 +9,8 @@ from river import linear_model
 
 from attributary_agents.config.settings import ModelConfig
 from attributary_agents.errors import ConfigError
-from attributary_agents.models.prequential import ModelState, StepError, check_models, new_state, prequential
+from attributary_agents.models.model_state import ModelState, check_models, new_state
+from attributary_agents.models.prequential import StepError, prequential
 from attributary_explainers import ModelFailureWarning
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 from tests.agents.stand_ins import TOUCHY_FACTORY, CountingClassifier, TouchyClassifier, config_of, observations

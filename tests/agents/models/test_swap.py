@@ -15,8 +15,9 @@ from attributary_agents.config.settings import Config, parse_config
 from attributary_agents.models.model_state import ModelState, configured_as, new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import Version, swap
-from attributary_agents.state.checkpoints import checkpoint_key, encode_checkpoint
+from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record

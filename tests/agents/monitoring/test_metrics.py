@@ -8,8 +8,8 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
-from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
 from attributary_agents.kafka.producing import encode_value
+from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -12,8 +12,8 @@ from river.datasets import synth
 
 from attributary_agents.config.settings import ModelConfig
 from attributary_agents.errors import DamagedStateError, StateError
-from attributary_agents.models.model_state import configured_as
-from attributary_agents.models.prequential import ModelState, new_state, prequential
+from attributary_agents.models.model_state import ModelState, configured_as, new_state
+from attributary_agents.models.prequential import prequential
 from attributary_agents.state.codec import MAGIC, decode_state, encode_state
 from attributary_agents.state.packing import packed_with
 from attributary_topics import ChangeEvent, Observation, Source, encode_json

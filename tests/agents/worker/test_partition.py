@@ -10,8 +10,9 @@ import pytest
 
 from attributary_agents.config.settings import Config, parse_config
 from attributary_agents.errors import DamagedStateError, StateError
-from attributary_agents.state.checkpoints import PartitionCounters, checkpoint_key, decode_checkpoint, encode_checkpoint
+from attributary_agents.state.checkpoints import PartitionCounters, decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
