@@ -62,7 +62,7 @@ def outcome(cluster: Cluster) -> str:
             continue
         state = decode_state(model_id, chosen.models[model_id], blob)
         found[model_id] = (
-            (state.version, state.spec, state.deployed, state.configured),
+            (state.version, state.current.spec, state.current.deployed, state.configured),
             (state.n_observations, state.n_failed, state.offset, state.counts.snapshot()),
             (state.model_loss.snapshot(), state.baseline_loss.snapshot(), state.marginal.snapshot()),
             {name: (of.importance, of.std_error, of.skipped) for name, of in state.explainers.items()},

@@ -154,7 +154,7 @@ def outcome(cluster: Cluster) -> dict[str, Any]:
         "sent": cluster.sent,
         "checkpoints": [decode_checkpoint(table[key(0)]) for key in (checkpoint_key, control_checkpoint_key)],
         "committed": cluster.committed,
-        "versions": {m: (s.version, s.spec, s.deployed, s.configured) for m, s in states.items()},
+        "versions": {m: (s.version, s.current.spec, s.current.deployed, s.configured) for m, s in states.items()},
         "counts": {m: (s.n_observations, s.n_failed, s.counts, s.offset) for m, s in states.items()},
         "losses": {m: (s.model_loss.value, s.baseline_loss.value) for m, s in states.items()},
         "importances": {

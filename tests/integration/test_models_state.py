@@ -203,7 +203,7 @@ def test_another_group_on_the_same_observations_goes_on_behind_those_in_the_file
 
     asyncio.run(damaged())
     assert other.done("import", "credit", file, "--yes")["replaces"] is None
-    assert stored(config).models["credit"].deployed == 7  # what was deployed before does not replace it
+    assert stored(config).models["credit"].current.deployed == 7  # what was deployed before does not replace it
     state = new_state("fraud", config.models["fraud"])
     state.partition, state.offset, state.failed_offsets, state.n_observations = 0, 99, [97, 99], 50
 

@@ -16,6 +16,7 @@ from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError, NotAllowedError
 from .factory import build_model
 from .model_state import new_state
+from .versions import Version
 
 
 def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment:
@@ -46,7 +47,7 @@ def prepare(config: Config, deployment: Deployment) -> bytes:
         model = _make(config, deployment.spec)
         if model is None:
             raise DeploymentError("it makes None, which is no model")
-        new_state(deployment.model_id, model_config, model)
+        new_state(deployment.model_id, model_config, Version(deployment.version, deployment.spec, model))
         blob = dump_model(model)
     except DeploymentError:
         raise

@@ -61,23 +61,16 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
     )
 
 
-def change_event(
-    state: ModelState, explanation: ChangeExplanation, observation: int, source: Source, timestamp_ms: int
-) -> ChangeEvent:
-    """Count an explained change of the model or of its data, and return its event.
+def change_event(state: ModelState, explanation: ChangeExplanation, observation: int, source: Source) -> ChangeEvent:
+    """Return the event of an explained change of the model or of its data.
 
     Parameters
     ----------
     observation
         Number of the model's observation that it follows from.
-    source, timestamp_ms
+    source
         That observation's record.
     """
-    if explanation.kind == "data":
-        state.counts.data_changes += 1
-    else:
-        state.counts.changes[explanation.route] += 1
-        state.last_change_ms = timestamp_ms
     # The change explainer counts from when it was (re)started; the event counts the model's observations.
     began = state.n_observations - explanation.n_observations
     by_version = explanation.route == "version"

@@ -96,7 +96,8 @@ def prequential(
     state.last_observation_ms = timestamp_ms
     events: list[ImportanceEvent | ChangeEvent] = []
     if explanation is not None:
-        events.append(change_event(state, explanation, state.n_observations, source, timestamp_ms))
+        state.add_change(explanation, timestamp_ms)
+        events.append(change_event(state, explanation, state.n_observations, source))
     for name, publication in state.publications.items():
         if explanation is not None and explanation.kind == "model":
             publication.model_changed(state.n_observations)

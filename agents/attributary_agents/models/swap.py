@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import (
@@ -11,32 +11,16 @@ from attributary_explainers import (
     ChangeExplanation,
     ExplainerError,
     RemovalExplainer,
-    SmoothedMean,
-    SmoothedPrediction,
     resolve_loss,
 )
 from attributary_topics import ChangeEvent, Source
 
 from .events import change_event
-from .model_state import ModelState, configured_as, new_change_explainer, new_explainer, new_state
+from .explainers import new_change_explainer, new_explainer
+from .model_state import ModelState, new_state
+from .versions import Version
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Version:
-    """A version of a model that is to take over.
-
-    Attributes
-    ----------
-    deployed
-        Offset of its record in the models topic; -1 for the configuration's.
-    """
-
-    version: str
-    spec: dict[str, Any]
-    model: Any
-    deployed: int = -1
 
 
 def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> tuple[ModelState, list[ChangeEvent]]:
@@ -62,24 +46,16 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
     ExplainerError
         The new version cannot be explained as configured: the state is as it was.
     """
-    config = state.config
-    swapped = replace(
-        state,
-        model=new.model,
+    swapped = state.with_version(
+        replace(new, deployed=max(state.current.deployed, new.deployed)),
         explainers={name: _explainer(state, name, new.model) for name in state.explainers},
-        model_loss=SmoothedMean(config.alpha),
-        baseline_loss=SmoothedMean(config.alpha),
-        marginal=SmoothedPrediction(config.alpha),
-        version=new.version,
-        spec=new.spec,
-        configured=configured_as(config),
-        deployed=max(state.deployed, new.deployed),
+        change=state.change,
     )
     swapped.change, explanation, why = _change(state, new)
     if isinstance(why, Exception):
         # What is stored to draw from is what has just made one of them raise, the new one most likely.
         swapped.explainers = {
-            name: new_explainer(state.model_id, config, name, new.model) for name in swapped.explainers
+            name: new_explainer(state.model_id, state.config, name, new.model) for name in swapped.explainers
         }
     observation = state.n_observations + 1
     for publication in swapped.publications.values():
@@ -89,20 +65,21 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
         logger.warning(
             "model %s: version %s takes over from %s at observation %d; the change is not explained: %s",
             state.model_id,
-            new.version,
+            new.name,
             state.version,
             observation,
             f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why,
         )
         return swapped, []
     swapped.counts.versions["explained"] += 1
-    return swapped, [change_event(swapped, explanation, observation, source, timestamp_ms)]
+    swapped.add_change(explanation, timestamp_ms)
+    return swapped, [change_event(swapped, explanation, observation, source)]
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:
-    """The state of a model without observations, begun with the new version: there is nothing to take over from."""
-    begun = new_state(state.model_id, state.config, new.model, version=new.version, spec=new.spec)
-    begun.deployed, begun.stored_deployed = max(state.deployed, new.deployed), state.stored_deployed
+    """Return the state of a model without observations, begun with the new version: there is nothing to take over."""
+    begun = new_state(state.model_id, state.config, replace(new, deployed=max(state.current.deployed, new.deployed)))
+    begun.stored_deployed = state.stored_deployed
     begun.partition, begun.offset, begun.failed_offsets = state.partition, state.offset, state.failed_offsets
     return begun
 
@@ -125,10 +102,10 @@ def _change(
     if change is None:
         return None, None, "the configuration says `change: null`"
     try:
-        return change, change.new_version(new.model, new.version), _NOTHING_TO_COMPARE
+        return change, change.new_version(new.model, new.name), _NOTHING_TO_COMPARE
     except Exception as error:  # noqa: BLE001 - whatever the user's models raise, the new one is what is deployed
         try:
-            change.new_version(new.model, new.version, explain=False)
+            change.new_version(new.model, new.name, explain=False)
         except ExplainerError:  # of another kind: nothing of the old change explainer is of use to it
-            change = new_change_explainer(state.model_id, state.config, new.model, new.version)
+            change = new_change_explainer(state.model_id, state.config, new.model, new.name)
         return change, None, error

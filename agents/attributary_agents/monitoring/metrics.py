@@ -18,8 +18,9 @@ from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from ..config.settings import Config
+from ..models.counts import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES
 from ..models.events import exemplar, finite
-from ..models.model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
+from ..models.model_state import ModelState
 from ..state.checkpoints import PartitionCounters
 from ..worker.view import Durations, WorkerView
 from .scrape_turns import BusyError, Turns

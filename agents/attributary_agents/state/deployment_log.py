@@ -53,17 +53,17 @@ class ControlLog:
 
         Of several the last: no observation has been predicted by the others.
         """
-        due = [entry for entry in self._waiting(state.deployed, configured) if entry.after < offset]
+        due = [entry for entry in self._waiting(state.current.deployed, configured) if entry.after < offset]
         return due[-1] if due else None
 
     def last(self, state: ModelState | None, configured: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Version and spec that the model has now, or will have when all that waits has taken over."""
-        waiting = self._waiting(-1 if state is None else state.deployed, configured)
+        waiting = self._waiting(-1 if state is None else state.current.deployed, configured)
         if waiting:
             return waiting[-1].version, waiting[-1].spec
         if state is None or state.configured != configured:
             return configured["version"], {name: value for name, value in configured.items() if name != "version"}
-        return state.version, state.spec
+        return state.current.name, state.current.spec
 
     def outdated(self, configured: dict[str, Any]) -> int:
         """Offset up to which deployments hold no longer, because the configuration has changed since; -1 for none."""

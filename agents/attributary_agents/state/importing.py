@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attributary_explainers import ExplainerError
 
@@ -115,7 +115,7 @@ async def _plan(config: Config, model_id: str, exported: Exported, state: ModelS
     state.offset = max([checkpoint, *(one.offset for one in behind)])
     state.failed_offsets = sorted({n for one in behind for n in one.failed_offsets if n > checkpoint})
     # What has been deployed here before is not to replace it.
-    state.deployed = max(log.offset, file.deployed if goes_on else -1)
+    state.current = replace(state.current, deployed=max(log.offset, file.deployed if goes_on else -1))
     blob = encode_state(state)
     decode_state(model_id, config.models[model_id], blob)  # as the worker will, under the model's own id
     return Import(

@@ -7,7 +7,6 @@ In the frame is a pickle. Unpickling runs code: what is read has been checked an
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -47,13 +46,8 @@ def pack(magic: bytes, data: Any) -> bytes:
     return magic + orjson.dumps(versions()) + b"\n" + _COMPRESSOR.compress(dump_model(data))
 
 
-def unpack(magic: bytes, blob: bytes, *, older: Collection[bytes] = ()) -> Any:
+def unpack(magic: bytes, blob: bytes) -> Any:
     """What `pack` was given.
-
-    Parameters
-    ----------
-    older
-        Formats of earlier releases with the same data, which had no line of versions.
 
     Raises
     ------
@@ -62,15 +56,13 @@ def unpack(magic: bytes, blob: bytes, *, older: Collection[bytes] = ()) -> Any:
     PackError
         They are of another format, or hold what can no longer be loaded.
     """
-    found, rest = blob[:4], blob[4:]
-    if found == magic:
-        _, newline, rest = rest.partition(b"\n")
-        if not newline:
-            raise TornError("is torn: it has no versions")
-    elif found not in older:
-        raise PackError(f"begins with {found!r}, not {magic!r}")
+    if blob[:4] != magic:
+        raise PackError(f"begins with {blob[:4]!r}, not {magic!r}")
+    _, newline, frame = blob[4:].partition(b"\n")
+    if not newline:
+        raise TornError("is torn: it has no versions")
     try:
-        raw = zstandard.ZstdDecompressor().decompress(rest, max_output_size=_MAX_DECOMPRESSED_BYTES)
+        raw = zstandard.ZstdDecompressor().decompress(frame, max_output_size=_MAX_DECOMPRESSED_BYTES)
     except zstandard.ZstdError as error:
         raise TornError(f"is torn: {error}") from error
     try:

@@ -6,8 +6,6 @@ two: what a worker that was thought dead still sends lands under its own old epo
 
     name 00 epoch 00 h          the head, written last
     name 00 epoch 00 c<slot>.<i>  the i-th chunk of one of two generations, where the bytes do not fit into the head
-
-A key that is a name alone is of a release before epochs, and counts as epoch 0.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ class Written:
     def keys(self, name: bytes, epoch: int) -> Iterable[bytes]:
         """Keys of all its records."""
         if self.head is not None:
-            yield head_key(name, epoch) if epoch else name
+            yield head_key(name, epoch)
         for slot, index in self.chunks:
             yield chunk_key(name, epoch, slot, index)
 
@@ -63,15 +61,12 @@ class StateRecords:
     def apply(self, partition: int, key: bytes | None, value: bytes | None) -> None:
         """Take a record. Never raises: anybody may have written it."""
         match = _KEY.fullmatch(key or b"")
-        if match:
-            name, epoch = match["name"], int(match["epoch"])
-        else:
-            name, epoch = key or b"", 0
-        if not name or not self._wanted(name):
+        if match is None or not self._wanted(match["name"]):
             self.n_foreign += 1
             return
+        name, epoch = match["name"], int(match["epoch"])
         written = self._partitions.setdefault(partition, {}).setdefault(name, {}).setdefault(epoch, Written())
-        if match is None or match["slot"] is None:
+        if match["slot"] is None:
             written.head = value
         else:
             place = int(match["slot"]), int(match["index"])
@@ -104,8 +99,3 @@ class StateRecords:
     def keep_only(self, partitions: Iterable[int]) -> None:
         """Forget every other partition: its next owner writes on, and a regained one is read from the start."""
         self._partitions = {n: names for n, names in self._partitions.items() if n in set(partitions)}
-
-
-def is_of_older_release(value: bytes) -> bool:
-    """Whether a value under a name alone is that of a release before heads: the bytes themselves, of a known format."""
-    return value.startswith((b"ATS", b"ATD", b'{"format":'))

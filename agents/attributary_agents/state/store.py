@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 
 from ..errors import DamagedStateError, StateError
 from .objects import ObjectStore
-from .records import StateRecords, chunk_key, head_key, is_of_older_release
+from .records import StateRecords, chunk_key, head_key
 from .seal import Head, Seal, check_bytes
 
 logger = logging.getLogger(__name__)
@@ -166,8 +166,6 @@ class PartitionStore:
         if latest is None or latest[1].head is None:
             return None
         epoch, value = latest[0], latest[1].head
-        if epoch == 0 and is_of_older_release(value):
-            value = Seal().write(head_key(name, 0), Head.of(value), value)
         try:
             return epoch, *self._seal.read(head_key(name, epoch), value)
         except DamagedStateError as error:

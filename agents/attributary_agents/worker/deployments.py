@@ -14,7 +14,7 @@ from attributary_topics import Deployment, InvalidRecordError
 
 from ..errors import DamagedStateError, DeploymentError
 from ..models.deployments import decode, prepare
-from ..models.model_state import configured_as
+from ..models.versions import configured_as
 from ..state.checkpoints import encode_checkpoint, load_checkpoint
 from ..state.deployment_log import Entry, encode_log
 from ..state.names import control_checkpoint_key, control_key

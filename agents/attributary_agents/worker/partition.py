@@ -23,11 +23,11 @@ from ..config.settings import Config
 from ..errors import DamagedStateError
 from ..models.budget import Budget
 from ..models.events import in_short
-from ..models.factory import make_model
 from ..models.limits import check_size
-from ..models.model_state import ModelState, configured_as, new_state
+from ..models.model_state import ModelState, new_state
 from ..models.prequential import StepError, prequential
-from ..models.swap import Version, begin_with, swap
+from ..models.swap import begin_with, swap
+from ..models.versions import Version, configured_as, configured_version
 from ..state.checkpoints import load_checkpoint
 from ..state.codec import decode_state, how_to_mend
 from ..state.deployment_log import ControlLog, decode_log
@@ -148,7 +148,7 @@ class Partition:
         found: list[ChangeEvent] = []
         try:
             if entry is None:
-                new = Version(config.version, config.spec, make_model(config), log.outdated(configured))
+                new = configured_version(config, deployed=log.outdated(configured))
             else:
                 new = Version(entry.version, entry.spec, load_model(entry.model), entry.offset)
             if state.n_observations == state.n_failed == 0:
@@ -160,8 +160,7 @@ class Partition:
                 raise  # the worker has made the configured model when it started
             # It could when it was deployed. The last version goes on: losing the observations would be worse.
             logger.exception("model %s: version %s stays, %s cannot take over", model_id, state.version, entry.version)
-            state.counts.versions["refused"] += 1
-            state.deployed = entry.offset
+            state.refuse_deployment(entry.offset)
             return self._take_over(state, record, events)
         self.models[model_id] = swapped
         events += found
@@ -184,7 +183,7 @@ class Partition:
         self.checkpointed = offset
         for state in self.models.values():
             state.failed_offsets = [failed for failed in state.failed_offsets if failed > offset]
-            state.stored_deployed = state.deployed
+            state.stored_deployed = state.current.deployed
 
     def restore(self, model_id: str) -> None:
         """Load a configured model, if its observations come on this partition.

@@ -13,7 +13,7 @@ from attributary_agents.kafka.producing import encode_value
 from attributary_agents.models.budget import Budget, Spent, next_stride
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
-from attributary_agents.state import codec as state_codec
+from attributary_agents.models.versions import configured_version
 from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.state.names import checkpoint_key
@@ -29,7 +29,8 @@ TENTH = ExplainConfig(budget=0.1, max_lag=1000)
 
 
 def state_of(model: Any = None, **settings: Any) -> ModelState:
-    return new_state("m", config_of(**{"explainers": FEW, "change": None, **settings}).models["m"], model)
+    config = config_of(**{"explainers": FEW, "change": None, **settings}).models["m"]
+    return new_state("m", config, configured_version(config, model))
 
 
 @pytest.mark.parametrize(
@@ -200,19 +201,10 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
     assert strides == [2, 2, 4, 8, 4]
 
 
-def test_the_stride_is_stored_and_states_without_one_have_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stride_is_stored() -> None:
     state = state_of(explain={"budget": 0.1})
     state.stride = 16
     assert decode_state("m", state.config, encode_state(state)).stride == 16
-    packed: list[Any] = []
-    monkeypatch.setattr(state_codec, "pack", lambda magic, data, pack=state_codec.pack: pack(magic, older(data)))
-
-    def older(data: dict[str, Any]) -> dict[str, Any]:
-        packed.append(data.pop("stride"))
-        return data
-
-    assert decode_state("m", state.config, encode_state(state)).stride == 1
-    assert packed == [16]
 
 
 def records(n: int) -> list[Record]:

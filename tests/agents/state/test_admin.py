@@ -14,6 +14,7 @@ from aiokafka.errors import (
 
 from attributary_agents.config.settings import Config, parse_config
 from attributary_agents.errors import AttributaryError, PreflightError
+from attributary_agents.kafka import admin as kafka_admin
 from attributary_agents.models.model_state import new_state
 from attributary_agents.state import importing as state_import
 from attributary_agents.state import writing as state_writing
@@ -82,7 +83,7 @@ class Admin:
 
 class TestWorkers:
     def check(self, monkeypatch: pytest.MonkeyPatch, admin: Admin, *, written: bool = False) -> None:
-        monkeypatch.setattr(state_writing, "with_admin", lambda _kafka, work: asyncio.run(work(admin)))
+        monkeypatch.setattr(kafka_admin, "with_admin", lambda _kafka, work: asyncio.run(work(admin)))
         state_writing.check_no_workers(config(), written=written)
 
     @pytest.mark.parametrize("admin", [Admin(), Admin(new_cluster=True)])
