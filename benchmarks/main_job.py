@@ -28,7 +28,8 @@ from rich.console import Console
 from rich.progress import Progress
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import broker
 from attributary_agents.kafka.clients import client_options
 from attributary_agents.kafka.producing import encode_value, produce

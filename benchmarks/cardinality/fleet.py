@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -20,7 +20,8 @@ from river.datasets import synth
 from support.monitoring import Prometheus
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import broker
 from attributary_agents.kafka.deployments import send_deployment
 from attributary_agents.kafka.producing import encode_value, produce

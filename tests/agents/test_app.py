@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from attributary_agents.app import create_app
-from attributary_agents.config.settings import EXAMPLE, parse_config
+from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, ExactConsumer, ExactRecovery
 from attributary_agents.kafka.topics import topic_specs
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.state.names import checkpoint_key, control_checkpoint_key

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.worker.deployments import PartitionControl

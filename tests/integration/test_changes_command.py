@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from support.kafka import produce
 
 from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import AttributaryError
 from attributary_agents.kafka.topics import create_topics

@@ -16,7 +16,8 @@ from support.states import stored, writes
 from support.worker_process import WorkerProcess
 
 from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.state.deployment_log import decode_log

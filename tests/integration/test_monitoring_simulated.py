@@ -16,7 +16,8 @@ import yaml
 from support.compose import Compose, image_environment
 from support.monitoring import promtool
 
-from attributary_agents.config.settings import Config, load_config
+from attributary_agents.config.reading import load_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.drifting import DriftStream
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition

@@ -24,8 +24,9 @@ from support.worker_process import WorkerProcess
 
 from attributary_agents.app import create_app
 from attributary_agents.cli.command import cli
+from attributary_agents.config.reading import parse_config
 from attributary_agents.config.secrets import MASK
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import BrokerMissingError
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.kafka.admin import with_admin

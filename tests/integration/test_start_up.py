@@ -12,7 +12,7 @@ import pytest
 import yaml
 from support.kafka import create_topics as make_topics
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.kafka.topics import create_topics, topic_specs

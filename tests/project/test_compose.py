@@ -16,7 +16,7 @@ import yaml
 from support.compose import ROOT, Compose, image_environment, read_env
 
 from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import load_config
+from attributary_agents.config.reading import load_config
 from attributary_agents.demo.drifting import DriftStream
 
 COMPOSE = Compose()

@@ -14,7 +14,8 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..config.settings import EXAMPLE, Config
+from ..config.reading import EXAMPLE
+from ..config.settings import Config
 from ..errors import AttributaryError
 from ..logs import configure_logging
 from .changes import changes

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ..config.settings import load_config
+from ..config.reading import load_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 

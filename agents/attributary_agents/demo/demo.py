@@ -19,7 +19,8 @@ from rich.console import Console
 
 from attributary_topics import decode_json
 
-from ..config.settings import Config, parse_config
+from ..config.reading import parse_config
+from ..config.settings import Config
 from ..kafka.producing import produce
 from ..kafka.reading import topic_reader
 from ..kafka.topics import create_topics

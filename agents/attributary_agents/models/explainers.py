@@ -13,7 +13,7 @@ from attributary_explainers import (
     make_reservoir,
 )
 
-from ..config.settings import ModelConfig
+from ..config.models import ModelConfig
 
 _EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
 

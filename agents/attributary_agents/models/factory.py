@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from river import compose
 
-from ..config.settings import ModelConfig, StepConfig
+from ..config.models import ModelConfig, StepConfig
 from ..errors import ConfigError, NotAllowedError
 
 

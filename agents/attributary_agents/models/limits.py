@@ -10,7 +10,7 @@ from typing import Any
 
 from attributary_topics import InvalidRecordError, Observation
 
-from ..config.settings import ModelConfig
+from ..config.models import ModelConfig
 from .model_state import ModelState
 
 MAX_NAME_LENGTH = 249

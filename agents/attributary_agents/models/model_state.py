@@ -25,7 +25,8 @@ from attributary_explainers import (
 )
 from attributary_explainers.evaluation.function import FastFunction
 
-from ..config.settings import Config, ModelConfig
+from ..config.models import ModelConfig
+from ..config.settings import Config
 from ..errors import ConfigError
 from .counts import ModelCounts
 from .explainers import new_change_explainer, new_explainer

@@ -10,7 +10,7 @@ from typing import Any
 
 from attributary_explainers import RemovalExplainer, ndcg, shift
 
-from ..config.settings import PublishConfig
+from ..config.models import PublishConfig
 
 
 class Publication:

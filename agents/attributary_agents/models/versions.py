@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..config.settings import ModelConfig
+from ..config.models import ModelConfig
 from .factory import make_model
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from attributary_explainers import ExplainerError, load_model
 
-from ..config.settings import ModelConfig
+from ..config.models import ModelConfig
 from ..errors import DamagedStateError, StateError
 from ..models.model_state import ModelState, is_same_explainer, new_state
 from ..models.versions import Version, configured_as, configured_version

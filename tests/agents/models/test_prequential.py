@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from river import linear_model
 
-from attributary_agents.config.settings import ModelConfig
+from attributary_agents.config.models import ModelConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.model_state import ModelState, check_models, new_state
 from attributary_agents.models.prequential import StepError, prequential

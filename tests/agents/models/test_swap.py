@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from river import linear_model
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import swap

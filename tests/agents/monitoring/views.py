@@ -7,7 +7,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition

@@ -12,7 +12,8 @@ from aiokafka.errors import (
     GroupLoadInProgressError,
 )
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.kafka import admin as kafka_admin
 from attributary_agents.models.model_state import new_state

@@ -11,7 +11,7 @@ import pytest
 from river import naive_bayes
 from river.datasets import synth
 
-from attributary_agents.config.settings import ModelConfig
+from attributary_agents.config.models import ModelConfig
 from attributary_agents.errors import DamagedStateError, StateError
 from attributary_agents.models.model_state import RULES, ModelState, new_state
 from attributary_agents.models.prequential import prequential

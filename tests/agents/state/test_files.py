@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import AttributaryError
 from attributary_agents.models.model_state import new_state
 from attributary_agents.state.codec import encode_state

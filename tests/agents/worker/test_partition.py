@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.errors import DamagedStateError, StateError
 from attributary_agents.state.checkpoints import PartitionCounters, decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import encode_state

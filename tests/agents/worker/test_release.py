@@ -11,7 +11,7 @@ import pytest
 from faust.types import TP
 
 from attributary_agents.app import create_app
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.state.records import StateRecords
 from attributary_agents.worker import worker as worker_module
 from attributary_agents.worker.partition import Partition

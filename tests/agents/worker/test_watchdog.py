@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from attributary_agents.config.settings import WatchdogConfig, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import WatchdogConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.worker.view import Step, WorkerView
 from attributary_agents.worker.watchdog import POLL_S, Watchdog
