@@ -129,7 +129,7 @@ def run_main_job(
 def _start_replay(data: Path, rows: int, config: dict[str, Any], folder: Path) -> Popen[bytes]:
     path = folder / "replay.yaml"
     path.write_text(yaml.safe_dump(config))
-    argv = [sys.executable, "-m", "attributary_agents.cli.command", "replay", str(data)]
+    argv = [sys.executable, "-m", "attributary_agents.cli", "replay", str(data)]
     argv += ["--config", str(path), "--out", str(folder / "replay"), "--limit", str(rows)]
     return Popen(argv, stdout=DEVNULL)
 

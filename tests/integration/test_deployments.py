@@ -15,7 +15,7 @@ from support.kafka import produce, read_all
 from support.states import stored, writes
 from support.worker_process import WorkerProcess
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker

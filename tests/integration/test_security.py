@@ -23,7 +23,7 @@ from support.secure_kafka import CANARY, USERS, Acl, SecureKafka
 from support.worker_process import WorkerProcess
 
 from attributary_agents.app import create_app
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.secrets import MASK
 from attributary_agents.config.settings import Config

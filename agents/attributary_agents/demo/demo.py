@@ -73,9 +73,7 @@ def run_demo(
             path = folder / "demo.yaml"
             path.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True)))
             log = folder / "worker.log"
-            child = start_child(
-                [sys.executable, "-m", "attributary_agents.cli.command", "run", "--config", path], log=log
-            )
+            child = start_child([sys.executable, "-m", "attributary_agents.cli", "run", "--config", path], log=log)
             stack.callback(stop_child, child, STOP_TIMEOUT_S)
             view.say(f"{running.name} broker at {running.bootstrap}; worker {child.pid} is joining")
             stack.enter_context(view)

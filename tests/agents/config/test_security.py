@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 from support.secure_kafka import CANARY
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import load_config, parse_config
 from attributary_agents.config.secrets import MASK, read_secret
 from attributary_agents.config.settings import Config

@@ -14,7 +14,7 @@ from river.datasets import synth
 from support.kafka import read_all
 
 from attributary_agents.cli import demo_stream as drift_stream_cli
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.drifting import DriftStream

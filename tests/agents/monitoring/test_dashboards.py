@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.monitoring.dashboards.export import PROVISIONING, dashboards
 from attributary_agents.monitoring.dashboards.queries import catalogued, latest, series
 from attributary_agents.monitoring.metrics import CATALOGUE

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from prometheus_client import generate_latest
 from support.monitoring import Alertmanager, program, promtool, wait_for
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.monitoring.rules.files import alerts, prometheus_text
 from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
 from attributary_agents.monitoring.rules.unit_tests import run_promtool
