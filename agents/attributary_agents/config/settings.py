@@ -13,11 +13,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
-from .models import ModelConfig, ModelSettings, PositiveInt, Section, with_defaults
+from .models import ModelConfig, ModelSettings, with_defaults
+from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
 from .state import StateConfig
-
-PositiveFloat = Annotated[float, Field(gt=0)]
 
 
 class KafkaConfig(Section):
@@ -130,7 +129,7 @@ class LogConfig(Section):
 
 
 class Config(BaseSettings):
-    """The whole configuration. Read it with `reading.load_config`."""
+    """The whole configuration. Read it with `load_config`."""
 
     model_config = SettingsConfigDict(
         env_prefix="ATTRIBUTARY_",

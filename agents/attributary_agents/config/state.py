@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from ..errors import ConfigError
-from .models import Section
 from .secrets import Secret, read_secret, refuse_both
+from .section import Section
 
 MIN_KEY_LENGTH = 32
 

@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable
 
-from ..config.models import ExplainConfig
+from ..config.explainers import ExplainConfig
 from .model_state import ModelState
 
 logger = logging.getLogger(__name__)

@@ -7,34 +7,30 @@ from typing import Any
 
 from attributary_explainers import (
     ChangeExplainer,
-    IncrementalPFI,
-    IncrementalSAGE,
     RemovalExplainer,
     make_reservoir,
 )
 
+from ..config.explainers import EXPLAINERS, parameters_of
 from ..config.models import ModelConfig
-
-_EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
 
 
 def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> RemovalExplainer:
     """Make the configured explainer of that name, before its first observation."""
     chosen = config.explainers[name]  # type: ignore[index]
-    return _EXPLAINERS[name](
-        model,
-        loss=config.loss,
-        alpha=config.alpha if chosen.alpha is None else chosen.alpha,
-        n_samples=chosen.n_samples,
-        removal=chosen.removal,
-        reservoir=make_reservoir(chosen.reservoir, chosen.reservoir_size),
-        sampling=chosen.sampling,
-        groups=config.groups,
-        missing=config.missing,
-        seed=_seed(config.seed, model_id, name),
-        **chosen.of_sage(),
-        **({"feature_share": config.explain.feature_share} if name == "pfi" else {}),
-    )
+    kind = EXPLAINERS[name]
+    arguments = {
+        **chosen.model_dump(exclude_none=True, exclude={"reservoir_size"}),
+        "reservoir": make_reservoir(chosen.reservoir, chosen.reservoir_size),
+        "alpha": config.alpha if chosen.alpha is None else chosen.alpha,
+        "loss": config.loss,
+        "groups": config.groups,
+        "missing": config.missing,
+        "feature_share": config.explain.feature_share,
+        "seed": _seed(config.seed, model_id, name),
+    }
+    known = parameters_of(kind)
+    return kind(model, **{name: value for name, value in arguments.items() if name in known})
 
 
 def new_change_explainer(

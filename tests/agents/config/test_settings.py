@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from attributary_agents.config.models import ChangeConfig
+from attributary_agents.config.explainers import ChangeConfig
 from attributary_agents.config.reading import EXAMPLE, load_config, parse_config
 from attributary_agents.errors import ConfigError
 from attributary_explainers import ChangeExplainer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.models import ExplainConfig
+from attributary_agents.config.explainers import ExplainConfig
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.models.budget import Budget, Spent, next_stride
 from attributary_agents.models.model_state import ModelState, new_state
