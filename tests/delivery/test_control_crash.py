@@ -231,7 +231,7 @@ def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[s
     assert undisturbed["versions"]["m"][0] == "1"
     assert undisturbed["versions"]["n"][0] == "5"
     (counters, offset) = undisturbed["checkpoints"][1]
-    assert (offset, counters.consumed, counters.explained) == (len(CONTROLS) - 1, len(CONTROLS), len(CONTROLS) - 1)
+    assert (offset, counters.consumed, counters.used) == (len(CONTROLS) - 1, len(CONTROLS), len(CONTROLS) - 1)
     assert counters.dead_letters["unusable_model"] == 1
     sent = [json.loads(one.value or b"") for (t, _), one in undisturbed["sent"].items() if "importances" in t]
     assert {event["model_version"] for event in sent if event["model_id"] == "m"} >= {"2", "5"}

@@ -246,7 +246,7 @@ def test_bad_control_records_are_dead_letters_and_the_worker_lives(kafka_broker:
     of_models = {dict(at)["reason"]: n for at, n in reasons.items() if dict(at)["topic"] == topics.models and n}
     assert sum(of_models.values()) == len(bad)
     counters, offset = stored(config).control_checkpoints[0]
-    assert (counters.consumed, counters.explained, offset) == (len(bad) + 1, 1, len(bad))
+    assert (counters.consumed, counters.used, offset) == (len(bad) + 1, 1, len(bad))
 
 
 def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker: Broker, tmp_path: Path) -> None:

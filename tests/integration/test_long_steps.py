@@ -66,7 +66,7 @@ class Scene:
             assert len(found) == len(expected)
         kept = stored(config)
         counters, offset = kept.checkpoints[0]
-        assert (counters.consumed, counters.explained, offset) == (N, N, N - 1)
+        assert (counters.consumed, counters.used, offset) == (N, N, N - 1)
         state = kept.models["credit"]
         assert state.model.counts == undisturbed.models["credit"].model.counts
         for name, explainer in state.explainers.items():

@@ -1,4 +1,4 @@
-"""`attributary changes`: the change events, as they are told."""
+"""`attributary changes`: prints the change events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`attributary demo-stream`: play streams with known drifts into the observations topic, until it is stopped."""
+"""`attributary demo-stream`: plays streams with known drifts into the observations topic, until it is stopped."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def _play(config: Config, streams: list[DriftStream], rate: float, limit: 
 
 
 def _counted(stream: DriftStream, after: int, sent: dict[str, int]) -> Callable[[int], None]:
-    """Note how many were sent, and tell of a drift."""
+    """Return a function that notes how many were sent, and logs each drift."""
 
     def progress(n_sent: int) -> None:
         sent[stream.model_id] = n_sent

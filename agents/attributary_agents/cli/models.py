@@ -1,4 +1,4 @@
-"""`attributary models`: deploy a new version of a model, see which are deployed; its state is in `models_state_cli`."""
+"""`attributary models deploy` and `list`: deploys a new version of a model, lists what is deployed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def deploy(
 
 
 def checked(config: Config, model_id: str, value: Any) -> Deployment:
-    """The deployment that a worker makes of this value.
+    """Return the deployment that a worker makes of this value.
 
     Raises
     ------

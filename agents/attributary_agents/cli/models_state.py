@@ -1,4 +1,4 @@
-"""`attributary models export`, `import` and `reset`: the stored state of one model."""
+"""`attributary models export`, `import` and `reset`: moves or deletes the stored state of one model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _yes_option(function: F) -> F:
 
 
 def _prepare(config: Config, model_id: str) -> None:
-    """What all three need: warnings on stderr, an id that can be one, and the changelog."""
+    """Do what all three need: warn on stderr, and check the model id and the changelog."""
     from ..kafka.topics import check_topics
     from ..logs import configure_logging
 

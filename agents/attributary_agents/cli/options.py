@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""The options that several commands have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def config_option(function: F) -> F:
-    """`--config`, loaded and checked."""
+    """Add `--config`, and pass the loaded and checked configuration."""
     option = click.option(
         "--config",
         "-c",
@@ -34,5 +34,5 @@ def config_option(function: F) -> F:
 
 
 def json_option(function: F) -> F:
-    """`--json`."""
+    """Add `--json`."""
     return click.option("as_json", "--json", is_flag=True, help="Print JSON.")(function)

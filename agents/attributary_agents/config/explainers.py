@@ -82,7 +82,7 @@ class ExplainerConfig(Section):
         return one_of(value, names[str(info.field_name)])
 
     def of_sage(self) -> dict[str, Any]:
-        """The arguments that only sage has, where they are given."""
+        """Return the arguments that only sage has, where they are given."""
         own = {"n_permutations": self.n_permutations, "bias_correction": self.bias_correction}
         return {name: value for name, value in own.items() if value is not None}
 

@@ -112,7 +112,7 @@ class ModelConfig(ModelSettings):
         return value
 
     def model_post_init(self, _context: Any) -> None:
-        """Exactly one way to make the model."""
+        """Refuse a model without exactly one way to make it."""
         if (self.model is None) == (self.factory is None):
             raise ValueError("give either `model` (a class, or steps) or `factory` (module:function)")
 
@@ -129,7 +129,7 @@ _WHOLE = ("detector_params", "missing")
 
 
 def with_defaults(own: Any, defaults: Any) -> Any:
-    """A model's own settings over the defaults: sections are merged, everything else of its own wins.
+    """Return a model's own settings over the defaults: sections are merged, everything else of its own wins.
 
     Examples
     --------

@@ -186,5 +186,5 @@ class Config(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment wins over the file, whose content is what the constructor is given."""
+        """Let the environment win over the file, whose content the constructor is given."""
         return env_settings, init_settings

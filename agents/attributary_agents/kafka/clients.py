@@ -43,7 +43,7 @@ read_all_that_kafka_takes()
 
 
 def client_options(kafka: KafkaConfig) -> dict[str, Any]:
-    """Keyword arguments of aiokafka's consumers, producers and admin clients: brokers, TLS and SASL.
+    """Return the keyword arguments of every client of aiokafka: brokers, TLS and SASL.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _key_fault(kafka: KafkaConfig, error: ssl.SSLError, password: str | None) ->
 
 @contextlib.contextmanager
 def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
-    """Silence aiokafka's log, or a part of it: it has a line for each failed attempt, ours says it all."""
+    """Silence aiokafka's log, or a part of it, inside the block: it logs each attempt, our error says it once."""
     log = logging.getLogger(name)
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -167,14 +167,14 @@ def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
 
 
 async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "") -> PreflightError:
-    """What to tell the user of an error of a client.
+    """Return the error that tells the user what is wrong when a client fails.
 
     aiokafka says "unable to bootstrap" of everything and leaves the cause in its log, so each broker is asked again.
 
     Parameters
     ----------
     what
-        What could not be done or reached, to begin the line with.
+        What could not be done or reached: the line begins with it.
     """
     brokers = ", ".join(kafka.brokers)
     start = f"{what}: " if what else ""
@@ -199,7 +199,7 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
 
 
 async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | None:
-    """What goes wrong with one broker."""
+    """Return the error of connecting to one broker; None where all is well."""
     options = client_options(kafka)
     del options["bootstrap_servers"]
     try:
@@ -215,7 +215,7 @@ async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | No
 
 
 def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
-    """One cause and what to check; None where nobody answers."""
+    """Return the cause of an error and what to check; None where nobody answers."""
     security = kafka.security
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):

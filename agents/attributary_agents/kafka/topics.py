@@ -1,4 +1,4 @@
-"""The topics that must be there: listing, creating, and checking them before the worker starts."""
+"""Lists, creates and checks the topics that a worker needs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TopicSpec:
 
 
 def topic_specs(config: Config) -> list[TopicSpec]:
-    """Every topic that the configuration needs, with the settings that it needs."""
+    """Return every topic that the configuration needs, with the settings that it needs."""
     kafka, topics = config.kafka, config.kafka.topics
     # A dead letter carries the original record, which may be as large as its topic allows. An event has every feature:
     # of thousands it is larger than Kafka's default of 1 MB, and refused it stops the worker.
@@ -106,7 +106,7 @@ class FoundTopic:
 
 
 def found_topics(config: Config) -> dict[str, FoundTopic]:
-    """The needed topics that exist, by name, as they are."""
+    """Ask the brokers which of the needed topics exist; return them by name, as they are."""
 
     async def work(admin: AIOKafkaAdminClient) -> dict[str, FoundTopic]:
         # Asked for by name a broker may create them; the whole list it only lists.
@@ -127,12 +127,12 @@ def found_topics(config: Config) -> dict[str, FoundTopic]:
 
 
 def check_topics(config: Config, only: str | None = None) -> None:
-    """Raise PreflightError, naming every fault, unless the topics are there and fit for what they must hold.
+    """Raise PreflightError, naming every fault, unless the topics exist and can hold what they must.
 
     Parameters
     ----------
     only
-        The one topic to look at; by default all.
+        Name of the one topic to check; None checks all.
     """
     found = found_topics(config)
     specs = [spec for spec in topic_specs(config) if only in (None, spec.name)]

@@ -1,4 +1,4 @@
-"""From explanations to events: what is published of a model's importances and changes, and what is kept of a change."""
+"""Makes the events of a model's importances and changes, and what its state keeps of the last change."""
 
 from __future__ import annotations
 
@@ -137,7 +137,9 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
     )
 
 
-def in_short(event: ChangeEvent, headers: Sequence[tuple[str, bytes | None]], timestamp_ms: int) -> dict[str, Any]:
+def change_summary(
+    event: ChangeEvent, headers: Sequence[tuple[str, bytes | None]], timestamp_ms: int
+) -> dict[str, Any]:
     """Return what the model's state keeps of a change event: its id, its source, and what it says.
 
     It is part of the state, so that the next owner of the partition can show it, too.

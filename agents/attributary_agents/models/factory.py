@@ -1,4 +1,4 @@
-"""From a model's description to the model."""
+"""Builds a model from its description."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _plain(begin: Callable[[], Any], kept: Kept) -> dict[str, Rule]:
 
 
 def _smoothed(kind: type[SmoothedMean] | type[SmoothedPrediction]) -> dict[str, Rule]:
-    """A mean begins anew with another loss, whose unit is another one, and with another alpha."""
+    """Return the rule of a mean, which begins anew with another loss (in another unit) and with another alpha."""
 
     def load(state: ModelState, name: str, stored: dict[str, Any]) -> Any:
         same = (stored["loss"], stored[name]["weights"]["alpha"]) == (state.loss.name, state.config.alpha)
@@ -187,7 +187,7 @@ class ModelState:
     last_observation_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
     last_change_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
     last_change: dict[str, Any] | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
-    """The last event of a change, of the model or of its data, `in_short`."""
+    """Summary of the last change event, of the model or of its data, as `change_summary` makes it."""
     partition: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
     """Partition that the model's observations come on; -1 before the first."""
     offset: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))

@@ -1,6 +1,6 @@
-"""When importance is published, and what the event says.
+"""Decides when the importance of an explainer is published, and compares it with a reference.
 
-Decided by observation counts and importances alone, never by a clock: a replay publishes the same events.
+Observation counts and importances alone decide, never a clock: a replay publishes the same events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..config.models import PublishConfig
 
 
 class Publication:
-    """The publishing state of one explainer of one model.
+    """Decides when the importance of one explainer of one model is published.
 
     The reference that `shift` and `ndcg` compare with is taken after `reference_after` observations, and again
     so many after each model change: until then it would compare with importances of an older model.
@@ -28,7 +28,12 @@ class Publication:
         self._take_reference_at: float = config.reference_after
 
     def trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
-        """Why an event is due after this observation of the model: `interval`, `material_change` or None."""
+        """Decide whether an event is due after this observation of the model, and note what it publishes.
+
+        Returns
+        -------
+        Why it is due, `interval` or `material_change`; None where it is not.
+        """
         due = self._trigger(explainer, observation)
         if self._take_reference_at <= observation and explainer.n_observations:
             self._reference, self._reference_at = explainer.importance, observation
@@ -48,8 +53,8 @@ class Publication:
             return "material_change"
         return None
 
-    def model_changed(self, observation: int) -> None:
-        """A model change was explained: compare with the new model from when its importance has settled."""
+    def restart_reference(self, observation: int) -> None:
+        """Take a new reference once the importance of the changed model has settled."""
         self._take_reference_at = observation + self._config.reference_after
 
     @property
@@ -58,13 +63,13 @@ class Publication:
         return None if self._reference_at is None else str(self._reference_at)
 
     def movement(self, importance: dict[str, float]) -> tuple[float | None, float | None]:
-        """Shift and NDCG of `importance` against the reference; None without one."""
+        """Return shift and NDCG of `importance` against the reference; None without one."""
         if self._reference is None:
             return None, None
         return shift(self._reference, importance), ndcg(self._reference, importance)
 
     def snapshot(self) -> dict[str, Any]:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {
             "published": self._published,
             "reference": self._reference,

@@ -1,4 +1,4 @@
-"""A new version of a model takes over from the last one, between two observations. Plain, as `prequential`."""
+"""Lets a new version of a model take over from the present one, between two observations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> tuple[ModelState, list[ChangeEvent]]:
-    """The state with the new version in the place of the present one, and the event that explains the change.
+    """Return the state with the new version in place of the present one, and the event that explains the change.
 
     The change is explained on the recent observations. Importances, losses and the mean prediction start afresh, for
     they are of the present version. What is stored to draw replacements from, unless one of the two raised on it, the
@@ -37,9 +37,9 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
     Parameters
     ----------
     state
-        Not to be used afterwards; whole until the new one is there.
+        The present state. It is whole until the new one is returned, and not to be used afterwards.
     source, timestamp_ms
-        The record of the first observation of the new version.
+        Place and time of the record that the new version predicts first.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
         }
     observation = state.n_observations + 1
     for publication in swapped.publications.values():
-        publication.model_changed(observation)
+        publication.restart_reference(observation)
     if explanation is None:
         swapped.counts.versions["unexplained"] += 1
         logger.warning(
@@ -97,7 +97,7 @@ _NOTHING_TO_COMPARE = "there are too few observations, or one of the two version
 def _change(
     state: ModelState, new: Version
 ) -> tuple[ChangeExplainer | None, ChangeExplanation | None, str | Exception]:
-    """The change explainer from now on; the explanation; and why there is none, where there is none."""
+    """Return the change explainer from now on, the explanation, and why there is no explanation where there is none."""
     change = state.change
     if change is None:
         return None, None, "the configuration says `change: null`"

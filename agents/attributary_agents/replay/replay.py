@@ -84,4 +84,4 @@ def replay(
     (out / "metrics.prom").write_bytes(generate_latest(registry(config, view)))
     write_report(out / "report.html", out / IMPORTANCES, out / CHANGES)
     counters = partition.counters
-    return ReplayResult(counters.consumed, counters.explained, sum(counters.dead_letters.values()), out)
+    return ReplayResult(counters.consumed, counters.used, sum(counters.dead_letters.values()), out)

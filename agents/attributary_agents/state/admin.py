@@ -1,4 +1,4 @@
-"""The stored states as the command line sees them; what changes them is in `state_writing`."""
+"""Reads stored states outside of a worker, for the command line; `writing` changes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..config.settings import Config
 from ..errors import AttributaryError, DamagedStateError, StateError
 from ..kafka.clients import client_log_muted
 from ..kafka.reading import topic_reader
-from .files import Exported
+from .files import ExportedState
 from .names import wanted_names
 from .objects import object_store
 from .records import StateRecords
@@ -17,11 +17,11 @@ from .seal import Seal
 from .store import PartitionStore, Send
 
 READINGS = 3
-"""While workers write, a cleaner may take away what we are about to read, because there is something newer."""
+"""Attempts to read a state: while workers write, compaction may remove what is about to be read for something newer."""
 
 
 async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords:
-    """Everything in the state's changelog that is of the configured models.
+    """Read all records of the configured models from the state's changelog.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords
 
 
 def partitions_of(records: StateRecords, model_id: str, config: Config) -> list[int]:
-    """The partitions on which a state of the model is stored: one, where all is well."""
+    """Return the partitions on which a state of the model is stored: one, where all is well."""
     return [n for n in range(config.kafka.partitions) if records.latest(n, model_id.encode())]
 
 
 def store_of(config: Config, records: StateRecords, partition: int, send: Send | None = None) -> PartitionStore:
-    """A partition's states, under an epoch above all that are there; without `send` nothing can be written."""
+    """Return a store of a partition's states, under an epoch above all that there are; without `send` it only reads."""
     objects = object_store(config.state.url, config.kafka.group)
     return PartitionStore(records, partition, 1, send or _nothing_is_sent, seal_of(config), objects)
 
 
 def seal_of(config: Config) -> Seal:
-    """Signs and checks as the configuration says."""
+    """Return the seal that signs and checks as the configuration says."""
     return Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
 
 
@@ -61,8 +61,8 @@ def _nothing_is_sent(_partition: int, _key: bytes, _value: bytes | None) -> asyn
     raise AssertionError("this store is for reading")
 
 
-def export_state(config: Config, model_id: str) -> Exported:
-    """The model's stored state: that of its last checkpoint, where workers run.
+def export_state(config: Config, model_id: str) -> ExportedState:
+    """Return the stored state of a model: that of its last checkpoint, where workers run.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def export_state(config: Config, model_id: str) -> Exported:
         return asyncio.run(_export(config, model_id))
 
 
-async def _export(config: Config, model_id: str) -> Exported:
+async def _export(config: Config, model_id: str) -> ExportedState:
     topic = config.kafka.changelog
     for reading in range(READINGS):
         records = await read_records(config, [model_id])
@@ -86,7 +86,7 @@ async def _export(config: Config, model_id: str) -> Exported:
         store = store_of(config, records, places[0])
         try:
             await store.fetch(model_id.encode())
-            return Exported.of(model_id, store.load(model_id.encode()) or b"")
+            return ExportedState.of(model_id, store.load(model_id.encode()) or b"")
         except DamagedStateError as error:
             if reading == READINGS - 1:
                 raise AttributaryError(f"{topic}: {error}") from None
@@ -104,7 +104,13 @@ def _on_several(topic: str, model_id: str, places: list[int]) -> str:
 
 
 def one_partition(config: Config, records: StateRecords, model_id: str) -> int | None:
-    """The partition on which the model is stored, None where it is not. Raises AttributaryError for several."""
+    """Return the partition on which the model is stored; None where it is not.
+
+    Raises
+    ------
+    AttributaryError
+        It is stored on several.
+    """
     places = partitions_of(records, model_id, config)
     if len(places) > 1:
         raise AttributaryError(_on_several(config.kafka.changelog, model_id, places))

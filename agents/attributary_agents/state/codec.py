@@ -118,7 +118,7 @@ def _load(model_id: str, data: bytes, blob: bytes) -> Any:
 
 
 def _check_versions(model_id: str, config: ModelConfig, blob: bytes) -> None:
-    """River's models change between its minor releases: a state of another one loads, and fails or errs later."""
+    """Refuse the state of another minor release of River: it would load, and fail or err later."""
     stored, here = packed_with(blob).get("river"), versions()["river"]
     if stored is None or _minor(stored) == _minor(here) or config.any_river:
         return
@@ -133,7 +133,7 @@ def _minor(version: str) -> list[str]:
 
 
 def how_to_mend(model_id: str) -> str:
-    """What to do about a state that cannot be read."""
+    """Say what to do about a state that cannot be read."""
     return (
         f"Start the model afresh with `attributary models reset {model_id}`, or go back to an exported state with "
         f"`attributary models import {model_id} FILE`"

@@ -1,4 +1,4 @@
-"""An exported state becomes a model's state again, here or in another group, so that nothing is counted twice."""
+"""Makes an exported state a model's state again, here or in another group, so that nothing is counted twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .admin import one_partition, read_records, store_of
 from .checkpoints import load_checkpoint
 from .codec import decode_state, describe, encode_state
 from .deployment_log import decode_log
-from .files import Exported
+from .files import ExportedState
 from .names import checkpoint_key, control_key
 from .records import StateRecords
 from .writing import changelog_writer, check_no_workers
@@ -25,16 +25,16 @@ from .writing import changelog_writer, check_no_workers
 
 @dataclass(frozen=True)
 class Import:
-    """An import that has been found possible, and is still to be carried out.
+    """An import that has been checked and is not carried out yet.
 
     Attributes
     ----------
     partition, offset
-        Where the model goes on: behind this observation.
+        Place of the observation behind which the model goes on.
     n_observations
-        That the model has seen.
+        Observations that the model has seen.
     replaces
-        Observations of the state that it replaces; None where there is none, or where that one is damaged.
+        Observations that the replaced state has seen; None where no state is replaced, or where it is damaged.
     """
 
     model_id: str
@@ -48,14 +48,14 @@ class Import:
 
 
 def plan_import(
-    config: Config, model_id: str, exported: Exported, *, partition: int | None = None, as_other: bool = False
+    config: Config, model_id: str, exported: ExportedState, *, partition: int | None = None, as_other: bool = False
 ) -> Import:
-    """Check everything, write nothing.
+    """Check everything that an import needs, and write nothing.
 
     Parameters
     ----------
     partition
-        Of the model's observations; needed where neither the group's states nor the file say it.
+        Partition of the model's observations; needed where neither the group's states nor the file tell it.
     as_other
         Whether the state of another model is taken.
 
@@ -80,7 +80,7 @@ def plan_import(
         raise AttributaryError(" ".join(str(error).split())) from None
 
 
-def _decoded(config: Config, model_id: str, exported: Exported) -> ModelState:
+def _decoded(config: Config, model_id: str, exported: ExportedState) -> ModelState:
     state = decode_state(exported.model_id, config.models[model_id], exported.blob)
     # Where its model cannot be loaded and the configuration says another one, that one would begin in its place.
     if state.n_observations != exported.header["observations"]:
@@ -92,7 +92,9 @@ def _decoded(config: Config, model_id: str, exported: Exported) -> ModelState:
     return state
 
 
-async def _plan(config: Config, model_id: str, exported: Exported, state: ModelState, partition: int | None) -> Import:
+async def _plan(
+    config: Config, model_id: str, exported: ExportedState, state: ModelState, partition: int | None
+) -> Import:
     records = await read_records(config)
     present = one_partition(config, records, model_id)
     file = describe(exported.model_id, exported.blob)
@@ -148,7 +150,7 @@ def _partition(config: Config, model_id: str, given: int | None, present: int | 
 
 
 async def _has_observation(config: Config, state: ModelState) -> bool:
-    """Whether the last observation of the state is in our topic, at its place: then offsets mean the same.
+    """Return whether the last observation of the state is in our topic at its place: then offsets mean the same.
 
     Where retention has deleted it, nothing is left that could be counted twice.
     """

@@ -1,4 +1,4 @@
-"""The state of one partition while it is ours: bytes by name, read and written so that no crash leaves half of them.
+"""Reads and writes the stored bytes of one partition while it is ours, so that no crash leaves half of them.
 
 `put` writes in this order, each step awaited:
 
@@ -30,15 +30,15 @@ Send = Callable[[int, bytes, bytes | None], Awaitable[object]]
 
 
 class PartitionStore:
-    """Reads and writes under an epoch of its own.
+    """Reads and writes a partition's bytes by name, under an epoch of its own.
 
     Parameters
     ----------
     records
-        What the changelog holds; kept up with what is written here.
+        The changelog's records; what is written here is added to them.
     generation
-        Of the consumer group, in which the partition became ours. Together with the highest epoch that there is it
-        gives the new one: higher than every earlier owner's, also than that of one whose writes are still under way.
+        Generation of the consumer group in which the partition became ours. Added to the highest epoch that there
+        is, it gives an epoch above that of every earlier owner, even of one whose writes are still under way.
     send
         Writes a record to the changelog.
     objects
@@ -65,7 +65,7 @@ class PartitionStore:
         self._n_objects = 0
 
     async def fetch(self, name: bytes) -> None:
-        """Get an object that `load` will be asked for, trying again while the object store does not answer."""
+        """Fetch the object that `load` will need, and try again while the object store does not answer."""
         try:
             found = self._find(name)
             if found is None or found[1].object_name is None or self._objects is None:
@@ -76,7 +76,7 @@ class PartitionStore:
             self._fetched[name] = error  # for whoever asks for it
 
     def load(self, name: bytes) -> bytes | None:
-        """The bytes last written; None where there are none.
+        """Return the bytes last written; None where there are none.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Writing stored states outside of a worker: only while none runs, under an epoch above all that are there."""
+"""Writes stored states outside of a worker: only while none runs, under an epoch above all that there are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_no_workers(config: Config, *, written: bool = False) -> None:
     Parameters
     ----------
     written
-        Whether ours has been written just now: a worker that has begun meanwhile may have read what was there before.
+        Whether our state has just been written: a worker that began meanwhile may have read the one before.
     """
     group, n = config.kafka.group, count_members(config.kafka)
     if not n:
@@ -40,7 +40,7 @@ def check_no_workers(config: Config, *, written: bool = False) -> None:
 
 @asynccontextmanager
 async def changelog_writer(config: Config) -> AsyncIterator[Send]:
-    """What a `PartitionStore` writes with, outside of a worker.
+    """Yield the function that a `PartitionStore` writes with, outside of a worker.
 
     Raises
     ------
@@ -57,7 +57,7 @@ async def changelog_writer(config: Config) -> AsyncIterator[Send]:
 
 
 def reset_state(config: Config, model_id: str) -> list[int]:
-    """Delete everything that is stored of the model, of all owners; return the partitions on which there was something.
+    """Delete everything that any owner has stored of the model; return the partitions that had something.
 
     Raises
     ------

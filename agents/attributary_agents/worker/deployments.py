@@ -79,7 +79,7 @@ class PartitionControl:
             deployment = decode(self.partition.config, record.key, record.value)
             stage = "deploy"
             step.writes += self._deploy(deployment, record.offset, settled)
-            self.counters.explained += 1
+            self.counters.used += 1
         except (InvalidRecordError, DeploymentError) as error:
             reason = error.reason
             self.counters.dead_letters[reason] += 1

@@ -22,7 +22,7 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError
 from ..models.budget import Budget
-from ..models.events import in_short
+from ..models.events import change_summary
 from ..models.limits import check_size
 from ..models.model_state import ModelState, new_state
 from ..models.prequential import StepError, prequential
@@ -30,7 +30,7 @@ from ..models.swap import begin_with, swap
 from ..models.versions import Version, configured_as, configured_version
 from ..state.checkpoints import load_checkpoint
 from ..state.codec import decode_state, how_to_mend
-from ..state.deployment_log import ControlLog, decode_log
+from ..state.deployment_log import DeploymentLog, decode_log
 from ..state.names import checkpoint_key, control_key
 from .records import Outgoing, Record, dead_letter
 
@@ -62,7 +62,7 @@ class Partition:
         self.config = config
         self._load = load
         self.models: dict[str, ModelState] = {}
-        self.logs: dict[str, ControlLog] = {}
+        self.logs: dict[str, DeploymentLog] = {}
         self.dirty: set[str] = set()
         self.refused: dict[str, DamagedStateError] = {}
         """Models whose stored state is damaged: their observations go to the dead letters."""
@@ -112,7 +112,7 @@ class Partition:
             self.models[decode_model_id(record.key)].failed_offsets.append(record.offset)
             # A new version may have taken over just before.
             return [*self._sent(events, record), self._dead_letter(record, error.stage, "model_failed", error.error)]
-        self.counters.explained += 1
+        self.counters.used += 1
         return self._sent(events, record)
 
     def _explain(self, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> None:
@@ -135,8 +135,8 @@ class Partition:
         state = self._take_over(state, record, events)
         state.offset = record.offset
         self.dirty.add(model_id)
-        spent = self._budget.spent(model_id)
-        events += prequential(state, observation, record.source, record.timestamp_ms, spent)
+        timer = self._budget.timer(model_id)
+        events += prequential(state, observation, record.source, record.timestamp_ms, timer)
 
     def _take_over(self, state: ModelState, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> ModelState:
         """Let the version take over that is due before this observation, by the models topic or the configuration."""
@@ -171,12 +171,12 @@ class Partition:
         for event, sent in zip(events, outgoing, strict=True):
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
-                self.models[event.model_id].last_change = in_short(event, sent.headers, record.timestamp_ms)
+                self.models[event.model_id].last_change = change_summary(event, sent.headers, record.timestamp_ms)
         return outgoing
 
     def think_over(self, lag: int) -> dict[str, float]:
-        """`Budget.think_over` for the models that are about to be stored."""
-        return self._budget.think_over([self.models[model_id] for model_id in sorted(self.dirty)], lag)
+        """`Budget.adapt` for the models that are about to be stored."""
+        return self._budget.adapt([self.models[model_id] for model_id in sorted(self.dirty)], lag)
 
     def checkpoint_done(self, offset: int) -> None:
         """Everything up to `offset` is durable."""
@@ -214,7 +214,7 @@ class Partition:
             logger.error("model %s is refused: %s", model_id, message)
             raise self.refused[model_id] from None
 
-    def log(self, model_id: str) -> ControlLog:
+    def log(self, model_id: str) -> DeploymentLog:
         """The deployments of a model that its stored state may not have behind it.
 
         Raises

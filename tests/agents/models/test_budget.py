@@ -10,7 +10,7 @@ import pytest
 
 from attributary_agents.config.explainers import ExplainConfig
 from attributary_agents.kafka.producing import encode_value
-from attributary_agents.models.budget import Budget, Spent, next_stride
+from attributary_agents.models.budget import Budget, StageTimer, next_stride
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.versions import configured_version
@@ -100,14 +100,14 @@ class Clock:
         return self.now
 
 
-def spent_of(*observations: tuple[float, float, float, int | None]) -> Spent:
+def spent_of(*observations: tuple[float, float, float, int | None]) -> StageTimer:
     """Per observation: seconds to predict, to explain, for all else, and rows."""
     steps = [s for predict, explain, rest, _ in observations for s in (0.0, predict, rest / 2, explain, rest / 2)]
-    spent = Spent(Clock(iter(steps)))
+    spent = StageTimer(Clock(iter(steps)))
     for *_, rows in observations:
         spent.begin()
         for lap in ("predict", "score", "explain"):
-            spent.lap(lap)
+            spent.stop_stage(lap)
         spent.end(rows)
     return spent
 
@@ -124,7 +124,7 @@ def test_the_share_leaves_out_what_the_prediction_takes_alone() -> None:
 
 def test_few_observations_have_no_share() -> None:
     assert spent_of(*[(1.0, 1.0, 1.0, 5)] * 7, *[(1.0, 1.0, 1.0, None)] * 50).share is None
-    assert Spent().share is None
+    assert StageTimer().share is None
     spent = spent_of(*[(1.0, 1.0, 1.0, 5)] * 8)
     assert spent.share is not None
     spent.reset()
@@ -176,14 +176,14 @@ def test_what_took_so_long_changes_nothing_until_the_models_are_stored() -> None
     ticks = random.Random(3)
     budget = Budget(Clock(iter(lambda: ticks.random(), None)))
     for i, observation in enumerate(observations(50)):
-        found = prequential(state, observation, Source("topic", 0, i), 0, budget.spent("m"))
+        found = prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
         assert found == prequential(twin, observation, Source("topic", 0, i), 0)
     assert (state.stride, state.explain_every) == (1, 1)
     assert state.explainers["pfi"].snapshot() == twin.explainers["pfi"].snapshot()
-    (share,) = budget.think_over([state], lag=0).values()
+    (share,) = budget.adapt([state], lag=0).values()
     assert 0.3 < share < 0.7
     assert state.stride == 2
-    assert budget.think_over([state], lag=0) == {}, "nothing has been measured since"
+    assert budget.adapt([state], lag=0) == {}, "nothing has been measured since"
     assert state.stride == 2
 
 
@@ -195,8 +195,8 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
     for lag in (200, 200, 500, 5000, 0):
         for _ in range(80):
             i, observation = next(stream)
-            prequential(state, observation, Source("topic", 0, i), 0, budget.spent("m"))
-        budget.think_over([state], lag)
+            prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
+        budget.adapt([state], lag)
         strides.append(state.stride)
     assert strides == [2, 2, 4, 8, 4]
 

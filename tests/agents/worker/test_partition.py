@@ -61,7 +61,7 @@ def header(outgoing: Outgoing, name: str) -> str:
 
 
 def balances(counters: PartitionCounters) -> bool:
-    return counters.consumed == counters.explained + sum(counters.dead_letters.values())
+    return counters.consumed == counters.used + sum(counters.dead_letters.values())
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -85,7 +85,7 @@ def test_a_bad_record_becomes_one_dead_letter_with_its_bytes_and_reason(kind: st
     assert len(ours["message"]) < 500
     assert "expected" in ours["message"]
     assert partition.counters.dead_letters[reason] == 1
-    assert (partition.counters.consumed, partition.counters.explained) == (2, 1)
+    assert (partition.counters.consumed, partition.counters.used) == (2, 1)
     assert balances(partition.counters)
     # The next good one is explained as if nothing had been.
     partition.handle(record(2))
@@ -185,7 +185,7 @@ def test_a_damaged_state_is_refused_and_the_other_models_go_on(caplog: pytest.Lo
     assert "attributary models reset m" in header(refused[0], "attributary-dlq-message")
     assert partition.models.keys() == {"n"}
     assert partition.models["n"].n_observations == 20
-    assert (partition.counters.consumed, partition.counters.explained) == (40, 20)
+    assert (partition.counters.consumed, partition.counters.used) == (40, 20)
     assert balances(partition.counters)
     assert len([r for r in caplog.records if r.levelname == "ERROR"]) == 1, "said once, not of each observation"
 
@@ -207,10 +207,10 @@ def test_a_damaged_checkpoint_loses_the_counters_and_nothing_else() -> None:
 
 
 def test_a_checkpoint_round_trip() -> None:
-    counters = PartitionCounters(consumed=9, explained=5, unavailable=3)
+    counters = PartitionCounters(consumed=9, used=5, unavailable=3)
     counters.dead_letters["invalid_json"] = 4
     found, offset = decode_checkpoint(encode_checkpoint(11, counters))
-    assert (offset, found.consumed, found.explained, found.unavailable) == (11, 9, 5, 3)
+    assert (offset, found.consumed, found.used, found.unavailable) == (11, 9, 5, 3)
     assert found.dead_letters == dict.fromkeys(REASONS, 0) | {"invalid_json": 4}
     fresh, nowhere = decode_checkpoint(None)
     assert nowhere == -1
