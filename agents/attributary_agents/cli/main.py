@@ -66,19 +66,21 @@ def check(config: Config, as_json: bool) -> None:
 
 
 @cli.command()
-@click.option("--data", type=click.Path(path_type=Path), help="Play this CSV instead of the Agrawal stream.")
+@click.option("--data", type=click.Path(path_type=Path), help="Play this file (CSV, JSON lines, Parquet) instead.")
 @click.option("--target", help="Column with the label. [default: the last one]")
 @click.option("--model", "model_id", default="credit", show_default=True, help="Model id of the demo's model.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many observations.")
-@click.option("--broker", "broker_spec", default="embedded", show_default=True, help="embedded, kafka or HOST:PORT.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many observations.")
+@click.option(
+    "--broker", "broker_spec", default="embedded", show_default=True, help="Broker: embedded, kafka or HOST:PORT."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=6066, show_default=True, help="Port of /metrics.")
-@click.option("--plain", is_flag=True, help="Plain lines, as where there is no terminal.")
-@click.option("--exit", "exit_at_end", is_flag=True, help="End when the stream has been explained.")
+@click.option("--plain", is_flag=True, help="Print plain lines, as without a terminal.")
+@click.option("--exit", "exit_at_end", is_flag=True, help="End when all observations have been explained.")
 def demo(**options: Any) -> None:
     """Watch a model change: a stream with drift through Kafka into a worker, with a live table.
 
     Starts an embedded broker, creates the topics, runs a worker, and plays Agrawal's credit data, whose true rule
-    changes half-way. Leaves /metrics and the topics open until Ctrl-C.
+    changes half-way. The worker's /metrics and the topics stay up until Ctrl-C.
     """
     from ..demo.demo import run_demo
 

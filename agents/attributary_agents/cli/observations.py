@@ -26,11 +26,11 @@ from .options import config_option, json_option
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("out"),
     show_default=True,
-    help="Folder to write to.",
+    help="Folder that the files are written to.",
 )
-@click.option("--model", "model_id", help="Model id; needed where more than one is configured.")
+@click.option("--model", "model_id", help="Id of the observations' model; needed where several are configured.")
 @click.option("--target", help="Column with the label. [default: the last one]")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows.")
 @json_option
 def replay(
     config: Config, file: Path, out: Path, model_id: str | None, target: str | None, limit: int | None, as_json: bool
@@ -78,10 +78,12 @@ def replay(
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @config_option
-@click.option("--model", "model_id", help="Model id; needed where more than one is configured.")
+@click.option("--model", "model_id", help="Id of the observations' model; needed where several are configured.")
 @click.option("--target", help="Column with the label. [default: the last one]")
-@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Observations per second at most.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
+@click.option(
+    "--rate", type=click.FloatRange(min=0, min_open=True), help="Send at most this many observations per second."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows.")
 def produce(
     config: Config, file: Path, model_id: str | None, target: str | None, rate: float | None, limit: int | None
 ) -> None:

@@ -23,7 +23,7 @@ def config_option(function: F) -> F:
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="ATTRIBUTARY_CONFIG",
         default=None,
-        help="YAML configuration [env ATTRIBUTARY_CONFIG]. See `attributary config example`.",
+        help="YAML file with the configuration [env ATTRIBUTARY_CONFIG]; `attributary config example` prints one.",
     )
 
     @wraps(function)
@@ -35,4 +35,4 @@ def config_option(function: F) -> F:
 
 def json_option(function: F) -> F:
     """Add `--json`."""
-    return click.option("as_json", "--json", is_flag=True, help="Print JSON.")(function)
+    return click.option("as_json", "--json", is_flag=True, help="Print JSON instead of text.")(function)
