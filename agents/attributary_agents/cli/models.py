@@ -44,7 +44,7 @@ for _command in (export, import_, reset):
 @click.option(
     "--partition",
     type=click.IntRange(min=0),
-    help="Partition of the model's observations; needed where their producers choose it otherwise than Kafka's clients.",
+    help="Partition of the model's observations; needed where producers choose it otherwise than Kafka's own clients.",
 )
 @click.option("--dry-run", is_flag=True, help="Check everything and send nothing.")
 @json_option
