@@ -17,7 +17,7 @@ from attributary_topics import ChangeEvent, Source
 
 from .events import change_event
 from .explainers import new_change_explainer, new_explainer
-from .model_state import ModelState, new_state
+from .model_state import RULES, Kept, ModelState, new_state
 from .versions import Version
 
 logger = logging.getLogger(__name__)
@@ -79,9 +79,8 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
 def begin_with(state: ModelState, new: Version) -> ModelState:
     """Return the state of a model without observations, begun with the new version: there is nothing to take over."""
     begun = new_state(state.model_id, state.config, replace(new, deployed=max(state.current.deployed, new.deployed)))
-    begun.stored_deployed = state.stored_deployed
-    begun.partition, begun.offset, begun.failed_offsets = state.partition, state.offset, state.failed_offsets
-    return begun
+    place = {name: getattr(state, name) for name, rule in RULES.items() if rule.kept is Kept.ALWAYS}
+    return replace(begun, stored_deployed=state.stored_deployed, **place)
 
 
 def _explainer(state: ModelState, name: str, model: Any) -> RemovalExplainer:
