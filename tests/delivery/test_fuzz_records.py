@@ -21,7 +21,7 @@ from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from attributary_agents.worker.view import WorkerView
+from attributary_agents.worker.view import PartitionView, WorkerView
 from attributary_explainers import is_usable
 from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
 from tests.agents.stand_ins import FACTORY
@@ -143,8 +143,7 @@ content = st.tuples(keys, values, headers, timestamps)
 
 
 def view_of(partition: Partition, control: PartitionControl) -> CollectorRegistry:
-    view = WorkerView()
-    view.partitions[0], view.controls[0] = partition, control
+    view = WorkerView({0: PartitionView(partition, control)})
     registry = CollectorRegistry()
     registry.register(AttributaryCollector(partition.config, view))
     return registry

@@ -7,7 +7,7 @@ other models come and go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from attributary_explainers import ranks
@@ -39,7 +39,7 @@ class ShownFeatures:
         self._shown[model_id, explainer] = frozenset(chosen)
         return sorted(chosen, key=rank.__getitem__)
 
-    def keep_only(self, model_ids: set[str]) -> None:
+    def keep_only(self, model_ids: Collection[str]) -> None:
         """Forget the models that are no longer here."""
         self._shown = {key: names for key, names in self._shown.items() if key[0] in model_ids}
 

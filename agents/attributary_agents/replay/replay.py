@@ -16,7 +16,7 @@ from ..kafka.producing import encode_value
 from ..monitoring.web import registry
 from ..worker.partition import Partition
 from ..worker.records import Record
-from ..worker.view import WorkerView
+from ..worker.view import PartitionView, WorkerView
 from .files import Source
 from .report import write_report
 
@@ -65,8 +65,7 @@ def replay(
     out.mkdir(parents=True, exist_ok=True)
     topics = config.kafka.topics
     partition = Partition(topics.observations, 0, config, load=lambda _key: None)
-    view = WorkerView()
-    view.partitions[0] = partition
+    view = WorkerView({0: PartitionView(partition)})
     names = {topics.importances: IMPORTANCES, topics.changes: CHANGES, topics.dead_letters: DEAD_LETTERS}
     with ExitStack() as stack:
         files = {topic: stack.enter_context((out / name).open("wb")) for topic, name in names.items()}

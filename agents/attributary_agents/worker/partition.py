@@ -76,7 +76,7 @@ class Partition:
         return self.offset - self.checkpointed
 
     def begin_at(self, offset: int) -> None:
-        """The first record that is delivered: where to go on if the stored checkpoint is damaged.
+        """Go on at `offset`, the first record that is delivered, if the stored checkpoint is damaged.
 
         What was committed was in the checkpoint; what lies behind it the models have, or not, by their own offsets.
         """
@@ -178,8 +178,8 @@ class Partition:
         """`Budget.adapt` for the models that are about to be stored."""
         return self._budget.adapt([self.models[model_id] for model_id in sorted(self.dirty)], lag)
 
-    def checkpoint_done(self, offset: int) -> None:
-        """Everything up to `offset` is durable."""
+    def record_checkpoint(self, offset: int) -> None:
+        """Note that everything up to `offset` is durable."""
         self.checkpointed = offset
         for state in self.models.values():
             state.failed_offsets = [failed for failed in state.failed_offsets if failed > offset]

@@ -223,7 +223,7 @@ def store(partition: Partition, table: dict[bytes, bytes], lag: int, *, finish: 
     partition.dirty = set()
     if finish:
         table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-        partition.checkpoint_done(partition.offset)
+        partition.record_checkpoint(partition.offset)
 
 
 @pytest.mark.parametrize("explain", [{"budget": 0.05}, {"every": 3}, {"budget": 0.9, "max_lag": 50}])

@@ -123,7 +123,7 @@ def test_a_model_that_raises_costs_one_dead_letter(stage: str) -> None:
     assert header(letter, "attributary-dlq-message").startswith("cannot")
     assert balances(partition.counters)
     assert partition.models["m"].failed_offsets == [5]
-    partition.checkpoint_done(5)
+    partition.record_checkpoint(5)
     assert partition.models["m"].failed_offsets == []
 
 
