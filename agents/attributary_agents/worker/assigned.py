@@ -110,7 +110,7 @@ class Assigned(PartitionView):
             if not self._control_has_begun:
                 self._control_has_begun = True
                 self.control.begin_at(message.offset)
-                self._shared.gaps.check_not_made_again(message.tp, self.control.offset)
+                self._shared.gaps.check_not_recreated(message.tp, self.control.offset)
             backlog_end = await self.ask_backlog_end()
             step = Step("deployment", message.tp, message.offset, message.key)
             with self._activity.doing(step), self._shared.view.lock:
@@ -156,7 +156,7 @@ class Assigned(PartitionView):
                 "partition %d: first record at offset %d, checkpoint at %d", self.tp.partition, offset, checkpointed
             )
             self.partition.begin_at(offset)
-            self._shared.gaps.check_not_made_again(self.tp, self.partition.checkpointed)
+            self._shared.gaps.check_not_recreated(self.tp, self.partition.checkpointed)
         await self._shared.gaps.check(self.partition, offset)
 
     async def tick(self) -> None:
@@ -210,19 +210,20 @@ class Assigned(PartitionView):
 
     def _adapt_budgets(self) -> None:
         with self._shared.view.lock:
-            self.explain_shares.update(self.partition.think_over(self._find_lag() or 0))
+            shares = self.partition.budget.adapt(self.partition.changed, self._find_lag() or 0)
+            self.explain_shares.update(shares)
 
     async def _store_models(self) -> float:
         """Write and await the state of every model that has changed; return the seconds that encoding them took."""
-        dirty, self.partition.dirty = self.partition.dirty, set()
+        changed, self.partition.dirty = self.partition.changed, set()
         busy_s = 0.0
         writes: list[Awaitable[None]] = []
-        for model_id in sorted(dirty):
+        for state in changed:
             began = time.perf_counter()
-            blob = encode_state(self.partition.models[model_id])
+            blob = encode_state(state)
             busy_s += time.perf_counter() - began
-            self.state_bytes[model_id] = len(blob)
-            writes.append(self._store.put(model_id.encode(), blob))
+            self.state_bytes[state.model_id] = len(blob)
+            writes.append(self._store.put(state.model_id.encode(), blob))
             if len(writes) == WRITES_TOGETHER:
                 await asyncio.gather(*writes)
                 self._activity.beat()

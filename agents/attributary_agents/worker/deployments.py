@@ -33,7 +33,7 @@ class Outcome:
 
 
 class PartitionControl:
-    """Takes the control records of one partition.
+    """Handles the control records of one partition.
 
     Parameters
     ----------

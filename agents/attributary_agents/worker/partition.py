@@ -1,4 +1,4 @@
-"""One partition's work: its models, what is not yet durable, and its counters.
+"""The observations of one partition: its models, what is not yet durable, and its counters.
 
 Plain Python without Faust: what comes in are records, what goes out are `Outgoing`s.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from attributary_explainers import load_model
 from attributary_topics import (
@@ -38,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class Partition:
-    """The work on one assigned partition in one generation of the consumer group.
+    """Handles the observations of one partition in one generation of the consumer group.
 
     Parameters
     ----------
@@ -57,12 +58,14 @@ class Partition:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.topic = topic
-        self._budget = Budget(clock)
+        self.budget = Budget(clock)
         self.number = partition
         self.config = config
         self._load = load
         self.models: dict[str, ModelState] = {}
         self.logs: dict[str, DeploymentLog] = {}
+        self._configured: dict[str, dict[str, Any]] = {}
+        """Model id to its `configured_as`, which every observation is compared with."""
         self.dirty: set[str] = set()
         self.refused: dict[str, DamagedStateError] = {}
         """Models whose stored state is damaged: their observations go to the dead letters."""
@@ -74,6 +77,11 @@ class Partition:
     def n_pending(self) -> int:
         """Offsets that are handled and not yet in a checkpoint."""
         return self.offset - self.checkpointed
+
+    @property
+    def changed(self) -> list[ModelState]:
+        """The states that have changed since they were last stored, in the order of their model ids."""
+        return [self.models[model_id] for model_id in sorted(self.dirty)]
 
     def begin_at(self, offset: int) -> None:
         """Go on at `offset`, the first record that is delivered, if the stored checkpoint is damaged.
@@ -111,9 +119,9 @@ class Partition:
         except StepError as error:
             self.models[decode_model_id(record.key)].failed_offsets.append(record.offset)
             # A new version may have taken over just before.
-            return [*self._sent(events, record), self._dead_letter(record, error.stage, "model_failed", error.error)]
+            return [*self._publish(events, record), self._dead_letter(record, error.stage, "model_failed", error.error)]
         self.counters.used += 1
-        return self._sent(events, record)
+        return self._publish(events, record)
 
     def _explain(self, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> None:
         model_id = decode_model_id(record.key)
@@ -135,14 +143,14 @@ class Partition:
         state = self._take_over(state, record, events)
         state.offset = record.offset
         self.dirty.add(model_id)
-        timer = self._budget.timer(model_id)
+        timer = self.budget.timer(model_id)
         events += prequential(state, observation, record.source, record.timestamp_ms, timer)
 
     def _take_over(self, state: ModelState, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> ModelState:
-        """Let the version take over that is due before this observation, by the models topic or the configuration."""
+        """Put the version in place that is due before this observation, by the models topic or the configuration."""
         config, model_id = state.config, state.model_id
-        configured, log = configured_as(config), self.log(model_id)
-        entry = log.due(state, configured, record.offset)
+        configured, log = self._configured_as(model_id), self.log(model_id)
+        entry = log.due(state, configured, record.offset) if log.entries else None
         if entry is None and state.configured == configured:
             return state
         found: list[ChangeEvent] = []
@@ -166,17 +174,18 @@ class Partition:
         events += found
         return swapped
 
-    def _sent(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
+    def _configured_as(self, model_id: str) -> dict[str, Any]:
+        if model_id not in self._configured:
+            self._configured[model_id] = configured_as(self.config.models[model_id])
+        return self._configured[model_id]
+
+    def _publish(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event, sent in zip(events, outgoing, strict=True):
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
                 self.models[event.model_id].last_change = change_summary(event, sent.headers, record.timestamp_ms)
         return outgoing
-
-    def think_over(self, lag: int) -> dict[str, float]:
-        """`Budget.adapt` for the models that are about to be stored."""
-        return self._budget.adapt([self.models[model_id] for model_id in sorted(self.dirty)], lag)
 
     def record_checkpoint(self, offset: int) -> None:
         """Note that everything up to `offset` is durable."""
@@ -186,7 +195,7 @@ class Partition:
             state.stored_deployed = state.current.deployed
 
     def restore(self, model_id: str) -> None:
-        """Load a configured model, if its observations come on this partition.
+        """Load a configured model where its observations come on this partition.
 
         Raises
         ------
@@ -198,7 +207,7 @@ class Partition:
         try:
             state = self._stored(model_id)
         except DamagedStateError:
-            return  # said, and to be said of each of its observations
+            return  # logged, and a dead letter of each of its observations says it again
         if state is not None and state.partition == self.number:
             self.models[model_id] = state
 
@@ -215,7 +224,7 @@ class Partition:
             raise self.refused[model_id] from None
 
     def log(self, model_id: str) -> DeploymentLog:
-        """The deployments of a model that its stored state may not have behind it.
+        """Load, once, the deployments of a model that may have come after its stored state, and return them.
 
         Raises
         ------
@@ -227,7 +236,7 @@ class Partition:
         return self.logs[model_id]
 
     def known(self, model_id: str) -> ModelState | None:
-        """The state of a model whose observations have come, on this partition; None before the first.
+        """Return the state of a model; None before its first observation on this partition.
 
         Raises
         ------
@@ -239,7 +248,7 @@ class Partition:
         return self.state(model_id)
 
     def state(self, model_id: str) -> ModelState:
-        """The state of a configured model, loaded or new.
+        """Return the state of a configured model, loaded or new.
 
         Raises
         ------
