@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import repeat
 from typing import Any
 
 import orjson
@@ -83,6 +84,6 @@ def _is_finite(data: Any) -> bool:
             waiting += value.values()
         elif isinstance(value, (list, tuple)):
             waiting += value
-        else:
-            waiting += [getattr(value, name) for name in getattr(value, _FIELDS, ())]
+        elif names := getattr(value, _FIELDS, None):
+            waiting += map(getattr, repeat(value), names)
     return True
