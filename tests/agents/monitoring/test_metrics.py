@@ -13,7 +13,7 @@ from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryC
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, Durations, PartitionView, WorkerView
+from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_topics import REASONS
 from tests.agents.monitoring.views import MODEL, MODELS, PREFIX, TOPIC, config_of, filled, samples, value
 
@@ -243,14 +243,6 @@ def test_registering_does_not_read_the_worker() -> None:
     view = WorkerView({})
     with view.lock:
         CollectorRegistry().register(AttributaryCollector(config_of("m"), view))
-
-
-def test_durations_fall_into_their_buckets() -> None:
-    durations = Durations((0.1, 1.0))
-    for seconds in (0.05, 0.1, 0.5, 1.0, 7.0):
-        durations.observe(seconds)
-    assert durations.counts == [2, 2, 1]
-    assert durations.sum == pytest.approx(8.65)
 
 
 def test_the_histogram_is_cumulative(worker: tuple[AttributaryCollector, WorkerView]) -> None:

@@ -38,7 +38,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_a_long_step_is_told_once_and_again_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_long_step_is_logged_once_and_again_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     long = step()
     with watched.activity.doing(long):
@@ -46,14 +46,14 @@ def test_a_long_step_is_told_once_and_again_when_it_is_over(caplog: pytest.LogCa
             watched.dog.check(long.began + after)
     watched.dog.check(long.began + 61)
     watched.dog.check(long.began + 62)
-    told, over = warnings(caplog)
-    assert told.startswith(f"{STEP} has lasted for 30 s")
+    logged, over = warnings(caplog)
+    assert logged.startswith(f"{STEP} has lasted for 30 s")
     assert over == f"{STEP}: moved again after 61 s"
     assert watched.activity.n_stalls == 1
     assert watched.codes == []
 
 
-def test_each_of_two_long_steps_in_succession_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_of_two_long_steps_in_succession_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     for _ in range(2):
         long = step()
@@ -72,7 +72,7 @@ def test_steps_that_follow_one_another_are_no_stall(caplog: pytest.LogCaptureFix
     assert warnings(caplog) == []
 
 
-def test_of_several_steps_the_one_that_has_waited_longest_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_of_several_steps_the_one_that_has_waited_longest_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     first, second = Step("checkpoint", ("t", 0), 5), step()
     second.began = first.began + 20
@@ -114,7 +114,7 @@ def test_a_crash_that_does_not_end_is_ended_too() -> None:
     assert watched.codes == [1]
 
 
-def test_a_blocked_loop_is_told_with_the_innermost_function_and_no_values(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_blocked_loop_is_logged_with_the_innermost_function_and_no_values(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     secret = "not for the log"
     warned = threading.Event()
@@ -131,11 +131,11 @@ def test_a_blocked_loop_is_told_with_the_innermost_function_and_no_values(caplog
         asyncio.run(run())
     finally:
         watched.dog.close()
-    told, over = warnings(caplog)
-    assert told.startswith("the event loop has lasted")
-    assert "in hangs" in told
-    assert "asyncio" not in told
-    assert secret not in told
+    logged, over = warnings(caplog)
+    assert logged.startswith("the event loop has lasted")
+    assert "in hangs" in logged
+    assert "asyncio" not in logged
+    assert secret not in logged
     assert "moved again" in over
 
 
