@@ -144,7 +144,7 @@ class AttributaryCollector(Collector):
         with contextlib.suppress(_BusyError), _Turns(self._view.lock) as turns:
             partitions: list[tuple[int, int]] | None = None
             # Again, where a partition has come or gone between two models: it takes its series along.
-            while partitions != (partitions := [(n, id(own)) for n, own in self._view.partitions.items()]):
+            while partitions != (partitions := [(n, id(owned)) for n, owned in self._view.partitions.items()]):
                 read = list(self._read(turns))
             self._last = read
         # Without the lock: they are there for the time when a step holds it.
@@ -173,9 +173,9 @@ class AttributaryCollector(Collector):
 
         view = self._view
         models = {
-            model_id: (state, own)
-            for own in view.partitions.values()
-            for model_id, state in own.partition.models.items()
+            model_id: (state, owned)
+            for owned in view.partitions.values()
+            for model_id, state in owned.partition.models.items()
         }
         self._features.keep_only(models.keys())
         shown = self._models.choose({model_id: self._n_series(state) for model_id, (state, _) in models.items()})
@@ -184,16 +184,16 @@ class AttributaryCollector(Collector):
                 self._model(*models[model_id], add)
                 turns.yield_lock()
         add("series_dropped_models", (), float(len(models) - len(shown)))
-        add("models_refused", (), float(sum(len(own.partition.refused) for own in view.partitions.values())))
+        add("models_refused", (), float(sum(len(owned.partition.refused) for owned in view.partitions.values())))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics
-        for number, own in view.partitions.items():
+        for number, owned in view.partitions.items():
             place = (topics.observations, str(number))
-            _add_records(place, own.partition.counters, own.lag, add)
-            add("checkpoint_pending_seconds", place, own.pending_s)
-        for number, own in view.partitions.items():
-            if own.control is not None:
-                _add_records((topics.models, str(number)), own.control.counters, own.control_lag, add)
+            _add_records(place, owned.partition.counters, owned.lag, add)
+            add("checkpoint_pending_seconds", place, owned.pending_s)
+        for number, owned in view.partitions.items():
+            if owned.control is not None:
+                _add_records((topics.models, str(number)), owned.control.counters, owned.control_lag, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
@@ -204,7 +204,7 @@ class AttributaryCollector(Collector):
         limit = self._config.metrics.max_features
         return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
 
-    def _model(self, state: ModelState, own: PartitionView, add: _Add) -> None:
+    def _model(self, state: ModelState, owned: PartitionView, add: _Add) -> None:
         model = (state.model_id,)
         for name, explainer in state.explainers.items():
             labels = (state.model_id, name)
@@ -230,9 +230,9 @@ class AttributaryCollector(Collector):
         for path, n in state.evaluations.items():
             add("model_evaluations_total", (*model, path), float(n))
         add("explain_every_observations", model, float(state.explain_every))
-        add("explain_share_ratio", model, own.explain_shares.get(state.model_id))
+        add("explain_share_ratio", model, owned.explain_shares.get(state.model_id))
         add("explain_budget_ratio", model, state.config.explain.budget)
-        add("model_state_bytes", model, _maybe(own.state_bytes.get(state.model_id)))
+        add("model_state_bytes", model, _maybe(owned.state_bytes.get(state.model_id)))
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
         change, counts = state.change, state.counts
         detector = change.detector_name or "none" if change else "none"

@@ -129,7 +129,7 @@ class WebServer:
         if not self._view.lock.acquire(timeout=1.0):
             return None
         try:
-            states = [state for own in self._view.partitions.values() for state in own.partition.models.values()]
+            states = [state for owned in self._view.partitions.values() for state in owned.partition.models.values()]
             return {state.model_id: state.last_change for state in states if state.last_change is not None}
         finally:
             self._view.lock.release()
