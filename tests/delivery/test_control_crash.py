@@ -295,7 +295,7 @@ def test_the_log_does_not_grow_with_the_number_of_deployments() -> None:
             control_offset += 1
         if i % 10 == 9:
             owner.checkpoint()
-        largest = max(largest, len(owner.partition.log("m").entries))
+        largest = max(largest, len(owner.partition.models.log("m").entries))
     assert largest <= 10 + 2, "one per observation of the model since the checkpoint"
     assert owner.partition.models["m"].version == f"v{control_offset - 4}"
 
@@ -306,4 +306,4 @@ def test_the_log_of_an_idle_model_holds_one_deployment() -> None:
     for i in range(20):
         owner.handle(observation(i, "n", value))
         owner.handle(control(i, "m", f"v{i}", BAYES))
-        assert [entry.version for entry in owner.partition.log("m").entries] == [f"v{i}"]
+        assert [entry.version for entry in owner.partition.models.log("m").entries] == [f"v{i}"]

@@ -184,7 +184,7 @@ class AttributaryCollector(Collector):
                 self._model(*models[model_id], add)
                 turns.yield_lock()
         add("series_dropped_models", (), float(len(models) - len(shown)))
-        add("models_refused", (), float(sum(len(owned.partition.refused) for owned in view.partitions.values())))
+        add("models_refused", (), float(sum(len(owned.partition.models.refused) for owned in view.partitions.values())))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics
         for number, owned in view.partitions.items():

@@ -133,7 +133,7 @@ class Assigned(PartitionView):
                 await self._store.fetch(name)
                 if model_id := self._shared.model_ids.get(name):
                     with self._shared.view.lock:
-                        self.partition.restore(model_id)
+                        self.partition.models.restore(model_id)
             self._activity.beat()
             await asyncio.sleep(0)  # there can be thousands
         self._is_restored = True

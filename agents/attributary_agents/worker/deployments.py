@@ -96,7 +96,7 @@ class PartitionControl:
     def _deploy(self, deployment: Deployment, offset: int, backlog_end: int) -> list[tuple[bytes, bytes]]:
         partition, model_id = self.partition, deployment.model_id
         config = partition.config.models[model_id]
-        state, log = partition.known(model_id), partition.log(model_id)
+        state, log = partition.models.find(model_id), partition.models.log(model_id)
         if offset <= log.offset:
             return []  # stored before the crash, but not counted
         configured = configured_as(config)
@@ -109,7 +109,7 @@ class PartitionControl:
         unseen_from = (state.offset if state else -1) if after == partition.offset else None
         longer = log.with_entry(entry, state.stored_deployed if state else -1, unseen_from)
         blob = encode_log(longer)
-        partition.logs[model_id] = longer
+        partition.models.replace_log(model_id, longer)
         logger.info(
             "model %s: version %s takes over after observation %s[%d]@%d (%s[%d]@%d)",
             model_id,

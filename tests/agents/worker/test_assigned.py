@@ -131,7 +131,7 @@ def test_only_the_named_partitions_leave_those_with_little_to_store_first() -> N
             number = assigned.tp.partition
             assigned.partition.offset = 9
             assigned.partition.dirty = {"m"}
-            assigned.partition.state("m")
+            assigned.partition.models.find_or_make("m")
             assigned.state_bytes["m"] = 1000 - number
         await running.worker.release([0, 1, 3, 7])
         committed = [line for line in running.broker.log if line.startswith("commit")]
