@@ -313,7 +313,7 @@ def test_a_model_that_one_value_has_spoilt_is_seen_to_explain_nothing() -> None:
     spoilt = {"x": {"a": 1e308, "b": 1e308}, "y": True}
     partition, _ = feed("logistic", [*ordinary, spoilt, {**spoilt, "y": False}, *ordinary])
     state = partition.models["logistic"]
-    assert not is_usable(state.predict({"a": 0.0, "b": 0.0}))
+    assert not is_usable(state.together.predict({"a": 0.0, "b": 0.0}, explain=False))
     for explainer in state.explainers.values():
         assert explainer.skipped["no_prediction"] >= 18
     seen = metrics(view_of(partition, PartitionControl(MODELS, partition, {}.get)))

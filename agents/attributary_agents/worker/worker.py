@@ -55,7 +55,12 @@ class Worker:
         observations = TP(self.config.kafka.topics.observations, message.partition)
         if observations not in self.app.consumer.assignment():
             # Workers of several releases in one group: the assignor keeps topics apart that not all of them read.
-            logger.warning("%s[%d] without %s[%d]: left alone", message.topic, message.partition, *observations)
+            logger.warning(
+                "%s[%d]: record ignored, because %s[%d] is another worker's",
+                message.topic,
+                message.partition,
+                *observations,
+            )
             return
         if not self._is_late(observations, message.generation_id):
             await self._assign(observations, message.generation_id).handle_control(message)
