@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from attributary_agents.state.checkpoints import checkpoint_key, control_checkpoint_key, decode_checkpoint
+from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.codec import decode_state
+from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, TOUCHY_FACTORY
 from tests.agents.worker.test_partition import TOPIC, balances
@@ -61,7 +62,7 @@ def outcome(cluster: Cluster) -> str:
             continue
         state = decode_state(model_id, chosen.models[model_id], blob)
         found[model_id] = (
-            (state.version, state.spec, state.deployed, state.configured),
+            (state.version, state.current.spec, state.current.deployed, state.configured),
             (state.n_observations, state.n_failed, state.offset, state.counts.snapshot()),
             (state.model_loss.snapshot(), state.baseline_loss.snapshot(), state.marginal.snapshot()),
             {name: (of.importance, of.std_error, of.skipped) for name, of in state.explainers.items()},
@@ -80,7 +81,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.steps: list[Record] = []
         self.n = {TOPIC: 0, MODELS: 0}
         self.cluster = Cluster()
-        self.owner = Owner(self.cluster, settled=-1)
+        self.owner = Owner(self.cluster, backlog_end=-1)
 
     def _sent(self, record: Record) -> Record:
         self.n[record.topic] += 1
@@ -126,7 +127,7 @@ class AnyOrder(RuleBasedStateMachine):
         """The next owner is given again what has not been committed; two topics have no order between them."""
         again = {t: [r for r in self.steps if r.topic == t and r.offset >= self.cluster.committed[t]] for t in self.n}
         half = {"control first": 0, "control last": len(again[TOPIC]), "control between": len(again[TOPIC]) // 2}[order]
-        self.owner = Owner(self.cluster, settled=self.n[TOPIC] - 1)
+        self.owner = Owner(self.cluster, backlog_end=self.n[TOPIC] - 1)
         for record in [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]]:
             self.owner.handle(record)
 
@@ -135,7 +136,7 @@ class AnyOrder(RuleBasedStateMachine):
             return
         self.owner.checkpoint()
         cluster = Cluster()
-        undisturbed = Owner(cluster, settled=-1)
+        undisturbed = Owner(cluster, backlog_end=-1)
         for record in self.steps:
             undisturbed.handle(record)
         undisturbed.checkpoint()

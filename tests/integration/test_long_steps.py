@@ -18,7 +18,8 @@ from support.kafka import produce, read_all
 from support.states import stored
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.worker.partition import Partition
@@ -65,7 +66,7 @@ class Scene:
             assert len(found) == len(expected)
         kept = stored(config)
         counters, offset = kept.checkpoints[0]
-        assert (counters.consumed, counters.explained, offset) == (N, N, N - 1)
+        assert (counters.consumed, counters.used, offset) == (N, N, N - 1)
         state = kept.models["credit"]
         assert state.model.counts == undisturbed.models["credit"].model.counts
         for name, explainer in state.explainers.items():

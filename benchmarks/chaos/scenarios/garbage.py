@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.kafka import read_all
 
-from attributary_agents.state.checkpoints import checkpoint_key
+from attributary_agents.state.names import checkpoint_key
 from benchmarks.chaos.compare.compare import offsets, states
 from benchmarks.chaos.compare.oracle import event_id, undisturbed
 from benchmarks.chaos.lab.fleet import Fleet

@@ -1,0 +1,57 @@
+"""When a partition's state is stored: often enough for a short replay, seldom enough to cost little.
+
+Counted in seconds, so a replay stores at other moments; what is published does not depend on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ..config.settings import CheckpointConfig
+
+
+class CheckpointSchedule:
+    """Decides when one partition's state is stored.
+
+    A checkpoint is wanted every `interval_s` seconds, or after `max_observations`. It is put off while it would cost
+    more than the share `max_share` of the time since the last one, measured by what the last one took; but never
+    beyond `max_replay_s` seconds of work, which is what a crash repeats.
+
+    Parameters
+    ----------
+    clock
+        Seconds; for tests.
+    """
+
+    def __init__(self, config: CheckpointConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._stored_at = clock()
+        self._cost_s = 0.0
+        self.work_s = 0.0
+        """Time that the observations since the last checkpoint took."""
+
+    def add_work(self, seconds: float) -> None:
+        """Add the time that one observation took."""
+        self.work_s += seconds
+
+    def record_checkpoint(self, cost_s: float) -> None:
+        """Begin anew after a checkpoint, which has kept the worker from other work for so long."""
+        self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, 0.0
+
+    def is_due(self, n_pending: int) -> bool:
+        """Whether to store now.
+
+        Parameters
+        ----------
+        n_pending
+            Offsets that are handled and not stored.
+        """
+        if not n_pending:
+            return False
+        if self.work_s >= self._config.max_replay_s:
+            return True
+        elapsed = self._clock() - self._stored_at
+        wanted = elapsed >= self._config.interval_s or n_pending >= self._config.max_observations
+        return wanted and self._cost_s <= self._config.max_share * (elapsed + self._cost_s)

@@ -1,0 +1,223 @@
+"""Builds the dashboard of the workers: whether they handle records, store state, and refuse anything."""
+
+from __future__ import annotations
+
+from . import variables
+from .board import OPERATIONS, Board, variable
+from .panels import GREEN, RED, YELLOW, Query, gauges, graph, note, number
+from .queries import dead_letters, happened, latest, of_process, per_second, rate, series, total
+
+WORKER = {"instance": "~$instance"}
+QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+
+HOW_TO_READ = """\
+Top to bottom: are the workers up, do they keep pace, do they store what they have, do they refuse anything?
+
+- **Lag** that grows while *busy* is near 100 %: too much work. Add workers, up to the number of partitions, or set
+  a budget for explaining.
+- **Lag** that grows while *busy* is low: look at *present step* and the log.
+- **Checkpoints** are written while observations come. What is not yet stored, a crash repeats.
+- **Dead letters** each say why in their headers.
+
+Series of partitions and models move with their partition; those of a worker stay with it.
+"""
+
+
+def operations() -> Board:
+    """Return the dashboard `attributary-operations`."""
+    board = Board(OPERATIONS, "Attributary / Operations", "Workers: lag, checkpoints, dead letters, resources.")
+    board.variables(
+        variables.job(),
+        variable("instance", "Worker", f"label_values({series('worker_step_seconds')}, instance)", multi=True),
+    )
+    lag = latest("consumer_lag_records")
+    pending = latest("checkpoint_pending_seconds")
+    age = f"time() - max by (instance) ({series('last_checkpoint_timestamp_seconds', **WORKER)})"
+    board.line(
+        number(
+            "Workers up",
+            "Scrape targets that answered.",
+            Query(f"sum({of_process('up')})"),
+            empty="no target",
+            steps=((None, RED), (1, GREEN)),
+            size=(3, 4),
+        ),
+        number(
+            "Workers down",
+            "Scrape targets that did not answer.",
+            Query(f"count({of_process('up')} == 0) or vector(0)"),
+            steps=((None, GREEN), (1, RED)),
+            size=(3, 4),
+        ),
+        number(
+            "Lag",
+            "Records that are not yet handled, over all partitions.",
+            Query(f"sum({lag})"),
+            empty="no lag known yet",
+            trend=True,
+            size=(3, 4),
+            decimals=0,
+        ),
+        number(
+            "Not yet stored",
+            "Age of the oldest record that is handled and not yet stored, over all partitions: what a crash repeats.",
+            Query(f"max({pending})"),
+            unit="s",
+            empty="none yet",
+            decimals=0,
+            steps=((None, GREEN), (120, YELLOW), (600, RED)),
+            size=(3, 4),
+        ),
+        number(
+            "Dead letters",
+            "Records of the time range that could not be used.",
+            Query(f"sum({happened('dead_letters_total')}) or vector(0)"),
+            decimals=0,
+            steps=((None, GREEN), (1, RED)),
+            size=(3, 4),
+        ),
+        number(
+            "Models refused",
+            "Their stored state is damaged: their observations become dead letters.",
+            Query(f"sum({total('models_refused')}) or vector(0)"),
+            steps=((None, GREEN), (1, RED)),
+            size=(3, 4),
+        ),
+        number(
+            "Models without series",
+            "Left out of the metrics by their limits, `metrics.max_models` and `metrics.max_series`.",
+            Query(f"sum({total('series_dropped_models')}) or vector(0)"),
+            steps=((None, GREEN), (1, YELLOW)),
+            size=(3, 4),
+        ),
+        number(
+            "Stalls",
+            "Steps and pauses beyond `watchdog.warn_after_s` in the time range; the log says where.",
+            Query(f"sum(increase({series('worker_stalls_total', '[$__range]', **WORKER)})) or vector(0)"),
+            decimals=0,
+            steps=((None, GREEN), (1, RED)),
+            size=(3, 4),
+        ),
+    )
+    board.heading("Records")
+    board.line(
+        graph("Lag by partition", "By partition.", Query(lag, "{{topic}} {{partition}}"), least=0, size=(8, 8)),
+        graph(
+            "Records read",
+            "By partition, and offsets that had no record: retention, compaction, transactions.",
+            Query(per_second("records_consumed_total"), "{{topic}} {{partition}}"),
+            Query(f"sum({per_second('records_unavailable_total')})", "offsets without a record"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+        ),
+        graph(
+            "Dead letters by reason",
+            "In each step, by topic and reason; each says in its headers why it is there.",
+            Query(dead_letters(), "{{reason}} {{topic}}"),
+            bars=True,
+            least=0,
+            size=(8, 8),
+        ),
+    )
+    board.heading("Steps of the workers")
+    spent = f"sum by (instance, stage) (rate({series('stage_duration_seconds_sum', '[$__rate_interval]', **WORKER)}))"
+    board.line(
+        graph(
+            "Duration of an observation",
+            "Quantiles over the chosen workers, as exactly as the buckets are fine.",
+            *_quantiles("observation", "$__rate_interval"),
+            unit="s",
+            least=0,
+            size=(6, 8),
+            empty="no observation in this time range",
+        ),
+        graph(
+            "Duration of a checkpoint",
+            "Quantiles of the last five minutes over the chosen workers: checkpoints are rare.",
+            *_quantiles("checkpoint", "5m"),
+            unit="s",
+            least=0,
+            size=(6, 8),
+            empty="no checkpoint in this time range",
+        ),
+        graph(
+            "Busy",
+            "Share of the time in observations and in checkpoints, by worker. One worker is at 100 % at most.",
+            Query(spent, "{{instance}} {{stage}}"),
+            unit="percentunit",
+            least=0,
+            stacked=True,
+            size=(6, 8),
+        ),
+        graph(
+            "Present step",
+            "How long each worker's present step has lasted, 0 between steps; and from when on it is a stall.",
+            Query(f"max by (instance) ({series('worker_step_seconds', **WORKER)})", "{{instance}}"),
+            Query(f"min({series('worker_step_limit_seconds', **WORKER)})", "a stall from here on"),
+            unit="s",
+            least=0,
+            size=(6, 8),
+            dashed="a stall from here on",
+        ),
+    )
+    board.heading("State")
+    board.line(
+        graph(
+            "Checkpoints",
+            "Age of the oldest record that is handled and not yet stored, by partition; and of each worker's last "
+            "checkpoint, which grows while nothing comes.",
+            Query(pending, "not stored: {{topic}} {{partition}}"),
+            Query(age, "last checkpoint: {{instance}}"),
+            unit="s",
+            least=0,
+            size=(8, 8),
+            empty="no checkpoint yet",
+        ),
+        gauges(
+            "Largest states",
+            "Stored size by model.",
+            Query(f"topk(10, {latest('model_state_bytes')})", "{{model_id}}"),
+            unit="bytes",
+            size=(8, 8),
+            empty="nothing is stored yet",
+        ),
+        graph(
+            "Refused and foreign",
+            "Models whose stored state is damaged, models without series, and records in the state's changelog that no "
+            "worker has written.",
+            Query(f"sum({total('models_refused')})", "models refused"),
+            Query(f"sum({total('series_dropped_models')})", "models without series"),
+            Query(f"sum({total('state_records_foreign_total')})", "foreign records"),
+            least=0,
+            at_least_up_to=1,
+            size=(8, 8),
+        ),
+    )
+    board.heading("Processes")
+    board.line(
+        graph(
+            "Memory",
+            "Resident set.",
+            Query(of_process("process_resident_memory_bytes"), "{{instance}}"),
+            unit="bytes",
+            least=0,
+            size=(5, 8),
+        ),
+        graph(
+            "CPU",
+            "Processors in use.",
+            Query(f"rate({of_process('process_cpu_seconds_total', '[$__rate_interval]')})", "{{instance}}"),
+            least=0,
+            size=(5, 8),
+        ),
+        graph("Up", "1 where the scrape was answered.", Query(of_process("up"), "{{instance}}"), least=0, most=1,
+              size=(5, 8)),
+        note("How to read this", HOW_TO_READ, size=(9, 8)),
+    )  # fmt: skip
+    return board
+
+
+def _quantiles(stage: str, over: str) -> list[Query]:
+    counted = rate("stage_duration_seconds_bucket", over, stage=stage, **WORKER)
+    return [Query(f"histogram_quantile({part}, {counted})", name) for name, part in QUANTILES]
