@@ -24,6 +24,7 @@ from .observations import produce, replay
 from .options import config_option, json_option
 from .rules import rules
 from .topics import topics
+from .warm_up import warm_up
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -49,14 +50,14 @@ def check(config: Config, as_json: bool) -> None:
     from ..kafka.admin import check_group
     from ..kafka.topics import check_topics
     from ..models.model_state import check_models
-    from ..models.warm_up import warm_up
+    from ..models.warm_up import warm_up as try_models
     from ..state.objects import check_objects
 
     check_models(config)
     check_topics(config)
     check_group(config)
     check_objects(config)
-    evaluated = warm_up(config)
+    evaluated = try_models(config)
     if as_json:
         click.echo(json.dumps({"ok": True, "models": list(config.models), "evaluated": evaluated}))
         return
@@ -87,7 +88,7 @@ def demo(**options: Any) -> None:
     sys.exit(run_demo(**options))
 
 
-for _command in (replay, produce, topics, config_group, models, changes, dashboards, rules, demo_stream):
+for _command in (replay, produce, topics, warm_up, config_group, models, changes, dashboards, rules, demo_stream):
     cli.add_command(_command)
 
 

@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 from river.datasets import synth
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError
 from attributary_explainers import compiled
 
