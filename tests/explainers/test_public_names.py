@@ -14,6 +14,8 @@ INTERNAL = {
     "batch.contributions": "increments by observation inside the batch methods",
     "change.alarms": "what raises the alarms of ChangeExplainer",
     "change.reference": "what ChangeExplainer compares with",
+    "change.state": "the state of ChangeExplainer",
+    "change.versions": "how versions of a model are compared inside ChangeExplainer",
     "checks": "a package of its own, with a page of its own",
     "compiled": "how kernels are compiled, and the user told",
     "evaluation": "how rows become arrays",
@@ -26,6 +28,7 @@ INTERNAL = {
     "incremental.coalitions": "losses of coalitions inside one step of iSAGE",
     "incremental.feature_sampling": "which features PFI evaluates at an observation",
     "losses.watch": "a warning of the explainers by removal",
+    "plots.protocols": "what plots need to know of what they draw",
     "smoothing.influence": "the variance inside SmoothedImportance",
 }
 """Modules and packages whose classes nobody is promised."""
