@@ -74,7 +74,12 @@ for x, y in synth.Agrawal(classification_function=1, seed=1).take(300):
 PYTHON
 attributary replay "$work/etc/rows.jsonl" --config "$work/etc/attributary.yaml" --out "$work/cache/out"
 # All kernels came with the image, and are taken also where the cache cannot be written.
-warm() { attributary warm-up | tee /dev/stderr | grep -qx "all kernels are compiled, kept in $1"; }
+warm() {
+  local said
+  said=$(attributary warm-up)
+  echo "$said"
+  [ "$said" = "all kernels are compiled, kept in $1" ]
+}
 warm "$work/cache" || { echo "the image has not all kernels compiled" >&2; exit 1; }
 cache="$work/empty/cache" warm "$work/tmp/attributary" || { echo "kernels are lost where the cache is read-only" >&2; exit 1; }
 left=$(find "$work/empty" -mindepth 1)
