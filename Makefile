@@ -6,10 +6,10 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards graph house image-check clean
+.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: .venv/.installed ## Create .venv with the package, the demo's broker and the development tools
 
@@ -88,6 +88,9 @@ graph: venv ## Draw the rooms of the packages, and count circles: make graph ARG
 
 house: venv ## Measure the code, also beside another checkout: make house ARGS="lines OTHER ."
 	$(BIN)/python -m benchmarks.house $(ARGS)
+
+dashboards-json: venv ## Make the dashboards' JSON, which the package holds
+	$(BIN)/python -m deploy.grafana.make
 
 image-check: venv ## Build what the image holds, without Docker, and run it without rights
 	PYTHON=$(CURDIR)/$(BIN)/python deploy/image/check.sh

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from support.monitoring import Prometheus
 
-from attributary_agents.monitoring.dashboards.export import dashboards
+from attributary_agents.monitoring.dashboards import dashboards
 
 from .draw import draw
 from .grafana import Session

@@ -1,22 +1,22 @@
-"""Importance over time: records of one explainer and marks of model changes, bounded, ready to plot."""
+"""Keeps importance over time: a bounded number of records of one explainer, and marks of model changes."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from . import plots
 from .batch.tables import BatchImportance
 from .change.explanation import ChangeExplanation
 from .errors import InvalidParameterError
 from .incremental.base import IncrementalExplainer
 from .ranking import shares
-from .typing import Importance
 from .validation import check_integer, check_number
 
 NAMED_IN_LABEL = 2
@@ -25,7 +25,7 @@ NAMED_IN_LABEL = 2
 
 @dataclass(frozen=True)
 class ChangeMark:
-    """A model change in a history: where it was explained, where its alarm was, and what to write beside it.
+    """Marks a model change in a history: where it was explained, where its alarm was, and the text beside it.
 
     Attributes
     ----------
@@ -41,9 +41,16 @@ class ChangeMark:
     since: float
     label: str
 
+    @classmethod
+    def naming(cls, position: float, since: float, features: Sequence[Any], delta: Mapping[Any, float]) -> Self:
+        """Return a mark that names the first of these features, each with an arrow for the sign of its change."""
+        parts = [f"{name} {'↑' if delta[name] > 0 else '↓'}" for name in features[:NAMED_IN_LABEL]]
+        text = " ".join(parts) + (" …" if len(features) > NAMED_IN_LABEL else "")
+        return cls(position, since, text or "changed")
+
 
 class ImportanceHistory:
-    """What an explainer said at some positions of the stream, and where the model changed.
+    """Keeps the importances of an explainer at some positions of the stream, and where the model changed.
 
     Call `record` whenever a point of the curve is wanted, each observation or each hundredth. Values are copied.
 
@@ -127,83 +134,27 @@ class ImportanceHistory:
         self._add(position, importance, getattr(explainer, "std_error", None) or {})
         self._kind = kind
 
-    def mark_change(self, change: ChangeExplanation | float, label: str | None = None) -> None:
+    def mark_change(self, change: ChangeExplanation | ChangeMark | float, label: str | None = None) -> None:
         """Mark a model change.
 
         Parameters
         ----------
         change
-            An explanation, or the position of the change.
+            An explanation, a mark, or the position of the change.
         label
-            Text beside the mark. None names the features of an explanation that changed most, with an arrow.
+            Text beside the mark. None keeps that of a mark, and names the features of an explanation that changed
+            most, with an arrow.
         """
         if isinstance(change, ChangeExplanation):
-            text = label
-            if text is None:
-                text = _label(change.significant(), change.delta) if change.importances else _label([], {})
-            mark = ChangeMark(float(change.n_observations), float(change.n_detected), text)
+            named, delta = (change.significant(), change.delta) if change.importances else ([], {})
+            mark = ChangeMark.naming(float(change.n_observations), float(change.n_detected), named, delta)
+            mark = mark if label is None else replace(mark, label=label)
+        elif isinstance(change, ChangeMark):
+            mark = change if label is None else replace(change, label=label)
         else:
             position = check_number("change", change, above=-math.inf, below=math.inf)
             mark = ChangeMark(position, position, label or "")
         self._changes = sorted([*self._changes, mark], key=lambda kept: kept.position)[-self.max_records :]
-
-    @classmethod
-    def from_events(
-        cls,
-        importances: Iterable[Mapping[str, Any]],
-        changes: Iterable[Mapping[str, Any]] = (),
-        *,
-        model_id: str | None = None,
-        explainer: str | None = None,
-        max_records: int = 10_000,
-    ) -> Self:
-        """The history that events tell: those of the topics, or of the files that `attributary replay` writes.
-
-        Parameters
-        ----------
-        importances, changes
-            Importance and change events as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed.
-        model_id, explainer
-            Which events to take. None takes all, and they must then be of one model and one explainer.
-        max_records
-            As for the class.
-
-        Raises
-        ------
-        InvalidParameterError
-            There are events of several models or explainers, and no word about which to take; or their positions
-            go backwards.
-        """
-        history = cls(max_records)
-        seen: dict[str, Any] = {"model_id": model_id, "explainer": explainer}
-
-        def wanted(event: Mapping[str, Any]) -> bool:
-            for key, chosen in (("model_id", model_id), ("explainer", explainer)):
-                if key not in event:  # a change has no explainer
-                    continue
-                if chosen is None and seen[key] is None:
-                    seen[key] = event[key]
-                if event[key] != seen[key]:
-                    if chosen is None:
-                        both = f"{seen[key]!r} and {event[key]!r}"
-                        raise InvalidParameterError(key, f"named, because there are events of {both}", None)
-                    return False
-            return True
-
-        for event in filter(wanted, importances):
-            history._kind, features = (event["explainer"], event["loss"]), event["features"]
-            # By name: events have them by rank, and features should have the same colours whichever event was first.
-            importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
-            std_error = {name: _number(features[name]["std_error"]) for name in features}
-            history._add(event["observation"], importance, std_error)
-        for event in filter(wanted, changes):
-            measured: Mapping[str, Any] = next(iter(event["importances"].values()), {"features": {}})
-            delta = {name: feature["delta"] for name, feature in measured["features"].items()}
-            named = [name for name, feature in measured["features"].items() if feature["significant"]]
-            named.sort(key=lambda name: (-abs(delta[name]), name))
-            mark = ChangeMark(float(event["observation"]), float(event["detected_at"]), _label(named, delta))
-            history._changes = sorted([*history._changes, mark], key=lambda kept: kept.position)[-max_records:]
-        return history
 
     @property
     def explainer(self) -> str | None:
@@ -254,9 +205,7 @@ class ImportanceHistory:
         return self.positions, np.array(values), np.array(std_errors)
 
     def plot(self, **parameters: Any) -> Any:
-        """Importance over time; returns the matplotlib Axes. Parameters are those of `plots.importance`."""
-        from . import plots
-
+        """Draw importance over time; return the matplotlib Axes. Parameters are those of `plots.importance`."""
         return plots.importance(self, **parameters)
 
     def _add(self, position: float, importance: Mapping[Any, float], std_error: Mapping[Any, float]) -> None:
@@ -278,7 +227,7 @@ class ImportanceHistory:
             errors.append(std_error.get(name, math.nan))
 
     def _make_room(self) -> None:
-        """Let go of the newest record where it is kept only for being the newest, and thin where all is full."""
+        """Drop the newest record if it is kept only because it is the newest, and thin the records if they are full."""
         if self._n_taken and (self._n_taken - 1) % self._stride:
             self._drop_newest()
         if len(self._positions) == self.max_records:
@@ -294,21 +243,10 @@ class ImportanceHistory:
 
 
 def _position_of(explainer: Any) -> float:
-    """Observations that an explainer has been given."""
+    """Return the number of observations that an explainer has been given."""
     counted = 0 if isinstance(explainer, BatchImportance) else getattr(explainer, "n_observations", 0)
     if isinstance(explainer, IncrementalExplainer):
         counted += explainer.n_skipped
     if not counted:
         raise InvalidParameterError("position", f"given: {type(explainer).__name__} has counted no observations", None)
     return float(counted)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _label(named: list[Any], delta: Importance) -> str:
-    if not named:
-        return "changed"
-    parts = [f"{name} {'↑' if delta[name] > 0 else '↓'}" for name in named[:NAMED_IN_LABEL]]
-    return " ".join(parts) + (" …" if len(named) > NAMED_IN_LABEL else "")

@@ -43,7 +43,7 @@ def test_two_apps_in_one_process_share_nothing() -> None:
     config = parse_config(yaml.safe_load(EXAMPLE))
     first, second = create_app(config), create_app(config)
     assert first.app is not second.app
-    assert first.view is not second.view
+    assert first.worker is not second.worker
 
 
 def test_the_settings_that_exact_state_rests_on() -> None:

@@ -10,7 +10,7 @@ from benchmarks.dashboards.draw import parts
 from benchmarks.dashboards.draw_graphs import colours_of
 from benchmarks.dashboards.units import coloured, shown
 
-from attributary_agents.monitoring.dashboards.export import dashboards
+from attributary_agents.monitoring.dashboards import dashboards
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def store_models(partition: Partition, table: Table) -> None:
 def checkpoint(partition: Partition, table: Table) -> None:
     store_models(partition, table)
     table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-    partition.checkpoint_done(partition.offset)
+    partition.record_checkpoint(partition.offset)
 
 
 def outcome(partition: Partition, table: Table, log: Log) -> dict[str, Any]:

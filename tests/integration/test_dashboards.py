@@ -29,7 +29,7 @@ from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
-from attributary_agents.monitoring.dashboards.export import dashboards
+from attributary_agents.monitoring.dashboards import dashboards
 from tests.integration.configs import logistic_config, observation
 
 pytestmark = [pytest.mark.kafka, pytest.mark.prometheus]

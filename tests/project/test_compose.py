@@ -17,7 +17,7 @@ from support.compose import ROOT, Compose, image_environment, read_env
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import load_config
-from attributary_agents.demo.drifting import DriftStream
+from attributary_agents.demo.endless_stream import DriftStream
 
 COMPOSE = Compose()
 SERVICES = sorted(COMPOSE.services)

@@ -1,4 +1,4 @@
-"""The wheel built from the source distribution holds every module, and nothing else at the top level."""
+"""The wheel built from the source distribution holds every module and the dashboards, and nothing else."""
 
 import subprocess
 import sys
@@ -27,5 +27,8 @@ def test_the_wheel_from_the_sdist_is_complete(tmp_path: Path) -> None:
         expected |= {str(path.relative_to(folder.parent)) for path in folder.rglob("*.py")} | {
             f"{folder.name}/py.typed"
         }
-    modules = {name for name in names if ".dist-info/" not in name}
-    assert modules == expected
+    agents = ROOT / "agents"
+    dashboards = agents / "attributary_agents" / "monitoring" / "grafana"
+    data = {str(path.relative_to(agents)) for path in dashboards.rglob("*") if path.is_file()}
+    assert {Path(name).suffix for name in data} == {".json", ".yaml"}
+    assert {name for name in names if ".dist-info/" not in name} == expected | data

@@ -1,4 +1,4 @@
-"""What goes over the wire: topic names, event types, validation and the codec.
+"""Defines what goes over the wire: topic names, event types, validation and the codec.
 
 Knows bytes and JSON; knows neither models nor Faust.
 """

@@ -1,4 +1,4 @@
-"""CloudEvents 1.0, binary mode: context attributes are Kafka headers, the value is the plain event.
+"""Writes CloudEvents 1.0 in binary mode: context attributes are Kafka headers, the value is the plain event.
 
 The headers are few and fixed, and the id must follow from the source record, so no library is asked.
 """
@@ -13,7 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def event_id(model_id: str, source: Source, n: int | None = None) -> str:
-    """Id of the n-th event that follows from one observation: a replay of that observation gives it again.
+    """Return the id of the n-th event that follows from one observation; a replay of it gives the same id.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def event_id(model_id: str, source: Source, n: int | None = None) -> str:
 def event_headers(
     event_type: str, model_id: str, source: Source, timestamp_ms: int, n: int | None = None
 ) -> list[tuple[str, bytes]]:
-    """The headers of one event.
+    """Return the headers of one event.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Dead letters: the original record untouched, and headers that say where it was and why it is here."""
+"""Makes dead letters: the original record untouched, and headers that say where it was and why it was refused."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from .events import Source
 
 DEAD_LETTER_HEADER_PREFIX = "attributary-dlq-"
-"""Ours start with this, so that the original headers can be told apart and replayed as they were."""
+"""Prefix of the added headers, so that the original headers can be told apart and replayed as they were."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record that could not be used.
+    """Holds a record that could not be used.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class DeadLetter:
     truncated_headers: int = 0
 
     def all_headers(self) -> list[tuple[str, bytes | None]]:
-        """The original headers, then ours."""
+        """The original headers, then those that are added."""
         ours = {
             "id": f"{self.source.topic}:{self.source.partition}:{self.source.offset}",
             "stage": self.stage,
@@ -68,11 +68,11 @@ class DeadLetter:
 
 
 _FRAME_BYTES = 1024
-"""What Kafka adds to a record and its batch; generously."""
+"""Upper bound of the bytes that Kafka adds to a record and its batch."""
 
 
 def fit_dead_letter(letter: DeadLetter, max_bytes: int) -> DeadLetter:
-    """The letter itself if it fits into a record of `max_bytes`, else with the end of its value cut off.
+    """Return the letter if it fits into a record of `max_bytes`, else one with the end of its value cut off.
 
     Where key and headers alone are too large, the last headers and, if need be, the end of the key go too.
 

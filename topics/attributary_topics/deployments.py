@@ -1,4 +1,4 @@
-"""New versions of models in: from a control record's bytes to what is to be explained, or an error naming it.
+"""Reads new versions of models: decodes a control record, or raises an error that names field and value.
 
 Only the shape is checked here: whether the class exists and may be named is for the worker to say.
 """
@@ -25,7 +25,7 @@ _ANY_OF = "one of `model` (a class, or steps), `factory` (module:function) or `a
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A new version of a model.
+    """Describes a new version of a model.
 
     Attributes
     ----------

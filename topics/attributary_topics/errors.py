@@ -1,4 +1,4 @@
-"""The one error of this package, and the reasons it is raised for."""
+"""Defines the one error of this package, and the reasons for which it is raised."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REASONS: dict[str, str] = {
 
 
 class InvalidRecordError(Exception):
-    """A record that cannot be used. Names the field, its value and what was expected.
+    """Says that a record cannot be used; names the field, its value and what was expected.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class InvalidRecordError(Exception):
 
 
 def shorten(value: object, length: int = 80) -> str:
-    """`repr` of a value, cut in the middle of nowhere but marked as cut."""
+    """Return the `repr` of a value, shortened with a mark where it is long."""
     # The repr of a hostile value can be as large as the value: cut bytes and text before, not after.
     if isinstance(value, (bytes, str)) and len(value) > length:
         return f"{value[:length]!r}… ({len(value)} in all)"

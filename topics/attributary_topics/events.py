@@ -1,4 +1,4 @@
-"""Events out. Plain data, the same bytes for the same input: no clock and no random id is in them.
+"""Defines the published events: plain data, the same bytes for the same input, without clock or random id.
 
 Value, threshold and n always stand together, and a number that is not known yet is null.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The observation that an event follows from: its record's topic, partition and offset."""
+    """Names the observation that an event follows from by its record's topic, partition and offset."""
 
     topic: str
     partition: int
@@ -19,7 +19,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FeatureImportance:
-    """One feature's importance in the unit of the loss, its standard error, share in [0, 1] and rank from 1."""
+    """Holds one feature's importance in the unit of the loss, standard error, share in [0, 1] and rank from 1."""
 
     importance: float
     std_error: float | None
@@ -29,7 +29,7 @@ class FeatureImportance:
 
 @dataclass(frozen=True, slots=True)
 class ImportanceEvent:
-    """What a model relies on at one observation.
+    """Says what a model relies on at one observation.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ImportanceEvent:
 
 @dataclass(frozen=True, slots=True)
 class DetectorSpec:
-    """What raised the alarm: the drift detector, its parameters, and the signal that it read."""
+    """Describes what raised the alarm: the drift detector, its parameters, and the signal that it read."""
 
     name: str
     params: dict[str, float | int | str | bool]
@@ -79,7 +79,7 @@ class DetectorSpec:
 
 @dataclass(frozen=True, slots=True)
 class FeatureChange:
-    """One feature's importance before and after a change of the model, and what the change is made of.
+    """Holds one feature's importance before and after a change of the model, and the parts of the change.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class FeatureChange:
 
 @dataclass(frozen=True, slots=True)
 class ImportanceComparison:
-    """What a change is by one kind of importance, the features in the order of how much they changed.
+    """Compares old and new model by one kind of importance; features are in the order of how much they changed.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class ImportanceComparison:
 
 @dataclass(frozen=True, slots=True)
 class ChangeEvent:
-    """A model changed, by how much, and which features it relies on more or less than before.
+    """Says that a model changed, by how much, and which features it relies on more or less than before.
 
     Attributes
     ----------

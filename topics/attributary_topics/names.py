@@ -1,4 +1,4 @@
-"""Topic names: `<prefix>.<noun>.v1`."""
+"""Names the topics: `<prefix>.<noun>.v1`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VERSION = "v1"
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of one deployment. Every key is the raw UTF-8 model id.
+    """Names the topics of one installation. Every key is the raw UTF-8 model id.
 
     Parameters
     ----------
@@ -29,25 +29,25 @@ class Topics:
 
     @property
     def observations(self) -> str:
-        """In: one observation with its label per record."""
+        """Input topic: one observation with its label per record."""
         return self._name("observations")
 
     @property
     def models(self) -> str:
-        """In: which version of a model is to be explained from now on. Whoever may write here may replace models."""
+        """Input topic: the version of a model to explain from now on. Whoever may write here can replace models."""
         return self._name("models")
 
     @property
     def importances(self) -> str:
-        """Out: the importance of every feature of a model, on an interval and on material change."""
+        """Output topic: the importance of every feature of a model, at intervals and on material change."""
         return self._name("importances")
 
     @property
     def changes(self) -> str:
-        """Out: a model changed, by how much, and which features gained or lost."""
+        """Output topic: changes of models, by how much, and which features gained or lost importance."""
         return self._name("changes")
 
     @property
     def dead_letters(self) -> str:
-        """Out: records that could not be used, untouched, with the reason in their headers."""
+        """Output topic: records that could not be used, untouched, with the reason in their headers."""
         return self._name("dead-letters")

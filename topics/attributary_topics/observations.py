@@ -1,4 +1,4 @@
-"""Observations in: from a record's bytes to features and label, or an error that names field and value."""
+"""Reads observations: decodes a record into features and label, or raises an error that names field and value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .codec import decode_json
 from .errors import InvalidRecordError
 
 MAX_MODEL_ID_BYTES = 249
-"""As long as Kafka lets a topic name be: a model id is a label in metrics and a name in URLs."""
+"""Longest model id, as long as a topic name in Kafka: an id is a label in metrics and a name in URLs."""
 
 FEATURE_TYPES: dict[str, str] = {
     "number": "a finite number",
@@ -20,12 +20,12 @@ FEATURE_TYPES: dict[str, str] = {
     "boolean": "true or false",
     "any": "a finite number, a string or a boolean",
 }
-"""Types that a feature can be declared with, and what each expects."""
+"""Types with which a feature can be declared, and what each expects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One instance: its features, and its label or target.
+    """Holds one instance: its features, and its label or target.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Observation:
 
 
 def decode_model_id(key: bytes | None) -> str:
-    """The model id in a record's key.
+    """Return the model id in a record's key.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..monitoring.dashboards.export import export as write
+from ..monitoring.dashboards import export as write
 
 
 @click.group()
@@ -30,5 +30,5 @@ def export(out: Path, provisioning: bool) -> None:
     metrics of Attributary alone, and work with any Prometheus that scrapes the workers; the data source is a
     variable of each.
     """
-    for path in write(out, provisioning=provisioning):
+    for path in write(out, with_provisioning=provisioning):
         click.echo(path)

@@ -12,7 +12,7 @@ from itertools import islice
 import click
 
 from ..config.settings import Config
-from ..demo.drifting import DriftStream, last_sent
+from ..demo.endless_stream import DriftStream, last_sent
 from ..errors import AttributaryError, PreflightError
 from .options import config_option
 

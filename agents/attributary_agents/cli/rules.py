@@ -1,8 +1,7 @@
-"""`attributary rules`: write the Prometheus rules, and test them."""
+"""`attributary rules`: writes the Prometheus rules, and lists their thresholds."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,14 +10,13 @@ import click
 from ..errors import AttributaryError
 from ..monitoring.rules.files import KUBERNETES_FILE, RULES_FILE, kubernetes_text, prometheus_text
 from ..monitoring.rules.options import RuleOptions, Thresholds
-from ..monitoring.rules.unit_tests import CASES, run_promtool, unit_tests
 
 _DEFAULTS = RuleOptions()
 
 
 @click.group()
 def rules() -> None:
-    """Write recording rules and alerts for Prometheus, and test them."""
+    """Write recording rules and alerts for Prometheus."""
 
 
 @rules.command("export")
@@ -31,7 +29,6 @@ def rules() -> None:
     help="A rule file, or a PrometheusRule of the Prometheus Operator.",
 )
 @click.option("--out", default="-", metavar="DIR", help="Folder to write to; - prints. [default: -]")
-@click.option("--tests", is_flag=True, help="Also write the unit tests for promtool into --out.")
 @click.option(
     "--threshold",
     "thresholds",
@@ -44,9 +41,9 @@ def rules() -> None:
 )
 @click.option(
     "--worker-label",
-    "apart",
+    "worker_labels",
     multiple=True,
-    default=_DEFAULTS.apart,
+    default=_DEFAULTS.worker_labels,
     show_default=True,
     metavar="LABEL",
     help="Label that tells workers apart; repeat it for all, instance among them.",
@@ -58,32 +55,27 @@ def rules() -> None:
 def rules_export(
     form: str,
     out: str,
-    tests: bool,
     thresholds: tuple[str, ...],
     job: str,
-    apart: tuple[str, ...],
+    worker_labels: tuple[str, ...],
     runbook_base: str,
     dashboard_base: str,
 ) -> None:
-    """Write the rules, and say where."""
-    chosen = RuleOptions(Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, apart)
+    """Write the recording rules and alerts to a file, or print them."""
+    chosen = RuleOptions(Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, worker_labels)
     name, text = (
         (RULES_FILE, prometheus_text(chosen)) if form == "prometheus" else (KUBERNETES_FILE, kubernetes_text(chosen))
     )
-    if tests and (out == "-" or form != "prometheus" or thresholds):
-        raise AttributaryError("--tests needs --out DIR, the format prometheus and the thresholds as they are")
     if out == "-":
         click.echo(text, nl=False)
         return
-    files = {name: text, **(unit_tests(chosen) if tests else {})}
-    for file, content in files.items():
-        path = Path(out, file)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise AttributaryError(f"--out {out}: cannot write {path} ({error.strerror})") from None
-        click.echo(f"written: {path}")
+    path = Path(out, name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise AttributaryError(f"--out {out}: cannot write {path} ({error.strerror})") from None
+    click.echo(f"written: {path}")
 
 
 @rules.command("thresholds")
@@ -92,16 +84,3 @@ def rules_thresholds() -> None:
     for known in fields(Thresholds):
         default = known.default if isinstance(known.default, str) else f"{known.default:.12g}"
         click.echo(f"{known.name}={default}\t{known.metadata['help']}")
-
-
-@rules.command("test")
-@click.argument("areas", nargs=-1, metavar="[AREA]...", type=click.Choice(list(CASES)))
-@click.option("--promtool", default="promtool", show_default=True, help="The program, or its path.")
-def rules_test(areas: tuple[str, ...], promtool: str) -> None:
-    """Check the rules with promtool and run their unit tests: every alert, firing and not firing.
-
-    AREA is importance, change, quality, operations or rebalance; all by default.
-    """
-    good, said = run_promtool(_DEFAULTS, areas, promtool)
-    click.echo(said, nl=False)
-    sys.exit(0 if good else 1)

@@ -1,4 +1,4 @@
-"""The brokers that the demo and the tests run on: embedded, a local Apache Kafka, or one that runs already."""
+"""Provides the demo's brokers: an embedded one, a local Apache Kafka, or one that runs already."""
 
 import importlib.util
 import os
@@ -37,7 +37,7 @@ def broker(spec: str, *, data_dir: Path | None = None) -> Broker:
 
 
 class ExternalBroker(Broker):
-    """A broker that somebody else runs: it is looked at, never started or stopped."""
+    """Represents a broker that somebody else runs: it is never started or stopped."""
 
     name = "external"
 
@@ -46,12 +46,12 @@ class ExternalBroker(Broker):
 
     @property
     def bootstrap(self) -> str:
-        """Where clients connect: host:port."""
+        """Address to which clients connect, host:port."""
         host, port = self._address
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def start(self) -> None:
-        """Check that something listens there."""
+        """Check that something listens at the address."""
         try:
             socket.create_connection(self._address, timeout=5).close()
         except OSError as error:
@@ -68,7 +68,7 @@ class ExternalBroker(Broker):
 
 
 class EmbeddedBroker(LocalBroker):
-    """The wheel noida-db: up in milliseconds, one consumer per group; for demonstrations and tests only.
+    """Runs the wheel noida-db, which is up in milliseconds and has one consumer per group. Never for production.
 
     It lives in memory and writes its data out once a second: what came after that is lost at a `kill`.
     """
@@ -104,7 +104,7 @@ class EmbeddedBroker(LocalBroker):
 
 
 class KafkaBroker(LocalBroker):
-    """Apache Kafka as one node that is both broker and controller, from the jars of `make kafka`."""
+    """Runs Apache Kafka as one node that is both broker and controller, from the jars of `make kafka`."""
 
     name = "kafka"
     _death_signal = signal.SIGTERM
@@ -140,7 +140,7 @@ class KafkaBroker(LocalBroker):
         return [*java, "kafka.Kafka", str(properties)]
 
     def _format_options(self) -> list[str]:
-        """More for the command that formats the data folder."""
+        """Further arguments of the command that formats the data folder."""
         return []
 
     def _properties(self, data: Path) -> str:

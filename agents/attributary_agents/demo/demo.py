@@ -1,4 +1,4 @@
-"""`attributary demo`: broker, topics, worker and stream, and what they make visible, in one command."""
+"""Runs `attributary demo`: starts a broker, topics, a worker and a stream, and shows what the worker publishes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from ..kafka.topics import create_topics
 from .brokers import broker
 from .local_broker import free_port
 from .processes import start_child, stop_child
-from .streams import DemoStream, agrawal, demo_config, from_file
+from .scenario import DemoStream, agrawal, demo_config, from_file
 from .view import LiveView, PlainView, View
 
 STOP_TIMEOUT_S = 30.0
 
 
 class _StoppedError(Exception):
-    """Ctrl-C or SIGTERM."""
+    """Ends the demo after Ctrl-C or SIGTERM."""
 
 
 class _WorkerDiedError(Exception):
-    """The worker's process has ended by itself."""
+    """Ends the demo because the worker's process has ended by itself."""
 
 
 def run_demo(
@@ -173,7 +173,7 @@ async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[i
 
 
 def _scrape(url: str) -> tuple[int, dict[str, int]]:
-    """Records consumed, and dead letters by reason; nothing while the worker does not answer yet."""
+    """Return the records consumed, and dead letters by reason; nothing while the worker does not answer yet."""
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}

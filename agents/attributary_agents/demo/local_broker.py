@@ -1,4 +1,4 @@
-"""What a broker is here, and the part that all brokers run as child processes have in common."""
+"""Defines what a broker can do, and runs one as a child process."""
 
 import abc
 import atexit
@@ -28,15 +28,15 @@ _LOG_LINES_SHOWN = 15
 
 
 class BrokerError(AttributaryError):
-    """A broker cannot be started or reached; the message says what to do."""
+    """Says that a broker cannot be started or reached, and what to do."""
 
 
 class BrokerMissingError(BrokerError):
-    """What the broker needs is not installed here."""
+    """Says that something the broker needs is not installed."""
 
 
 class Broker(abc.ABC):
-    """A Kafka broker; as a context manager it runs inside the block and leaves nothing behind."""
+    """Runs a Kafka broker; as a context manager inside the block, after which nothing is left."""
 
     name: ClassVar[str]
 
@@ -47,7 +47,7 @@ class Broker(abc.ABC):
 
     @property
     def pid(self) -> int | None:
-        """The process id of a broker that runs and is ours."""
+        """Process id of a broker that runs and was started here."""
         return None
 
     @abc.abstractmethod
@@ -75,7 +75,7 @@ class Broker(abc.ABC):
 
 
 class LocalBroker(Broker):
-    """A broker that runs as a child process."""
+    """Runs a broker as a child process."""
 
     _death_signal: ClassVar[signal.Signals]
     _start_timeout_s: ClassVar[float]
@@ -142,11 +142,11 @@ class LocalBroker(Broker):
         """Write what the broker reads at its start and return its command line."""
 
     def _configure(self) -> None:
-        """Set what can only be set on a broker that runs."""
+        """Set what can only be set while the broker runs."""
 
     @property
     def log(self) -> Path:
-        """The file that gets what the broker prints."""
+        """File to which the broker's output goes."""
         assert self._dir is not None
         return self._dir / "broker.log"
 
@@ -160,7 +160,7 @@ class LocalBroker(Broker):
             time.sleep(0.02)
 
     def failure(self, what: str) -> BrokerError:
-        """Say that starting failed, with the end of the log."""
+        """Return an error that starting failed, with the end of the log."""
         self._dir_is_ours = False  # the message names the log: leave it there
         with self.log.open(encoding="utf-8", errors="replace") as lines:
             telling = (line for line in lines if not line.startswith("\t"))  # no frames of Java's stack traces
@@ -169,7 +169,7 @@ class LocalBroker(Broker):
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens, another one each time: who has it may not listen yet, or be down."""
+    """Return a port on which nothing listens, another one each time: its owner may not listen yet, or be down."""
     if 2 * len(_given) > _PORTS[1] - _PORTS[0]:
         _given.clear()
     for _ in range(1000):
@@ -210,7 +210,7 @@ def _receive(connection: socket.socket, length: int) -> bytes:
 
 
 def _serves(port: int) -> bool:
-    """Whether the broker counts itself as alive.
+    """Return whether the broker counts itself as alive.
 
     An open port is not enough: Kafka accepts connections before its controller counts it as alive, and
     refuses to create topics until then.

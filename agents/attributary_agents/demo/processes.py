@@ -1,4 +1,4 @@
-"""Child processes that never outlive the process that started them."""
+"""Starts child processes that never outlive the process that started them."""
 
 import atexit
 import contextlib

@@ -1,4 +1,4 @@
-"""What the demo shows: a live table on a terminal, plain lines elsewhere."""
+"""Shows the demo: as a live table on a terminal, as plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _BAR = 24
 
 
 class View(Protocol):
-    """What the demo tells, whoever shows it."""
+    """Receives what the demo has to show."""
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Show one line that stays."""
 
     def importance(self, event: dict[str, Any]) -> None:
-        """An importance event came."""
+        """Take an importance event."""
 
     def change(self, event: dict[str, Any]) -> None:
-        """A change event came."""
+        """Take a change event."""
 
     def counts(self, handled: int, dead_letters: int) -> None:
-        """So many observations are handled, so many of them dead letters."""
+        """Take the number of observations handled, and of dead letters among them."""
 
     def __enter__(self) -> View: ...
 
@@ -40,7 +40,7 @@ class View(Protocol):
 
 
 class _State:
-    """What both views keep: the last importances, and the speed."""
+    """Keeps what both views show: the last importances, and the speed."""
 
     def __init__(self, total: int | None) -> None:
         self.total = total
@@ -69,7 +69,7 @@ class _State:
         return (n1 - n0) / (t1 - t0) if t1 > t0 else 0.0
 
     def features(self) -> list[tuple[str, float, float | None, float]]:
-        """Name, importance, standard error and change over the last observations, the most important first."""
+        """Return name, importance, standard error and change by feature, the most important first."""
         if self.event is None:
             return []
         past = self._history[0][1]
@@ -84,7 +84,7 @@ class _State:
 
 
 class PlainView:
-    """Lines, one per thousand observations: for logs and pipes."""
+    """Prints a line per thousand observations, for logs and pipes."""
 
     def __init__(self, console: Console, total: int | None) -> None:
         self._console = console
@@ -115,18 +115,18 @@ class PlainView:
         self.say(f">>> {event['sentence']}")
 
     def counts(self, handled: int, dead_letters: int) -> None:
-        """Keep them for the next line."""
+        """Keep the importances for the next line."""
         self._state.count(handled, dead_letters)
 
     def __enter__(self) -> PlainView:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to put back."""
+        """Do nothing: there is nothing to put back."""
 
 
 class LiveView:
-    """A table that redraws itself; changes and messages stay above it."""
+    """Draws a table that redraws itself; changes and messages stay above it."""
 
     def __init__(self, console: Console, total: int | None) -> None:
         self._state = _State(total)
@@ -155,7 +155,7 @@ class LiveView:
         self._live.console.print(Text(f"▲ {event['sentence']}", style="bold yellow"))
 
     def counts(self, handled: int, dead_letters: int) -> None:
-        """Move the bar."""
+        """Move the progress bar."""
         self._state.count(handled, dead_letters)
         letters = f", {dead_letters} dead letters" if dead_letters else ""
         self._progress.update(self._task, completed=handled, speed=f"{self._state.per_second:.0f}/s{letters}")

@@ -22,8 +22,12 @@ _ENOUGH = 8
 """Explained observations that are needed before the measured share is used."""
 
 
+def _no_clock() -> float:
+    return 0.0
+
+
 class StageTimer:
-    """Measures what a model's observations take, by stage, since the stride was last set.
+    """Adds up what a model's observations take, by stage, since the stride was last set.
 
     The prediction of an explained observation is made together with the rows that explain it. The time that it would
     take alone is taken from the observations passed over or, where there are none, from the time per row.
@@ -35,9 +39,7 @@ class StageTimer:
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self._clock = clock
-        self._began = self._at = 0.0
-        self._stages: dict[str, float] = {}
+        self.clock = clock or _no_clock
         self.reset()
 
     def reset(self) -> None:
@@ -45,37 +47,23 @@ class StageTimer:
         self._total_s = self._batch_s = self._explain_s = self._own_s = 0.0
         self._explained = self._passed_over = self._rows = 0
 
-    def begin(self) -> None:
-        """Start to measure an observation."""
-        if self._clock is not None:
-            self._began = self._at = self._clock()
-            self._stages = {}
-
-    def stop_stage(self, stage: str) -> None:
-        """Attribute the time since the last call to this stage: `predict`, `explain`, or any other."""
-        if self._clock is not None:
-            now = self._clock()
-            self._stages[stage], self._at = now - self._at, now
-
-    def end(self, n_rows: int | None) -> None:
-        """Add the observation to what was measured.
+    def add(self, predict_s: float, explain_s: float, total_s: float, n_rows: int | None) -> None:
+        """Add the times of one observation.
 
         Parameters
         ----------
         n_rows
             Rows that were evaluated to predict and to explain it; None where it was passed over.
         """
-        if self._clock is None:
-            return
-        self._total_s += self._clock() - self._began
+        self._total_s += total_s
         if n_rows is None:
             self._passed_over += 1
-            self._own_s += self._stages["predict"]
+            self._own_s += predict_s
         else:
             self._explained += 1
             self._rows += n_rows
-            self._batch_s += self._stages["predict"]
-            self._explain_s += self._stages["explain"]
+            self._batch_s += predict_s
+            self._explain_s += explain_s
 
     @property
     def share(self) -> float | None:
@@ -133,7 +121,9 @@ class Budget:
 
     def timer(self, model_id: str) -> StageTimer:
         """Return the timer of the model's observations."""
-        return self._timers.setdefault(model_id, StageTimer(self._clock))
+        if model_id not in self._timers:
+            self._timers[model_id] = StageTimer(self._clock)
+        return self._timers[model_id]
 
     def adapt(self, states: Iterable[ModelState], lag: int) -> dict[str, float]:
         """Set the strides of models by what explaining them took.

@@ -47,7 +47,7 @@ def prequential(
     source, timestamp_ms
         Place and time of the observation's record.
     timer
-        Measures what the observation takes; it decides nothing here.
+        Adds up what the observation takes; it decides nothing here.
 
     Raises
     ------
@@ -60,13 +60,14 @@ def prequential(
         # The model too reads the observation by the policy; `skip` is the explainers' business.
         x = dict(read_missing(x, state.config.missing) or {})
     stage, explains = "decode", (state.n_observations + 1) % state.explain_every == 0
-    timer.begin()
+    clock = timer.clock
+    began_at = clock()
     try:
         check_known(state, x)
         stage, together = "predict", state.together
         y_pred: Any = together.predict(x, explain=explains)
         n_rows = together.n_rows if explains else None
-        timer.stop_stage("predict")
+        predicted_at = clock()
         stage = "explain"
         if is_usable(y_pred):
             loss = state.loss(y, y_pred)
@@ -77,12 +78,12 @@ def prequential(
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
-        timer.stop_stage("score")
+        scored_at = clock()
         if explains:
             together.explain(y)
         else:
             together.pass_over()
-        timer.stop_stage("explain")
+        explained_at = clock()
         stage = "learn"
         if state.config.learn:
             state.model.learn_one(x, y)
@@ -91,7 +92,7 @@ def prequential(
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         raise StepError(stage, error) from error
-    timer.end(n_rows)
+    timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
     state.last_observation_ms = timestamp_ms
     events: list[ImportanceEvent | ChangeEvent] = []

@@ -1,4 +1,4 @@
-"""Replay: the observations of a file through the same function as a worker's, without Kafka, with a report.
+"""Replays the observations of a file through the worker's own function, without Kafka, and writes a report.
 
 May import `monitoring`, `worker` and what these may import.
 """

@@ -1,4 +1,4 @@
-"""Observations out of files: CSV, JSON lines and Parquet, plain or gzip-compressed."""
+"""Reads observations from files: CSV, JSON lines and Parquet, plain or gzip-compressed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE = 1000
 
 @dataclass(frozen=True)
 class Source:
-    """A file of observations.
+    """Reads a file of observations.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Source:
     _rows: Callable[[], Iterator[dict[str, Any]]]
 
     def values(self) -> Iterator[dict[str, Any]]:
-        """The value of each observation's record, in the order of the file: `{"x": {…}, "y": …}`."""
+        """Yield the value of each observation's record, in the order of the file: `{"x": {…}, "y": …}`."""
         return self._rows()
 
 
@@ -136,7 +136,7 @@ _LARGEST_INTEGER = 2**63
 
 
 def _number(text: str) -> int | float | None:
-    """The number in a cell, NaN and infinity included (they are refused later, by name); None for text."""
+    """Return the number in a cell, NaN and infinity included (they are refused later, by name); None for text."""
     if not _NUMBER.fullmatch(text):
         return None
     number = float(text)

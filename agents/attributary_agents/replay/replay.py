@@ -1,4 +1,4 @@
-"""The worker's observations without Kafka: the same records, the same function, from a file into files."""
+"""Replays a file without Kafka: the same records go through the same function as in a worker, into files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..kafka.producing import encode_value
 from ..monitoring.web import registry
 from ..worker.partition import Partition
 from ..worker.records import Record
-from ..worker.view import WorkerView
+from ..worker.view import PartitionView, WorkerView
 from .files import Source
 from .report import write_report
 
@@ -25,7 +25,7 @@ IMPORTANCES, CHANGES, DEAD_LETTERS = "importances.jsonl", "changes.jsonl", "dead
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What a replay has counted, and where it wrote."""
+    """Holds what a replay has counted, and where it wrote."""
 
     consumed: int
     explained: int
@@ -34,7 +34,7 @@ class ReplayResult:
 
 
 def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
-    """The file as one partition of the observations topic would have it."""
+    """Yield the file's records as one partition of the observations topic would have them."""
     for offset, value in enumerate(source.values()):
         yield Record(topic, 0, offset, 0, model_id.encode(), encode_value(value))
 
@@ -65,8 +65,7 @@ def replay(
     out.mkdir(parents=True, exist_ok=True)
     topics = config.kafka.topics
     partition = Partition(topics.observations, 0, config, load=lambda _key: None)
-    view = WorkerView()
-    view.partitions[0] = partition
+    view = WorkerView({0: PartitionView(partition)})
     names = {topics.importances: IMPORTANCES, topics.changes: CHANGES, topics.dead_letters: DEAD_LETTERS}
     with ExitStack() as stack:
         files = {topic: stack.enter_context((out / name).open("wb")) for topic, name in names.items()}

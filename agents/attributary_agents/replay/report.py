@@ -1,4 +1,4 @@
-"""The report of a replay: one HTML file that needs nothing else, to be looked at by a person."""
+"""Writes the report of a replay: one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .report_page import HEAD, escape, number, page
 from .report_svg import Bars, Mark, bar_chart, line_chart
 
 MAX_COLLAPSED = 40
-"""Features within noise that a change lists; the rest is counted."""
+"""Features within noise that the text about a change names; the others are counted."""
 
 
 def write_report(path: Path, importances: Path, changes: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where things are drawn in a chart of the report: ranges, ticks, and places for the names of lines."""
+"""Places things in a chart of the report: ranges, ticks, and the names of lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 1000.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 800.0, 26.0, 276.0
-"""The plot inside a line chart; right of it stand the lines' names."""
+"""The plot inside a line chart; the lines' names are to the right of it."""
 N_COLOURS = 8
 LABEL_GAP = 16.0
 """Height of a line's name."""
@@ -19,17 +19,17 @@ Point = tuple[float, float | None, float | None]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a chart."""
+    """Holds one line of a chart."""
 
     name: str
     points: Sequence[Point]
     colour: int
-    """Below `N_COLOURS`; the later ones are dashed."""
+    """Number of the colour; numbers from `N_COLOURS` on are dashed lines."""
 
 
 @dataclass(frozen=True)
 class Axes:
-    """From observation and value to a place in the plot; values beyond the range fall outside."""
+    """Maps observation and value to a place in the plot; values beyond the range fall outside."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -40,27 +40,27 @@ class Axes:
         object.__setattr__(self, "_scale", scale)
 
     def px(self, x: float) -> float:
-        """Horizontal place."""
+        """Return the horizontal place of an observation."""
         return LEFT + (x - self.x[0]) * self._scale[0]
 
     def py(self, y: float) -> float:
-        """Vertical place."""
+        """Return the vertical place of a value."""
         return BOTTOM - (y - self.y[0]) * self._scale[1]
 
     @property
     def inverse(self) -> str:
-        """What the page's script reads values back with: x = a + b px, y = c + d py."""
+        """Return the coefficients with which the page's script reads values back: x = a + b px, y = c + d py."""
         b, d = 1 / self._scale[0], -1 / self._scale[1]
         return f"{self.x[0] - b * LEFT:.9g} {b:.9g} {self.y[0] - d * BOTTOM:.9g} {d:.9g}"
 
 
 def widened(low: float, high: float) -> tuple[float, float]:
-    """The range itself, or a range around it where it is a single value."""
+    """Return the range, or a wider one around it where it is a single value."""
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def y_range(lines: Sequence[Line], more: Sequence[float] = ()) -> tuple[float, float]:
-    """What the plot shows: 0, `more`, and of the lines all but extremes that would flatten the rest."""
+    """Return the range to show: 0, `more`, and the lines without extremes that would flatten the rest."""
     low, high = min([0.0, *more]), max([0.0, *more])
     shown = [sorted(y for _, y, _ in line.points if y is not None) for line in lines]
     # Means of the first few observations can be many times all later ones, and their bands larger still.
@@ -78,7 +78,7 @@ def y_range(lines: Sequence[Line], more: Sequence[float] = ()) -> tuple[float, f
 
 
 def ticks(low: float, high: float, n: int) -> Iterator[tuple[float, str]]:
-    """About `n` round values of the range, with their texts."""
+    """Return about `n` round values of the range, with their texts."""
     rough = (high - low) / n
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= rough)
@@ -89,7 +89,7 @@ def ticks(low: float, high: float, n: int) -> Iterator[tuple[float, str]]:
 
 
 def spread(places: Sequence[float]) -> list[float]:
-    """The places moved apart to at least a label's height, in their order, each crowd about its middle."""
+    """Return the places moved apart to at least a label's height, in their order, each crowd around its middle."""
     crowds: list[tuple[float, list[int]]] = []
     for i in sorted(range(len(places)), key=places.__getitem__):
         middle, members = places[i], [i]

@@ -1,4 +1,4 @@
-"""What the report shows, out of the files of a replay: read as streams, long series thinned.
+"""Reads what the report shows from the files of a replay; long series are thinned.
 
 Memory does not grow with the replay's length, and with the number of features only by a sum each.
 """
@@ -16,13 +16,13 @@ import orjson
 from .report_axes import N_COLOURS
 
 MAX_POINTS = 600
-"""Points of a line at most: more than a screen shows."""
+"""Points of a line at most, more than a screen shows."""
 
 T = TypeVar("T")
 
 
-class Thinned(Generic[T]):
-    """A series of at most `MAX_POINTS`: when it is full every second point goes, and so do later ones.
+class ThinnedSeries(Generic[T]):
+    """Keeps at most `MAX_POINTS` of a series: when it is full, every second point goes, and so do later ones.
 
     The first and the last point are always kept.
     """
@@ -46,30 +46,30 @@ class Thinned(Generic[T]):
 
     @property
     def points(self) -> list[T]:
-        """What is left."""
+        """The points that are kept."""
         return [*self._kept, *self._last]
 
 
 @dataclass
 class Explainer:
-    """What one explainer says about a model."""
+    """Holds what one explainer says about a model."""
 
     loss: str = ""
     total: Counter[str] = field(default_factory=Counter)
     """Feature to the sum of its importances' sizes: which features are shown."""
     shown: dict[str, int] = field(default_factory=dict)
     """The shown features, largest first, to their colours."""
-    series: Thinned[tuple[int, list[tuple[float | None, float | None]]]] = field(default_factory=Thinned)
+    series: ThinnedSeries[tuple[int, list[tuple[float | None, float | None]]]] = field(default_factory=ThinnedSeries)
 
 
 @dataclass
 class Model:
-    """What the report shows of one model."""
+    """Holds what the report shows about one model."""
 
     version: str = ""
     last: int = 0
     explainers: dict[str, Explainer] = field(default_factory=dict)
-    losses: Thinned[tuple[int, float | None, float | None, float | None]] = field(default_factory=Thinned)
+    losses: ThinnedSeries[tuple[int, float | None, float | None, float | None]] = field(default_factory=ThinnedSeries)
     changes: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -81,7 +81,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_events(importances: Path, changes: Path) -> dict[str, Model]:
-    """Model id to what is shown of it, in the order of the files."""
+    """Return what is shown about each model, by its id, in the order of the files."""
     models: dict[str, Model] = {}
     # Twice through the file: which features are shown is known at its end, and keeping all could be too many.
     for event in _events(importances):

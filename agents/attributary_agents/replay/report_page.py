@@ -1,4 +1,4 @@
-"""The report's page: how text and numbers are written, the style, the script, and the frame around all of it."""
+"""Writes the report's page: its frame, style and script, and how texts and numbers look."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .report_axes import BOTTOM, LEFT, RIGHT, TOP
 
 
 def escape(text: object, length: int | None = None) -> str:
-    """Text for HTML and SVG: cut to a length, without control and direction characters, markup escaped."""
+    """Return text for HTML and SVG: cut to a length, without control and direction characters, markup escaped."""
     kept = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c for c in str(text))
     if length is not None and len(kept) > length:
         kept = kept[: length - 1] + "…"

@@ -17,7 +17,7 @@ _BAR_LEFT, _BAR_RIGHT, _BAR_ROW = 200.0, 720.0, 40.0
 
 @dataclass(frozen=True)
 class Mark:
-    """A model change: a vertical line at `at` with its number, and a shade back to the alarm at `since`."""
+    """Marks a model change: a vertical line at `at` with its number, and a shade back to the alarm at `since`."""
 
     number: int
     since: float
@@ -27,7 +27,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bars:
-    """One feature before and after: value and standard error each, and what to print beside them."""
+    """Holds one feature before and after: value and standard error each, and the text beside them."""
 
     name: str
     before: tuple[float | None, float | None]
@@ -43,7 +43,7 @@ def line_chart(
     level: tuple[str, float] | None = None,
     dots: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Lines over observations, their names at the right end; lines without a value are left out.
+    """Draw lines over observations, with their names at the right end; lines without a value are left out.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _band(axes: Axes, line: Line) -> str:
 
 
 def bar_chart(title: str, bars: Sequence[Bars]) -> str:
-    """Per feature a hollow bar before and a full bar after, with ± one standard error."""
+    """Draw a hollow bar before and a full bar after for each feature, with ± one standard error."""
     sides = [side for row in bars for side in (row.before, row.after)]
     ends = [value + sign * (error or 0.0) for value, error in sides if value is not None for sign in (-1, 1)]
     low, high = widened(min([0.0, *ends]), max([0.0, *ends]))

@@ -1,4 +1,4 @@
-"""Model change: detectors, alarms, the reference model, expected discrepancy and the change in importance.
+"""Explains model changes: detectors, alarms, the reference model, discrepancy and the change in importance.
 
 May import `batch`, `incremental` and what these may import.
 """

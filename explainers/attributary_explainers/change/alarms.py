@@ -1,4 +1,4 @@
-"""What raises an alarm that a model may have changed: a drift detector, and the incremental discrepancy."""
+"""Raises alarms that a model may have changed: by a drift detector, and by the incremental discrepancy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BATCH_SIZE = 32
 
 
 class Alarms:
-    """The drift detector and the incremental discrepancy, with the times in which they are not listened to.
+    """Watches the drift detector and the incremental discrepancy, except in the quiet times after an alarm.
 
     Parameters
     ----------
@@ -67,25 +67,25 @@ class Alarms:
         self._detector = self._new_detector()
         self._quiet_until = self._discrepancy_quiet_until = 0
 
-    def refer(self, reference: Any, n_observations: int) -> None:
-        """Compare with this reference model from now on; None: there is none yet, and nothing alarms."""
+    def compare_with(self, reference: Any, n_observations: int) -> None:
+        """Compare with this reference model from now on; with None, nothing alarms."""
         self.discrepancy = None if reference is None else self._new_discrepancy(reference)
         self._quiet_until = n_observations + self.cooldown
         self._discrepancy_quiet_until = 0
 
     def restart(self) -> None:
-        """A new detector: errors of another model say nothing of this one's."""
+        """Replace the detector by a new one: errors of another model say nothing about this one's."""
         self._detector = self._new_detector()
 
-    def dismissed(self, route: str, n_observations: int) -> None:
-        """Be quiet after an alarm by this route that was no change of the model."""
+    def dismiss(self, route: str, n_observations: int) -> None:
+        """Stay quiet for a while after an alarm by this route that was no change of the model."""
         self._quiet_until = n_observations + self.cooldown
         if route == "discrepancy":
             # It may stay just above the threshold for long: looked at again when there are other data to look at.
             self._discrepancy_quiet_until = n_observations + self.window
 
-    def look(self, n_observations: int, x: Features, y: Any, prediction: Prediction) -> str | None:
-        """Take in one observation with the model's prediction for it; the route of an alarm, or None.
+    def update(self, n_observations: int, x: Features, y: Any, prediction: Prediction) -> str | None:
+        """Take in one observation with the model's prediction for it; return the route of an alarm, or None.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Alarms:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, but the signal, as plain data."""
+        """The constructor's arguments without the signal, as plain data."""
         return {
             "window": self.window,
             "threshold": self.threshold,
@@ -140,7 +140,7 @@ class Alarms:
         }
 
     def snapshot(self) -> Snapshot:
-        """Plain data; the detector as the bytes of `dump_model`."""
+        """Return plain data to restore from; the detector as the bytes of `dump_model`."""
         return {
             "detector": dump_model(self._detector),
             "discrepancy": self.discrepancy.snapshot() if self.discrepancy else None,

@@ -1,4 +1,4 @@
-"""Drift detectors by name, with their parameters checked here.
+"""Makes drift detectors by name, and checks their parameters.
 
 River takes most parameters without a word, and some end in an alarm that never comes, in a ValueError hundreds of
 observations later (KSWIN's `window_size=40`), in an exception outside `Exception` (ADWIN's `clock=0`) or in the end of
@@ -25,14 +25,14 @@ _LARGEST = 2**31 - 1  # of ADWIN's compiled part; larger ones are an OverflowErr
 
 
 class _PageHinkley(drift.PageHinkley):
-    """River's, with a `bool` for `drift_detected` when the values are numpy's."""
+    """Is River's detector, but `drift_detected` is a `bool` for values of numpy, too."""
 
     def update(self, x: float) -> None:
         super().update(float(x))  # type: ignore[no-untyped-call]  # River's detectors are untyped
 
 
 class _FHDDM(drift.binary.FHDDM):
-    """River's, told what the paper's window holds: 1 for a correct prediction.
+    """Is River's detector, fed what the paper's window holds: 1 for a correct prediction.
 
     River compares (largest mean) - (mean) with epsilon, as the paper does, but says that 1 is an error: fed errors it
     raises an alarm when the error falls and none when it rises.
@@ -139,7 +139,7 @@ _DETECTORS: dict[str, tuple[type[base.DriftDetector] | type[base.BinaryDriftDete
 }
 
 DETECTOR_NAMES = tuple(_DETECTORS)
-"""Names that `make_detector` knows."""
+"""Names that `make_detector` accepts."""
 
 DETECTORS_OF_ERRORS: frozenset[str] = frozenset({"ddm", "eddm", "fhddm", "hddm_a", "hddm_w"})
 """Names of the detectors that read errors, 0 or 1, and nothing else: they need the signal `zero_one`."""
@@ -156,7 +156,7 @@ _WARNINGS = {
 def make_detector(
     name: str, parameters: Mapping[str, Any] | None = None, *, seed: int | None = None
 ) -> base.DriftDetector | base.BinaryDriftDetector:
-    """A new drift detector: `update(value)` per observation, then `drift_detected` says whether that raised an alarm.
+    """Return a drift detector: call `update(value)` per observation; `drift_detected` says whether that alarmed.
 
     Every detector forgets everything with the first update after an alarm, and goes on as a new one would. River's
     ADWIN and KSWIN do so too, although their papers keep the newest observations.
@@ -266,7 +266,7 @@ def make_detector(
 
 
 def _check_together(name: str, detector: type, checked: Parameters) -> None:
-    """Check the relations between the parameters, defaults included; a warning that was left out follows its alarm."""
+    """Check the relations between the parameters, defaults included; a missing warning level follows the alarm's."""
     defaults = {key: parameter.default for key, parameter in inspect.signature(detector).parameters.items()}
     given = {**defaults, **checked}
 

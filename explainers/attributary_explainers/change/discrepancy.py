@@ -1,4 +1,4 @@
-"""How far two models' predictions are from each other (Change, equations 3 and 4)."""
+"""Measures how far two models' predictions are from each other (Change, equations 3 and 4)."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from ..validation import LARGEST, check_choice
 
 @dataclass(frozen=True)
 class Distance:
-    """A distance between two predictions, by name, with the model output that it reads."""
+    """Measures the distance between two predictions; has a name, and the model output that it reads."""
 
     name: str
     output: Output
     function: Callable[[Any, Any], float]
 
     def __call__(self, a: Prediction, b: Prediction) -> float:
-        """Distance between two usable predictions of the same kind."""
+        """Return the distance between two usable predictions of the same kind."""
         return self.function(a, b)
 
 
 def as_distance(name: str) -> Distance:
-    """`label` (1 where labels differ), `probability` (half the L1 distance, in [0, 1]) or `number`."""
+    """Return a distance by name: `label` (1 where labels differ), `probability` (half the L1 distance) or `number`."""
     return _DISTANCES[check_choice("distance", name, _DISTANCES)]
 
 
 def expected_discrepancy(
     reference: ModelFunction, current: ModelFunction, xs: Sequence[Features], distance: Distance
 ) -> tuple[float, int]:
-    """Mean distance between two models over `xs`, and the number of rows in which both had a prediction.
+    """Return the mean distance between two models over `xs`, and the number of rows that both predicted.
 
-    A mean over no row is 0: models that predict nothing do not differ.
+    The mean over no row is 0: models that predict nothing do not differ.
     """
     total, n = 0.0, 0
     rows = list(xs)
@@ -47,14 +47,14 @@ def expected_discrepancy(
 
 
 def as_prediction(y_pred: Any, output: Output) -> Prediction:
-    """What a model's own `predict_one` or `predict_proba_one` returned, in the form that losses and distances read."""
+    """Return a model's own prediction, of `predict_one` or `predict_proba_one`, in the form that losses read."""
     if output == "number" or y_pred is None or isinstance(y_pred, dict):
         return y_pred or None if isinstance(y_pred, dict) else y_pred
     return {y_pred: 1.0}
 
 
 class IncrementalDiscrepancy:
-    """Smoothed distance between the reference's predictions and those that the current model made in the stream.
+    """Smooths the distance between the reference's predictions and those that the current model made in the stream.
 
     With every observation, D_t = (1 - alpha) D_{t-1} + alpha ||h_r(x_t) - h_t(x_t)||, divided by 1 - (1 - alpha)^n: the
     mean is over the last 2 / alpha observations and the models of that time, so it follows a sudden change with that
@@ -85,7 +85,7 @@ class IncrementalDiscrepancy:
 
     @property
     def n(self) -> int:
-        """Observations in it."""
+        """Number of observations in the smoothed distance."""
         return self._mean.weights.n
 
     def update(self, x: Features, prediction: Prediction) -> None:
@@ -101,7 +101,7 @@ class IncrementalDiscrepancy:
                 self._mean.update(min(self._distance(then, current), LARGEST))
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {"mean": self._mean.snapshot(), "waiting": _copied(self._waiting)}
 
     def restore(self, snapshot: Snapshot) -> None:

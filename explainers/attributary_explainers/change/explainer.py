@@ -1,4 +1,4 @@
-"""Explaining model change by the change in feature importance (Change section 4, Algorithm 1)."""
+"""Explains a model change by the change in feature importance (Change section 4, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..batch.contributions import Contributions
-from ..batch.tables import BatchImportance
 from ..errors import InvalidParameterError, NoPredictionError
-from ..incremental.base import SNAPSHOT_FORMAT, check_snapshot, snapshot_loss
+from ..incremental.base import check_snapshot, snapshot_loss
 from ..losses.losses import Loss
 from ..models.function import is_classifier, model_function, resolve_loss
 from ..pickling import freeze
@@ -25,22 +23,20 @@ from .explanation import ChangeExplanation, RejectedAlarm
 from .importance import ImportanceChange
 from .reference import (
     Measure,
-    Measured,
+    MeasuredImportance,
     Reference,
     change_between,
-    change_on_one_data_set,
     check_methods,
+    importances_under,
     loss_of_importances,
-    measured,
 )
+from .state import KEPT_REJECTED, ChangeState
+from .versions import compare_versions, draw_seed
 
 Data = list[tuple[dict[Any, Any], Any]]
 
-_KEPT_REJECTED = 16
-_COUNTS = ("n_observations", "n_rejected", "n_explained", "n_data_changes", "n_restarts")
 
-
-class ChangeExplainer:
+class ChangeExplainer(ChangeState):
     """Says when a model has become another one, and which features it relies on more or less than before.
 
     1. The first `min_observations` give the reference: a frozen copy of the model, the last `window` observations,
@@ -128,8 +124,6 @@ class ChangeExplainer:
     color lost importance: True
     """
 
-    name = "change"
-
     def __init__(
         self,
         model: Any,
@@ -193,58 +187,13 @@ class ChangeExplainer:
         self._check_model(model)
         self.n_observations = self.n_rejected = self.n_explained = self.n_data_changes = self.n_restarts = 0
         self.n_alarms: Counter[str] = Counter(dict.fromkeys(ROUTES, 0))
-        self._rejected: deque[RejectedAlarm] = deque(maxlen=_KEPT_REJECTED)
+        self._rejected: deque[RejectedAlarm] = deque(maxlen=KEPT_REJECTED)
         self._recent: deque[tuple[dict[Any, Any], Any]] = deque(maxlen=self.window)
         self._reference: Reference | None = None
         # Observations collected so far, for the first reference or after an alarm; None where nothing is collected.
         self._n_collected: int | None = 0
         # Route of the alarm that is looked into, the observation at which it was raised, and restarts since.
         self._alarm = ("", 0, 0)
-
-    @property
-    def loss(self) -> Loss:
-        """The loss of the importances."""
-        return self._measure.loss
-
-    @property
-    def threshold(self) -> float:
-        """Discrepancy above which a change is explained (tau)."""
-        return self._alarms.threshold
-
-    @property
-    def detector_name(self) -> str | None:
-        """Name of the drift detector; None without one."""
-        return self._alarms.detector_name
-
-    @property
-    def discrepancy(self) -> float | None:
-        """Smoothed distance between the reference's and the model's predictions; None without a reference."""
-        return self._alarms.discrepancy.value if self._alarms.discrepancy else None
-
-    @property
-    def n_discrepancy(self) -> int:
-        """Observations in `discrepancy`, since the reference was taken."""
-        return 0 if self._alarms.discrepancy is None else self._alarms.discrepancy.n
-
-    @property
-    def reference_observation(self) -> int | None:
-        """Observation after which the reference model was taken; None without one. Names the reference."""
-        return self._reference.n_observations if self._reference else None
-
-    @property
-    def reference(self) -> dict[str, BatchImportance] | None:
-        """By method the importance of the reference model on its data; None without one."""
-        return {m: of.batch for m, of in self._reference.measured.items()} if self._reference else None
-
-    @property
-    def is_collecting(self) -> bool:
-        """Whether observations are being collected: for the first reference, or after an alarm."""
-        return self._n_collected is not None
-
-    @property
-    def rejected(self) -> list[RejectedAlarm]:
-        """The last alarms that were no change of the model, at most 16, the newest last; `n_rejected` counts all."""
-        return list(self._rejected)
 
     def update(self, x: Features, y: Any, y_pred: Any) -> ChangeExplanation | None:
         """Take in one observation that the model has just learnt.
@@ -265,13 +214,13 @@ class ChangeExplainer:
         """
         self.n_observations += 1
         row, prediction = dict(x), as_prediction(y_pred, self.distance.output)
-        alarm = self._alarms.look(self.n_observations, row, y, prediction) if is_usable(prediction) else None
+        alarm = self._alarms.update(self.n_observations, row, y, prediction) if is_usable(prediction) else None
         self._recent.append((row, y))
         if alarm is not None:
-            self._heed(alarm)
+            self._on_alarm(alarm)
         if self._n_collected is None:
             if self._reference is not None and is_usable(prediction):
-                self._reference.came_next(row, y)
+                self._reference.add_next(row, y)
             return None
         self._n_collected += 1
         if self._n_collected < (self.min_observations if self._reference is None else self.window):
@@ -318,31 +267,20 @@ class ChangeExplainer:
         self._check_model(model)
         data, before, found = list(self._recent), self.version, None
         if explain and len(data) >= 2:
-            found = self._compare_versions(model, data)
+            found = compare_versions(self._measure, self.model, model, data, self._rng)
         reference = None
         if found is not None and len(data) == self.window:
-            reference = Reference(freeze(model), data, measured(found[2], 1), self.n_observations, version)
+            reference = Reference(freeze(model), data, found.importances_of_new, self.n_observations, version)
         self.model, self.version = model, version
         self._alarms.restart()
-        self._refer(reference)
+        self._set_reference(reference)
         if found is None:
             return None
-        value, n, taken = found
         self.n_explained += 1
         self._alarm = ("version", self.n_observations, 0)
-        changes = change_on_one_data_set(taken, self._measure.loss)
-        return self._explanation("model", value, n, changes, self.n_observations, before, len(data))
-
-    def _compare_versions(self, model: Any, data: Data) -> tuple[float, int, dict[str, list[Contributions]]] | None:
-        generator = self._rng.bit_generator.state
-        try:
-            taken = self._measure.take([self.model, model], data, self._seed())
-            return *self._measure.discrepancy(self.model, model, data), taken
-        except Exception as error:
-            self._rng.bit_generator.state = generator  # nothing has happened
-            if isinstance(error, (NoPredictionError, InvalidParameterError)):
-                return None
-            raise
+        return self._explanation(
+            "model", found.discrepancy, found.n, found.changes, self.n_observations, before, len(data)
+        )
 
     def _check_model(self, model: Any) -> None:
         # What the model cannot do shows now, not when the first reference is taken.
@@ -350,7 +288,7 @@ class ChangeExplainer:
             model_function(model, output)
         freeze(model)
 
-    def _heed(self, alarm: str) -> None:
+    def _on_alarm(self, alarm: str) -> None:
         if self._n_collected is None:
             self.n_alarms[alarm] += 1
             self._alarm = (alarm, self.n_observations, 0)
@@ -371,7 +309,7 @@ class ChangeExplainer:
     def _conclude(self, data: Data) -> ChangeExplanation | None:
         if self._reference is None:
             taken = self._measure.take([self.model], data, self._seed())
-            self._refer(self._new_reference(data, measured(taken, 0)))
+            self._set_reference(self._new_reference(data, importances_under(taken, 0)))
             return None
         reference = self._reference
         value, n = self._measure.discrepancy(reference.model, self.model, [*reference.data, *data])
@@ -382,12 +320,12 @@ class ChangeExplainer:
         taken = self._measure.take([reference.model, self.model], data, self._seed())
         changes = change_between(reference.measured, taken, self._measure.loss, reference.memorised(self._measure))
         if changed:
-            self._refer(self._new_reference(data, measured(taken, 1)))
+            self._set_reference(self._new_reference(data, importances_under(taken, 1)))
             self.n_explained += 1
         elif min(next(iter(changes.values())).data_part_p_values.values(), default=1.0) <= SIGNIFICANCE:
             # Only the data: were the model the new reference too, slow change could creep by in small steps.
-            self._reference = reference.with_data(data, measured(taken, 0))
-            self._alarms.dismissed(self._alarm[0], self.n_observations)
+            self._reference = reference.with_data(data, importances_under(taken, 0))
+            self._alarms.dismiss(self._alarm[0], self.n_observations)
             self.n_data_changes += 1
         else:
             self._reject(value)
@@ -399,19 +337,19 @@ class ChangeExplainer:
         route, detected, _ = self._alarm
         self.n_rejected += 1
         self._rejected.append(RejectedAlarm(self.n_observations, detected, route, value, self.threshold))
-        self._alarms.dismissed(route, self.n_observations)
+        self._alarms.dismiss(route, self.n_observations)
 
-    def _new_reference(self, data: Data, found: dict[str, Measured]) -> Reference:
+    def _new_reference(self, data: Data, found: dict[str, MeasuredImportance]) -> Reference:
         return Reference(freeze(self.model), data, found, self.n_observations, self.version)
 
-    def _refer(self, reference: Reference | None) -> None:
-        """Compare with `reference` from now on; None collects data for one."""
+    def _set_reference(self, reference: Reference | None) -> None:
+        """Compare the model with `reference` from now on; None starts collecting data for one."""
         self._reference = reference
-        self._alarms.refer(None if reference is None else reference.model, self.n_observations)
+        self._alarms.compare_with(None if reference is None else reference.model, self.n_observations)
         self._n_collected = 0 if reference is None else None
 
     def _seed(self) -> int:
-        return int(self._rng.integers(2**31))
+        return draw_seed(self._rng)
 
     def _explanation(
         self,
@@ -443,41 +381,11 @@ class ChangeExplainer:
             importances=changes,
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
-        return {
-            "signal": self.signal,
-            "max_restarts": self.max_restarts,
-            "min_observations": self.min_observations,
-            "explain_data": self.explain_data,
-            **self._alarms.parameters,
-            **self._measure.parameters,
-        }
-
-    def snapshot(self) -> Snapshot:
-        """Everything but the current model; reference model and detector as the bytes of `dump_model`."""
-        return {
-            "format": SNAPSHOT_FORMAT,
-            "explainer": self.name,
-            "parameters": self.parameters,
-            "version": self.version,
-            "generator": self._rng.bit_generator.state,
-            "alarms": self._alarms.snapshot(),
-            "reference": self._reference.snapshot() if self._reference else None,
-            "recent": [(dict(x), y) for x, y in self._recent],
-            "collected": self._n_collected,
-            "alarm": list(self._alarm),
-            "rejected": [[r.n_observations, r.n_detected, r.route, r.discrepancy, r.threshold] for r in self._rejected],
-            "n_alarms": dict(self.n_alarms),
-            "counts": [getattr(self, name) for name in _COUNTS],
-        }
-
     @classmethod
     def from_snapshot(
         cls, snapshot: Snapshot, model: Any, *, loss: Loss | Callable[[Any, Any], float] | None = None
     ) -> ChangeExplainer:
-        """The change explainer that the snapshot was taken of, over the model as it was then.
+        """Return the change explainer that the snapshot was taken of, over the model as it was then.
 
         Raises
         ------
@@ -488,16 +396,5 @@ class ChangeExplainer:
         parameters = snapshot["parameters"]
         loss_then = snapshot_loss(parameters["loss"], loss)
         explainer = cls(model, **{**parameters, "loss": loss_then}, version=snapshot["version"])
-        explainer._rng.bit_generator.state = snapshot["generator"]
-        if snapshot["reference"]:
-            explainer._reference = Reference.from_snapshot(snapshot["reference"])
-        explainer._alarms.restore(snapshot["alarms"], explainer._reference and explainer._reference.model)
-        explainer._recent.extend((dict(x), y) for x, y in snapshot["recent"])
-        explainer._n_collected = snapshot["collected"]
-        route, detected, restarts = snapshot["alarm"]
-        explainer._alarm = (route, detected, restarts)
-        explainer._rejected.extend(RejectedAlarm(*values) for values in snapshot["rejected"])
-        explainer.n_alarms = Counter(snapshot["n_alarms"])
-        for name, count in zip(_COUNTS, snapshot["counts"], strict=True):
-            setattr(explainer, name, count)
+        explainer._restore(snapshot)
         return explainer

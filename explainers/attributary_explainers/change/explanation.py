@@ -1,4 +1,4 @@
-"""The result of explaining a model change: numbers, and a sentence for the person on call."""
+"""Holds the explanation of a model change: numbers, and a sentence for the person on call."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import plots
 from ..errors import InvalidParameterError
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..typing import Importance
 from .importance import ImportanceChange
 
 NAMED_IN_SENTENCE = 4
-"""Features that the sentence says changed, at most; the rest are counted."""
+"""Changed features that the sentence names at most; the others are counted."""
 
 QUIET_IN_SENTENCE = 3
-"""Features that the sentence says are within noise, at most, the most important first; the rest are counted."""
+"""Features within noise that the sentence names at most, the most important first; the others are counted."""
 
 
 @dataclass(frozen=True)
 class RejectedAlarm:
-    """An alarm after which reference and current model turned out to predict alike.
+    """Records an alarm after which reference and current model turned out to predict alike.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class RejectedAlarm:
 
 @dataclass(frozen=True)
 class ChangeExplanation:
-    """A model changed: here, by this much, in this way (Change, equation 4 and Algorithm 1).
+    """Says where a model changed, by how much, and in which features (Change, equation 4 and Algorithm 1).
 
     The attributes of `ImportanceChange` are there too, of the first method: `delta`, `significant()`, `cause` ...
 
@@ -104,7 +105,7 @@ class ChangeExplanation:
 
     @property
     def cause(self) -> str | None:
-        """`model`, `data`, `both` or None, by the first method; see `ImportanceChange.cause`."""
+        """Cause of the change by the first method: `model`, `data`, `both` or None; see `ImportanceChange.cause`."""
         return self.first.cause() if self.importances else None
 
     @property
@@ -149,12 +150,12 @@ class ChangeExplanation:
 
     @property
     def model_part(self) -> Importance:
-        """What of `delta` the change of the model makes."""
+        """Part of `delta` that comes from the change of the model."""
         return self.first.model_part
 
     @property
     def data_part(self) -> Importance:
-        """What of `delta` the change of the data makes."""
+        """Part of `delta` that comes from the change of the data."""
         return self.first.data_part
 
     @property
@@ -179,28 +180,26 @@ class ChangeExplanation:
 
     @property
     def p_values(self) -> dict[Any, float]:
-        """Per feature, that its change is noise, adjusted for testing all."""
+        """p-value per feature that its change is noise, adjusted for testing all."""
         return self.first.p_values
 
     def significant(self, level: float = SIGNIFICANCE) -> list[Any]:
-        """Features whose change stands out of the noise, the largest change first; `ImportanceChange.significant`."""
+        """Return the features whose change is beyond noise, as `ImportanceChange.significant` does."""
         return self.first.significant(level)
 
     def plot(self, **parameters: Any) -> Any:
-        """Importance before and after; returns the matplotlib Axes. Parameters are those of `plots.change`."""
-        from .. import plots
-
+        """Draw importance before and after; return the matplotlib Axes. Parameters are those of `plots.change`."""
         return plots.change(self, **parameters)
 
     def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """One plain English sentence: where, by how much, which features, what is noise, and what caused it.
+        """Return one English sentence: where, by how much, which features, what is noise, and what caused it.
 
-        After each plus-minus sign stands the half-width of a 95 % interval, 1.96 standard errors.
+        The number after each plus-minus sign is the half-width of a 95 % interval, 1.96 standard errors.
 
         Parameters
         ----------
         observation
-            Number to give as the place, where the caller counts otherwise than from the explainer's beginning.
+            Number of the observation to name, for a caller that does not count from the explainer's beginning.
         """
         at = f"{self.n_observations if observation is None else observation:,}".replace(",", " ")
         return f"{self._head(model_id, at)}{self._body()}"
@@ -233,7 +232,7 @@ class ChangeExplanation:
         return ": " + "; ".join(said)
 
     def _quiet(self, named: list[Any]) -> list[str]:
-        """The features of which nothing can be said, those that matter most first."""
+        """Return the text about features whose change is within noise, the most important first."""
         first, known = self.first, set(named)
         size = {f: max(abs(first.before.get(f, 0.0)), abs(first.after.get(f, 0.0))) for f in first.features}
         quiet = largest_first(size, [f for f in first.features if f not in known])
@@ -250,7 +249,7 @@ class ChangeExplanation:
 
 
 def compared(discrepancy: float, threshold: float) -> str:
-    """Both numbers with the sign between them, and as many decimals as it takes to tell them apart."""
+    """Return both numbers with the sign between them, and as many decimals as it takes to tell them apart."""
     sign = ">" if discrepancy > threshold else "<="
     for decimals in range(2, 17):
         shown = f"{discrepancy:.{decimals}f}", f"{threshold:.{decimals}f}"
@@ -270,7 +269,7 @@ def _moved(feature: Any, change: float, std_error: float, *, whole: bool) -> str
 
 
 def _interval(value: float, half: float) -> str:
-    """A number and the half-width of its interval, to as many decimals as the half-width needs."""
+    """Return a number and the half-width of its interval, to as many decimals as the half-width needs."""
     if not (math.isfinite(half) and half > 0.0):
         return _text(value)
     decimals = max(-math.floor(math.log10(half)), 2 if half < 1.0 else 0)

@@ -1,4 +1,4 @@
-"""A change in importance by one method: before and after, its two parts, and which of it is beyond noise."""
+"""Describes a change in importance by one method: before, after, its two parts, and what is beyond noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..typing import Importance
 
 
 def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
-    """Adjusted p-values for testing all of them at once (Holm, 1979): a feature is named where it is below the level.
+    """Return p-values adjusted for testing all at once (Holm, 1979): a feature is named where it is below the level.
 
     The i-th smallest of d is multiplied by d - i + 1, and is at least as large as the one before. The probability to
     name any feature that has not changed is at most the level, however the features depend on each other.
@@ -31,7 +31,7 @@ def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
 
 @dataclass(frozen=True)
 class ImportanceChange:
-    """Importance of the reference model then, of the reference model now, and of the current model now.
+    """Holds the importance of the reference model then, of the reference model now, and of the current model now.
 
     With h_r, D_r the reference model and its data, h_t, D_t the current ones,
 
@@ -91,12 +91,12 @@ class ImportanceChange:
 
     @property
     def model_part(self) -> Importance:
-        """What of `delta` the change of the model makes, on the new data."""
+        """Part of `delta` that comes from the change of the model, on the new data."""
         return self._difference(self.after, self.crossed)
 
     @property
     def data_part(self) -> Importance:
-        """What of `delta` the change of the data makes, in the reference model."""
+        """Part of `delta` that comes from the change of the data, under the reference model."""
         return self._difference(self.crossed, self.before)
 
     def _difference(self, a: Importance, b: Importance) -> Importance:
@@ -104,17 +104,17 @@ class ImportanceChange:
 
     @property
     def p_values(self) -> dict[Any, float]:
-        """Per feature, that its change is noise: two-sided normal test, adjusted for testing all (`holm`)."""
+        """p-value per feature that its change is noise: two-sided normal test, adjusted for testing all (`holm`)."""
         return self._p_values(self.delta, self.delta_std_error, 0.0, 0.0)
 
     @property
     def model_part_p_values(self) -> dict[Any, float]:
-        """As `p_values`, that the model part is noise or comes of what was memorised; 1 where that is not known."""
+        """p-value per feature that the model part is noise or was memorised; 1 where that is not known."""
         return self._part_p_values(self.model_part, self.model_part_std_error)
 
     @property
     def data_part_p_values(self) -> dict[Any, float]:
-        """As `p_values`, that the data part is noise or comes of what was memorised; 1 where that is not known."""
+        """p-value per feature that the data part is noise or was memorised; 1 where that is not known."""
         return self._part_p_values(self.data_part, self.data_part_std_error)
 
     def _part_p_values(self, part: Importance, std_error: Importance) -> dict[Any, float]:
@@ -135,7 +135,7 @@ class ImportanceChange:
         return holm(found)
 
     def significant(self, level: float = SIGNIFICANCE) -> list[Any]:
-        """Features whose change stands out of the noise, the largest change first.
+        """Return the features whose change is beyond noise, the largest change first.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class ImportanceChange:
         return largest_first(self.delta, [f for f, p in self.p_values.items() if p <= level])
 
     def cause(self, level: float = SIGNIFICANCE) -> str | None:
-        """`model`, `data` or `both`: which parts are beyond noise in any feature; None where neither is.
+        """Return `model`, `data` or `both`: which parts are beyond noise in any feature; None where neither is.
 
         `data` is all of the data: a part of the change that the reference model shows as well, be it that other inputs
         come or that they mean something else for the target. `crossed_loss` beside `before_loss` helps to tell: where

@@ -1,4 +1,4 @@
-"""What a change is measured against: the reference model, its data and its importances."""
+"""Holds the reference that a change is measured against, and measures the change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METHODS = ("pfi", "sage")
 
 
 def check_methods(importances: Sequence[str]) -> tuple[str, ...]:
-    """The names of methods as a tuple; InvalidParameterError where one is unknown or given twice."""
+    """Return the names of methods as a tuple; InvalidParameterError where one is unknown or given twice."""
     methods = (importances,) if isinstance(importances, str) else tuple(importances)
     for method in methods:
         check_choice("importances", method, METHODS)
@@ -39,7 +39,7 @@ def check_methods(importances: Sequence[str]) -> tuple[str, ...]:
 
 
 def loss_of_importances(model: Any, loss: str | Loss | Callable[[Any, Any], float] | None, *, sage: bool) -> Loss:
-    """The loss to take importances in; None stands for zero_one for a classifier, or for brier with SAGE.
+    """Return the loss to take importances in; None stands for zero_one for a classifier, or for brier with SAGE.
 
     The bias of few draws, which SAGE has and PFI has not, is corrected for Brier and not for the 0/1 loss.
     """
@@ -51,7 +51,7 @@ def loss_of_importances(model: Any, loss: str | Loss | Callable[[Any, Any], floa
 
 @dataclass(frozen=True)
 class Measure:
-    """How far two models are apart on a data set, and how their importances there are taken."""
+    """Measures how far two models are apart on a data set, and the importances of models there."""
 
     methods: tuple[str, ...]
     distance: Distance
@@ -62,7 +62,7 @@ class Measure:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, as plain data."""
+        """The constructor's arguments as plain data."""
         return {
             "importances": list(self.methods),
             "distance": self.distance.name,
@@ -73,18 +73,18 @@ class Measure:
         }
 
     def discrepancy(self, old: Any, new: Any, data: Data) -> tuple[float, int]:
-        """Mean distance between the models' predictions for the data, and the observations it is the mean of."""
+        """Return the mean distance between the models' predictions, and the number of observations in the mean."""
         functions = [model_function(model, self.distance.output) for model in (old, new)]
         return expected_discrepancy(functions[0], functions[1], [x for x, _ in data], self.distance)
 
     def losses_on(self, model: Any, data: Data) -> npt.NDArray[np.float64]:
-        """Losses of a model on data, without the rows for which it has no prediction or no finite loss."""
+        """Return the losses of a model on data, without rows for which it has no prediction or no finite loss."""
         predictions = predict_rows(model_function(model, self.loss.output), [x for x, _ in data])
         losses = [self.loss(y, p) for (_, y), p in zip(data, predictions, strict=True) if is_usable(p)]
         return np.array([loss for loss in losses if math.isfinite(loss)], dtype=np.float64)
 
     def take(self, models: Sequence[Any], data: Data, seed: int) -> dict[str, list[Contributions]]:
-        """By method the contributions under every model, on the same rows and draws.
+        """Return, by method, the contributions under every model, on the same rows and draws.
 
         Raises
         ------
@@ -106,8 +106,8 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Importance of a model on a data set, by one method, and the model's mean loss there."""
+class MeasuredImportance:
+    """Holds the importance of a model on a data set, by one method, and the model's mean loss there."""
 
     importance: Importance
     std_error: Importance
@@ -117,25 +117,28 @@ class Measured:
 
     @classmethod
     def of(cls, found: Contributions) -> Self:
-        """Out of the contributions of single observations."""
+        """Sum up the contributions of single observations."""
         return cls(found.importance, found.std_error, found.loss, found.loss_std_error, found.own.shape[1])
 
     @property
     def batch(self) -> BatchImportance:
-        """Importance and standard error alone."""
+        """Importance and standard error, without the loss."""
         return BatchImportance(dict(self.importance), dict(self.std_error), self.n_observations)
 
 
-def measured(taken: Mapping[str, Sequence[Contributions]], place: int) -> dict[str, Measured]:
-    """By method the importance under the model at that place."""
-    return {method: Measured.of(found[place]) for method, found in taken.items()}
+def importances_under(taken: Mapping[str, Sequence[Contributions]], place: int) -> dict[str, MeasuredImportance]:
+    """Return, by method, the importance under the model at `place` in the list that was given to `take`."""
+    return {method: MeasuredImportance.of(found[place]) for method, found in taken.items()}
 
 
 class Reference:
-    """h_r, D_r and phi_r. The model never changes, so it is turned into bytes once."""
+    """Holds the reference model, its data and its importances: h_r, D_r and phi_r.
+
+    The model never changes, so it is turned into bytes once.
+    """
 
     def __init__(
-        self, model: Any, data: Data, measured: dict[str, Measured], n_observations: int, version: str | None
+        self, model: Any, data: Data, measured: dict[str, MeasuredImportance], n_observations: int, version: str | None
     ) -> None:
         self.model = model
         self.data: list[tuple[Features, Any]] = list(data)
@@ -148,15 +151,15 @@ class Reference:
         """The first observations after the reference was taken, which its model has not learnt."""
         self._bytes: bytes | None = None
 
-    def came_next(self, x: Features, y: Any) -> None:
-        """An observation after the reference was taken and before any alarm; the first ones are kept."""
+    def add_next(self, x: Features, y: Any) -> None:
+        """Add an observation from after the reference was taken and before any alarm; only the first ones are kept."""
         if self.has_learnt and len(self.unlearnt) < len(self.data):
             self.unlearnt.append((dict(x), y))
 
     def memorised(self, measure: Measure) -> tuple[float | None, float]:
-        """How much larger the loss is on what came next than on the reference's own data, and the standard error.
+        """Return how much larger the loss is on later observations than on the reference's data, with standard error.
 
-        Nothing where the model has not learnt its data. None where too little has come to know.
+        Both are 0 where the model has not learnt its data; the first is None where too few observations have come.
         """
         if not self.has_learnt:
             return 0.0, 0.0
@@ -168,15 +171,15 @@ class Reference:
         error = float(losses.std(ddof=1)) / math.sqrt(len(losses))
         return float(losses.mean()) - own.loss, math.hypot(error, own.loss_std_error)
 
-    def with_data(self, data: Data, measured: dict[str, Measured]) -> Reference:
-        """The same model, on other data."""
+    def with_data(self, data: Data, measured: dict[str, MeasuredImportance]) -> Reference:
+        """Return a reference with the same model and other data."""
         other = Reference(self.model, data, measured, self.n_observations, self.version)
         other.unlearnt = other.data  # none of them has been learnt
         other._bytes = self._bytes
         return other
 
     def snapshot(self) -> Snapshot:
-        """Plain data; the model as bytes."""
+        """Return plain data to restore from; the model as bytes."""
         if self._bytes is None:
             self._bytes = dump_model(self.model)
         return {
@@ -194,8 +197,8 @@ class Reference:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Reference:
-        """The reference that the snapshot was taken of."""
-        measured = {method: Measured(*values) for method, values in snapshot["measured"].items()}
+        """Return the reference that the snapshot was taken of."""
+        measured = {method: MeasuredImportance(*values) for method, values in snapshot["measured"].items()}
         data = [(dict(x), y) for x, y in snapshot["data"]]
         reference = cls(load_model(snapshot["model"]), data, measured, snapshot["n_observations"], snapshot["version"])
         reference.has_learnt = snapshot["has_learnt"]
@@ -204,12 +207,12 @@ class Reference:
 
 
 def change_between(
-    before: Mapping[str, Measured],
+    before: Mapping[str, MeasuredImportance],
     taken: Mapping[str, list[Contributions]],
     loss: Loss,
     memorised: tuple[float | None, float],
 ) -> dict[str, ImportanceChange]:
-    """By method the change from the reference on its data to the current model on the new data.
+    """Return, by method, the change from the reference on its data to the current model on the new data.
 
     Parameters
     ----------
@@ -222,14 +225,15 @@ def change_between(
         `Reference.memorised`.
     """
     changes = {}
-    for method, (crossed, after) in taken.items():
-        then, there, now = before[method], Measured.of(crossed), Measured.of(after)
+    for method, (reference_on_new_data, after) in taken.items():
+        then, now = before[method], MeasuredImportance.of(after)
+        there = MeasuredImportance.of(reference_on_new_data)
         changes[method] = _change(
             method,
             loss,
             (then, there, now),
             memorised=memorised,
-            model_part=after.minus(crossed).std_error,
+            model_part=after.minus(reference_on_new_data).std_error,
             data_part=_independent(then.std_error, there.std_error),
             delta=_independent(then.std_error, now.std_error),
         )
@@ -237,10 +241,10 @@ def change_between(
 
 
 def change_on_one_data_set(taken: Mapping[str, list[Contributions]], loss: Loss) -> dict[str, ImportanceChange]:
-    """By method the change from the first model to the second, where both are given the same data."""
+    """Return, by method, the change from the first model to the second, where both are given the same data."""
     changes = {}
     for method, (old, new) in taken.items():
-        then, now, paired = Measured.of(old), Measured.of(new), new.minus(old).std_error
+        then, now, paired = MeasuredImportance.of(old), MeasuredImportance.of(new), new.minus(old).std_error
         nothing = dict.fromkeys(paired, 0.0)
         changes[method] = _change(method, loss, (then, then, now), model_part=paired, data_part=nothing, delta=paired)
     return changes
@@ -249,28 +253,28 @@ def change_on_one_data_set(taken: Mapping[str, list[Contributions]], loss: Loss)
 def _change(
     method: str,
     loss: Loss,
-    measured: tuple[Measured, Measured, Measured],
+    measured: tuple[MeasuredImportance, MeasuredImportance, MeasuredImportance],
     *,
     model_part: Importance,
     data_part: Importance,
     delta: Importance,
     memorised: tuple[float | None, float] = (0.0, 0.0),
 ) -> ImportanceChange:
-    before, crossed, after = measured
+    before, on_new_data, after = measured
     return ImportanceChange(
         method=method,
         loss=loss.name,
         before=dict(before.importance),
-        crossed=dict(crossed.importance),
+        crossed=dict(on_new_data.importance),
         after=dict(after.importance),
         before_std_error=dict(before.std_error),
-        crossed_std_error=dict(crossed.std_error),
+        crossed_std_error=dict(on_new_data.std_error),
         after_std_error=dict(after.std_error),
         model_part_std_error=model_part,
         data_part_std_error=data_part,
         delta_std_error=delta,
         before_loss=before.loss,
-        crossed_loss=crossed.loss,
+        crossed_loss=on_new_data.loss,
         after_loss=after.loss,
         memorised=memorised[0],
         memorised_std_error=memorised[1],
@@ -278,5 +282,8 @@ def _change(
 
 
 def _independent(a: Importance, b: Importance) -> Importance:
-    """Standard error of a difference of estimates from two data sets; a feature that one does not know adds none."""
+    """Return the standard error of a difference between estimates from two data sets.
+
+    A feature that one of them does not know adds none.
+    """
     return {f: float(np.hypot(a.get(f, 0.0), b.get(f, 0.0))) for f in dict.fromkeys((*a, *b))}

@@ -33,14 +33,14 @@ def memory_is_bounded(subject: Subject) -> None:
 
 
 def memory_is_bounded_by_names(subject: Subject) -> None:
-    """Neither does it where every observation brings a feature that never comes again: what is gone is forgotten."""
+    """State does not grow where every observation brings a feature that never comes again: it is forgotten."""
     explainer, model = subject.new()
     ever_new = (({**x, f"new {i}": 1.0}, y) for i, (x, y) in enumerate(_long(subject)))
     _stays(explainer, model, ever_new, subject.horizon, "each with a feature of a new name")
 
 
 def _long(subject: Subject) -> Iterator[tuple[Features, Any]]:
-    """The stream three horizons long; a number never comes twice, so that whoever counts values is found out."""
+    """Yield a stream three horizons long; no number comes twice, so that an explainer that counts values grows."""
     stream = subject.stream
     for i in range(3 * subject.horizon):
         x, y = stream[i % len(stream)]

@@ -1,4 +1,4 @@
-"""Looking into values: what is plain, finite, how much there is, and how to spoil it."""
+"""Looks into values: what is plain and finite, how large they are; and spoils them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_STATE = (type, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
 
 
 def strangers(data: Any, path: str) -> list[str]:
-    """Paths of everything that is not exactly a builtin: a subclass, as np.float64 is, does not count as one."""
+    """Return the paths of all values that are not exactly builtins; a subclass such as np.float64 is none."""
     if type(data) is dict:
         return [s for k, v in data.items() for s in (*strangers(k, f"key of {path}"), *strangers(v, f"{path}[{k!r}]"))]
     if type(data) in (list, tuple, set, frozenset):
@@ -25,7 +25,7 @@ def strangers(data: Any, path: str) -> list[str]:
 
 
 def numbers(result: Any) -> Iterator[float]:
-    """Every float in a result, however deep."""
+    """Yield every float in a result, however deep."""
     if isinstance(result, Mapping):
         for value in result.values():
             yield from numbers(value)
@@ -39,12 +39,12 @@ def numbers(result: Any) -> Iterator[float]:
 
 
 def all_finite(result: Any) -> bool:
-    """Whether a result holds neither NaN nor infinity."""
+    """Return whether a result holds neither NaN nor infinity."""
     return all(map(math.isfinite, numbers(result)))
 
 
 def spoil(data: Any) -> None:
-    """Empty every dict and list in `data`, the innermost first: whoever shares one of them notices."""
+    """Empty every dict and list in `data`, the innermost first, so that an object that shares one changes."""
     if isinstance(data, (dict, list, tuple)):
         for value in list(data.values()) if isinstance(data, dict) else list(data):
             spoil(value)
@@ -53,12 +53,12 @@ def spoil(data: Any) -> None:
 
 
 def size_of(data: Any) -> int:
-    """Pickled size in bytes."""
+    """Return the pickled size in bytes."""
     return len(pickle.dumps(data, pickle.HIGHEST_PROTOCOL))
 
 
 def n_held(root: Any, model: Any) -> int:
-    """Objects that can be reached from `root` other than through the model, elements of arrays and text included."""
+    """Count the objects reachable from `root` except through the model, elements of arrays and text included."""
     seen: dict[int, Any] = {id(model): model}
     waiting, n = [root], 0
     while waiting:

@@ -1,4 +1,4 @@
-"""What a check says when it fails."""
+"""Raises the error of a check that fails."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ..pickling import dump_model
 from .data import all_finite
 from .failures import expect, expect_equal
 from .stand_ins import ask
-from .subject import Subject, explain, learn, told
+from .subject import Subject, as_text, explain, learn
 
 
 def model_unchanged(subject: Subject) -> None:
@@ -101,7 +101,7 @@ def prediction_given(subject: Subject) -> None:
         before = repr(given)
         result = explainer.explain_one(dict(x), y, y_pred=given)
         expect(repr(given) == before, f"the prediction handed over to stay {before}", given)
-        trace.append(told(explainer, result))
+        trace.append(as_text(explainer, result))
         if isinstance(given, dict):
             given.update(dict.fromkeys(given, 1e9))  # it is the caller's, as x is
         learn(model, x, y)

@@ -14,7 +14,7 @@ from ..incremental.base import IncrementalExplainer
 from ..typing import Features
 from .data import all_finite, spoil
 from .failures import expect, expect_equal
-from .subject import Stream, Subject, explain, feed, learn, properties, told
+from .subject import Stream, Subject, as_text, explain, feed, learn, properties
 
 ODD_VALUES = (3, "text", None, math.nan, True, math.inf, -math.inf, (1, 2), [1], 10**400, Decimal("0.5"), 0.25)
 """Values of one feature that changes its type."""
@@ -61,7 +61,7 @@ def input_not_kept(subject: Subject) -> None:
     for x, y in subject.stream:
         reused.clear()
         reused.update(x)
-        trace.append(told(explainer, explainer.explain_one(reused, y)))
+        trace.append(as_text(explainer, explainer.explain_one(reused, y)))
         reused.update(dict.fromkeys(reused, 1e9), intruder=1e9)
         learn(model, x, y)
     expect_equal(subject.said(), trace, "results to be the same where the caller reuses one dict for all observations")
@@ -73,7 +73,7 @@ def results_not_shared(subject: Subject) -> None:
     trace = []
     for x, y in subject.stream:
         result = explainer.explain_one(dict(x), y)
-        trace.append(told(explainer, result))
+        trace.append(as_text(explainer, result))
         spoil(result)
         learn(model, x, y)
     expect_equal(subject.said(), trace, "results to be the same where the caller empties each that it gets")

@@ -11,7 +11,7 @@ from ..pickling import freeze
 from ..typing import Snapshot
 from .data import spoil, strangers
 from .failures import CheckFailure, expect, expect_equal
-from .subject import Subject, feed, go_on, restored
+from .subject import Subject, explainer_of, feed, feed_and_publish
 
 
 def snapshot_is_plain(subject: Subject) -> None:
@@ -27,7 +27,7 @@ def snapshot_is_plain(subject: Subject) -> None:
 
 def snapshot_continues(subject: Subject) -> None:
     """`from_snapshot` and going on gives what never stopping gives, bit for bit, through pickle and at any time."""
-    _continues(subject, restored)
+    _continues(subject, explainer_of)
 
 
 def restore_continues(subject: Subject) -> None:
@@ -56,7 +56,11 @@ def _continues(subject: Subject, take_up: Any) -> None:
             continued.parameters,
         )
         expected = f"a snapshot after {stop} observations to continue bit for bit"
-        expect_equal(go_on(explainer, model, stream[stop:]), go_on(continued, model_then, stream[stop:]), expected)
+        expect_equal(
+            feed_and_publish(explainer, model, stream[stop:]),
+            feed_and_publish(continued, model_then, stream[stop:]),
+            expected,
+        )
         states = [repr(_without_bytes(e.snapshot())) for e in (explainer, continued)]
         expect_equal(states[:1], states[1:], f"{expected}, also in the next snapshot")
 
@@ -78,19 +82,19 @@ def snapshot_shares_nothing(subject: Subject) -> None:
     feed(explainer, model, first)
     snapshot = explainer.snapshot()
     before, stored, models = repr(snapshot), pickle.dumps(snapshot), [freeze(model) for _ in range(3)]
-    unharmed = restored(explainer, pickle.loads(stored), models[0])
-    one, other = (restored(explainer, snapshot, model) for model in models[1:])
+    unharmed = explainer_of(explainer, pickle.loads(stored), models[0])
+    one, other = (explainer_of(explainer, snapshot, model) for model in models[1:])
     feed(explainer, model, second)
     feed(one, models[1], second)
     expect(repr(snapshot) == before, "a snapshot to stay as it is while explainers go on", "another one")
     spoil(snapshot)
-    wanted, seen = go_on(unharmed, models[0], second), go_on(other, models[2], second)
+    wanted, seen = feed_and_publish(unharmed, models[0], second), feed_and_publish(other, models[2], second)
     expect_equal(wanted, seen, "an explainer to go on unharmed where the snapshot that it is made of is emptied")
     # The other way round: the explainer that it was taken of.
     explainer, model = subject.new(0)
     trace = feed(explainer, model, first)
     spoil(explainer.snapshot())
-    trace += go_on(explainer, model, second)
+    trace += feed_and_publish(explainer, model, second)
     expect_equal(subject.trace(), trace, "an explainer to go on unharmed where a snapshot of it is emptied")
 
 

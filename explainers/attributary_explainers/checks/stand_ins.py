@@ -1,4 +1,4 @@
-"""The model and the stream that checks use by themselves, and a switch that makes any model fail."""
+"""Provides the model and the stream that checks use by default, and a switch that makes any model fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AnyClassifier(base.Classifier):
         self.weights: dict[Any, dict[Any, float]] = {}
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
-        """Probability of each label that has been learnt."""
+        """Return the probability of each label that has been learnt."""
         terms = list(_terms(x))
         scores = {
             label: math.fsum(value * weights.get(key, 0.0) for key, value in terms)
@@ -46,7 +46,7 @@ class AnyClassifier(base.Classifier):
         return {label: power / total for label, power in powers.items()}
 
     def learn_one(self, x: dict[Any, Any], y: Any, **_: Any) -> None:
-        """One step down the gradient of the cross-entropy."""
+        """Take one step down the gradient of the cross-entropy."""
         self.weights.setdefault(y, {})
         for label, p in self.predict_proba_one(x).items():
             weights, step = self.weights[label], self.rate * (float(label == y) - p)
@@ -69,7 +69,7 @@ def _terms(x: dict[Any, Any]) -> Any:
 
 
 def ordinary_stream(n: int = 240) -> list[tuple[dict[Any, Any], Any]]:
-    """Observations with two features that decide the label, one that does not, and a category that says a little."""
+    """Return observations with two features that decide the label, one that does not, and a weak category."""
     draw = random.Random(20230901)
     stream: list[tuple[dict[Any, Any], Any]] = []
     for _ in range(n):
@@ -93,9 +93,9 @@ class Switch:
 
     def __init__(self, model: Any) -> None:
         self.mode = "works"
-        """`works`, `nothing` (None), `nan`, `infinite` or `raises`."""
+        """What the model does: `works`, `nothing` (None), `nan`, `infinite` or `raises`."""
         self.every = 1
-        """The failure is that of each `every`-th call."""
+        """Only each `every`-th call fails."""
         self.n_calls = 0
         names = [name for name in _METHODS if hasattr(model, name)]
         for name in names:
@@ -130,7 +130,7 @@ def _is_number(value: Any) -> bool:
 
 
 def ask(model: Any, x: Mapping[Any, Any]) -> None:
-    """Let a River model or a function predict; nothing comes of it."""
+    """Let a River model or a function predict, and drop the prediction."""
     method = next((getattr(model, name) for name in _METHODS[:3] if hasattr(model, name)), model)
     if callable(method):
         method(dict(x))

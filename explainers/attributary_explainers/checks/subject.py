@@ -1,4 +1,4 @@
-"""What is checked: an explainer's factory with the model and the observations that it is tried on."""
+"""Holds what is checked: an explainer's factory, with the model and the observations to check it on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Stream: TypeAlias = Sequence[tuple[Features, Any]]
 
 @dataclass
 class Subject:
-    """A factory, a model of which every check takes copies, and observations."""
+    """Holds a factory, a model of which every check takes copies, and observations."""
 
     make: Factory
     model: Any = field(default_factory=AnyClassifier)
@@ -35,19 +35,19 @@ class Subject:
     horizon: int = 2000
 
     def new_model(self, n_learnt: int | None = None) -> Any:
-        """A copy of the model that has learnt the first `n_learnt` observations, None for all of them."""
+        """Return a copy of the model that has learnt the first `n_learnt` observations; None means all."""
         model = freeze(self.model)
         for x, y in self.stream[:n_learnt]:
             learn(model, x, y)
         return model
 
     def new(self, n_learnt: int | None = None, seed: int = 1) -> tuple[IncrementalExplainer, Any]:
-        """A new explainer and its model."""
+        """Return a new explainer and its model."""
         model = self.new_model(n_learnt)
         return self.make(model, seed), model
 
     def switched(self) -> tuple[IncrementalExplainer, Switch]:
-        """A new explainer of a model that has learnt, and the switch that makes this fail."""
+        """Return a new explainer of a model that has learnt, and the switch that makes this model fail."""
         switch = Switch(self.new_model())
         return self.make(switch.model, 1), switch
 
@@ -63,12 +63,12 @@ class Subject:
         return True
 
     def trace(self, seed: int = 1, stream: Stream | None = None) -> list[str]:
-        """What a new explainer says to each observation of a model that learns from nothing on, and at the end."""
+        """Return a new explainer's results for each observation while a new model learns, and those at the end."""
         explainer, model = self.new(0, seed)
-        return go_on(explainer, model, self.stream if stream is None else stream)
+        return feed_and_publish(explainer, model, self.stream if stream is None else stream)
 
     def said(self) -> list[str]:
-        """The same without the end."""
+        """Return a new explainer's results for each observation while a new model learns."""
         return self.trace()[:-1]
 
     @property
@@ -110,32 +110,32 @@ def learn(model: Any, x: Features, y: Any) -> None:
 
 
 def feed(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
-    """What is said to each observation, to the last bit, while the model learns."""
+    """Return the result for each observation as text, to the last bit, while the model learns."""
     said = []
     for x, y in stream:
-        said.append(told(explainer, explainer.explain_one(dict(x), y)))
+        said.append(as_text(explainer, explainer.explain_one(dict(x), y)))
         learn(model, x, y)
     return said
 
 
-def go_on(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
-    """The same, and in the end all that is published."""
+def feed_and_publish(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
+    """Return the results as `feed` does, and at the end everything that is public."""
     return [*feed(explainer, model, stream), repr(published(explainer))]
 
 
-def told(explainer: IncrementalExplainer, result: Any) -> str:
-    """A result and the counts as text: repr tells every bit of a float, and finds NaN equal to NaN."""
+def as_text(explainer: IncrementalExplainer, result: Any) -> str:
+    """Return a result and the counts as text: repr shows every bit of a float, and NaN equals NaN."""
     return repr((result, explainer.n_observations, explainer.n_skipped))
 
 
 def properties(explainer: IncrementalExplainer) -> list[str]:
-    """Names of the public properties of an explainer's class."""
+    """Return the names of the public properties of an explainer's class."""
     cls = type(explainer)
     return [name for name in dir(cls) if not name.startswith("_") and isinstance(getattr(cls, name), property)]
 
 
 def published(explainer: IncrementalExplainer) -> dict[str, Any]:
-    """The public properties that are plain data."""
+    """Return the public properties that are plain data."""
     found = {name: getattr(explainer, name) for name in properties(explainer)}
     return {name: value for name, value in found.items() if not strangers(value, name)}
 
@@ -143,25 +143,25 @@ def published(explainer: IncrementalExplainer) -> dict[str, Any]:
 def explain(
     explainer: IncrementalExplainer, observations: Iterable[tuple[Features, Any]]
 ) -> list[tuple[Features, Any]]:
-    """Explain observations, counting them: each is in `n_observations` or in `n_skipped`. Gives x and result."""
+    """Explain observations; return x and result of each, which must be in `n_observations` or in `n_skipped`."""
     results = []
-    before = counted(explainer)
+    before = n_given(explainer)
     for x, y in observations:
         results.append((x, explainer.explain_one(dict(x), y)))
         expect(
-            counted(explainer) == before + len(results),
+            n_given(explainer) == before + len(results),
             f"n_observations + n_skipped to be {before + len(results)} after as many observations",
             f"{explainer.n_observations} + {explainer.n_skipped} after {dict(x)!r}",
         )
     return results
 
 
-def counted(explainer: IncrementalExplainer) -> int:
-    """Observations that the explainer says it has been given."""
+def n_given(explainer: IncrementalExplainer) -> int:
+    """Return the number of observations that the explainer says it has been given."""
     return explainer.n_observations + explainer.n_skipped
 
 
-def restored(explainer: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
-    """The explainer of a snapshot, with the loss of the other where it has one: a loss of the user's is not in it."""
+def explainer_of(explainer: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
+    """Return the explainer of a snapshot, with the loss of `explainer`: a user's own loss is not in a snapshot."""
     loss = getattr(explainer, "loss", None)
     return type(explainer).from_snapshot(snapshot, model, loss=loss if isinstance(loss, Loss) else None)

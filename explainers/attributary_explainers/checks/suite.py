@@ -1,4 +1,4 @@
-"""Which checks there are, which of them apply to an explainer, and running them."""
+"""Lists the checks, finds those that apply to an explainer, and runs them."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _check(check: Callable[[Subject], None], subject: Subject) -> Check:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check that has run; `failure` is None where it passed."""
+    """Holds the result of one check; `failure` is None where it passed."""
 
     name: str
     promise: str
@@ -183,15 +183,15 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All checks of an explainer; its text has a line for each."""
+    """Holds the results of all checks of an explainer; its text has a line for each."""
 
     results: tuple[CheckResult, ...]
     left_out: Mapping[str, str]
-    """Checks that were not run on the caller's word, each with the reason."""
+    """Checks that the caller left out, each with the reason."""
 
     @property
     def failures(self) -> tuple[CheckFailure, ...]:
-        """What failed, in the order of the checks."""
+        """The checks that failed, in their order."""
         return tuple(result.failure for result in self.results if result.failure is not None)
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from .. import plots
 from ..errors import InvalidParameterError, ModelError
 from ..models.function import is_classifier, model_function, model_kind
 from ..predictions import is_usable, predict_rows, show_row
@@ -146,10 +147,18 @@ class IncrementalPDP(IncrementalExplainer):
         """Feature to the lines of the last `n_ice` observations, oldest first, on the grids of their time."""
         return {name: [(list(g), list(p)) for g, p in curve.ice] for name, curve in self._curves.items() if curve.ice}
 
+    @property
+    def recent_numbers(self) -> dict[Any, list[Any]]:
+        """Feature to its last `window` values, for features that are numbers."""
+        return {name: list(curve.recent) for name, curve in self._curves.items() if curve.numeric}
+
+    @property
+    def chosen_label(self) -> Any:
+        """The class whose probability is the prediction; None where the prediction is a number, or not yet known."""
+        return self._label
+
     def plot(self, feature: Any, **parameters: Any) -> Any:
         """The curve of one feature; returns the matplotlib Axes. Parameters are those of `plots.pdp`."""
-        from .. import plots
-
         return plots.pdp(self, feature, **parameters)
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> dict[Any, Line]:

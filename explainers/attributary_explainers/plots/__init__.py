@@ -1,11 +1,14 @@
-"""Plots of importance over time, of model changes, of partial dependence and of shares; they need matplotlib.
+"""Draws importance over time, model changes, partial dependence and shares; needs matplotlib.
 
 Every function draws on `ax`, or on a figure of its own where `ax` is None, and returns the Axes. A figure of its own
 is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and
 in a notebook `ax.figure` at the end of a cell shows it. Labels are beside the plot or above it, never on the data.
+
+May import `ranking` and what that may import; `protocols` says what the functions draw.
 """
 
+from .dependence import pdp
 from .model_change import change, changes
-from .over_time import importance, pdp, shares
+from .over_time import importance, shares
 
 __all__ = ["change", "changes", "importance", "pdp", "shares"]

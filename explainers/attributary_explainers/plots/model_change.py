@@ -1,4 +1,4 @@
-"""Plots of model changes: one in full, and many in their order. Reached as `plots.change` and `plots.changes`."""
+"""Draws model changes: one in full, or many in their order. Reached as `plots.change` and `plots.changes`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..change.explanation import ChangeExplanation
-from ..change.importance import ImportanceChange
 from ..errors import InvalidParameterError
 from ..ranking import BAND, largest_first
 from ..validation import check_choice, check_integer, check_number
 from .parts import COLOURS, DIM, TEXT, axes, frame, legend_below, signed, text_of
+from .protocols import Explanation, MethodChange
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,13 +24,13 @@ _MOST_CHANGES = 60
 
 
 def change(
-    explanation: ChangeExplanation,
+    explanation: Explanation,
     top: int = 10,
     band: float = BAND,
     method: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Importance of the features before and after a model change, the largest change on top.
+    """Draw the importance of features before and after a model change, the largest change on top.
 
     A diamond is the importance that the old model has on the new data: from the white bar to it is the data's part of
     the change, from it to the full bar the model's. A star marks a change that is significant at 5 % over all features
@@ -54,15 +53,13 @@ def change(
     """
     check_integer("top", top, minimum=1)
     check_number("band", band, minimum=0.0)
-    found = explanation.first
-    if method is not None:
-        found = explanation.importances[check_choice("method", method, explanation.importances)]
+    found = _by(explanation, method)
     ax = axes(ax, (8.0, 1.6 + 0.45 * min(top, max(len(found.features), 1))))
     delta, significant = found.delta, set(found.significant())
     shown = largest_first(delta, found.features)[:top]
     places = np.arange(len(shown))[::-1]
     _bars(ax, found, shown, places, band)
-    _crossed(ax, found, shown, places)
+    _old_model_on_new_data(ax, found, shown, places)
     ax.axvline(0.0, color=DIM, linewidth=0.8)
     ax.set_yticks(places, list(map(text_of, shown)))
     ax.set_ylim(-0.6, len(shown) - 0.4)
@@ -94,9 +91,9 @@ def change(
 
 def _bars(
     ax: Axes,
-    found: ImportanceChange,
+    found: MethodChange,
     shown: list[object],
-    places: np.ndarray[tuple[int], np.dtype[np.int64]],
+    places: Places,
     band: float,
 ) -> None:
     sides = (
@@ -114,7 +111,7 @@ def _bars(
             ax.errorbar(h, p + offset, xerr=e, fmt="none", ecolor=TEXT, elinewidth=1.0, capsize=2.5)
 
 
-def _crossed(ax: Axes, found: ImportanceChange, shown: list[Any], places: Places) -> None:
+def _old_model_on_new_data(ax: Axes, found: MethodChange, shown: list[Any], places: Places) -> None:
     if found.crossed == found.before:
         return  # a version: the data are the same
     there = [(found.crossed[name], place) for name, place in zip(shown, places, strict=True) if name in found.crossed]
@@ -133,9 +130,9 @@ def _crossed(ax: Axes, found: ImportanceChange, shown: list[Any], places: Places
 
 
 def changes(
-    explanations: Iterable[ChangeExplanation], top: int = 12, method: str | None = None, ax: Axes | None = None
+    explanations: Iterable[Explanation], top: int = 12, method: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """All changes in their order, a column for each: which features gained and lost, from one change to the next.
+    """Draw all changes in their order, a column for each: which features gained and lost importance.
 
     Violet has gained importance, orange has lost it. A number stands where the change of the feature is significant at
     5 % over all features of that change; cells without one are within noise, whatever their colour. Under each column:
@@ -158,7 +155,7 @@ def changes(
         As for `importance`.
     """
     check_integer("top", top, minimum=1)
-    found = [(e, e.first if method is None else _by(e, method)) for e in explanations][-_MOST_CHANGES:]
+    found = [(e, _by(e, method)) for e in explanations][-_MOST_CHANGES:]
     if not found:
         raise InvalidParameterError("explanations", "at least one", found)
     deltas = [change.delta for _, change in found]
@@ -200,5 +197,7 @@ def changes(
     return ax
 
 
-def _by(explanation: ChangeExplanation, method: str) -> ImportanceChange:
+def _by(explanation: Explanation, method: str | None) -> MethodChange:
+    if method is None:
+        return explanation.first
     return explanation.importances[check_choice("method", method, explanation.importances)]

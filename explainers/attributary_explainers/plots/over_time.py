@@ -1,9 +1,4 @@
-"""Plots of importance over time, of model changes, of partial dependence and of shares; they need matplotlib.
-
-Every function draws on `ax`, or on a figure of its own where `ax` is None, and returns the Axes. A figure of its own
-is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and
-in a notebook `ax.figure` at the end of a cell shows it. Labels are beside the plot or above it, never on the data.
-"""
+"""Draws importance, and shares of importance, over time."""
 
 from __future__ import annotations
 
@@ -14,28 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..history import ImportanceHistory
-from ..incremental.pdp import IncrementalPDP
 from ..ranking import BAND
 from ..validation import check_integer, check_number
-from .model_change import change, changes
-from .parts import DIM, TEXT, axes, change_marks, end_labels, frame, styles, text_of
+from .parts import DIM, axes, change_marks, end_labels, frame, styles, text_of
+from .protocols import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["change", "changes", "importance", "pdp", "shares"]
-
 
 def importance(
-    history: ImportanceHistory,
+    history: History,
     features: Iterable[Any] | None = None,
     top: int = 8,
     band: float = BAND,
     changes: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Importance over time, a line per feature with its band, and a vertical line per model change.
+    """Draw importance over time: a line per feature with its band, and a vertical line per model change.
 
     Parameters
     ----------
@@ -92,10 +83,8 @@ def importance(
     return ax
 
 
-def shares(
-    history: ImportanceHistory, features: Iterable[Any] | None = None, top: int = 8, ax: Axes | None = None
-) -> Axes:
-    """Each feature's part of the sum of importances over time, stacked; negatives count as 0.
+def shares(history: History, features: Iterable[Any] | None = None, top: int = 8, ax: Axes | None = None) -> Axes:
+    """Draw each feature's part of the sum of importances over time, stacked; negatives count as 0.
 
     A record in which nothing is positive is empty. Parameters and errors are those of `importance`; the features
     that are not drawn by themselves are together `others`.
@@ -122,55 +111,7 @@ def shares(
     return ax
 
 
-def pdp(pdp: IncrementalPDP, feature: Any, ice: bool = True, ax: Axes | None = None) -> Axes:
-    """Partial dependence on one feature: a line over numbers, bars over categories.
-
-    Ticks at the bottom are the feature's recent values (the rug): where there are none, the line is a guess. Thin grey
-    lines (dots for categories) are the predictions for single recent observations (ICE).
-
-    Parameters
-    ----------
-    pdp
-        That follows the feature and has a curve of it.
-    ice
-        Whether to draw the observations that `pdp` keeps (its `n_ice`).
-
-    Raises
-    ------
-    InvalidParameterError
-        There is no curve of the feature.
-    ImportError
-        matplotlib is not installed.
-    """
-    curves = pdp.pdp
-    if feature not in curves:
-        raise InvalidParameterError("feature", f"one of {list(curves)}", feature)
-    ax = axes(ax, (6.0, 4.0))
-    (grid, means), curve = curves[feature], pdp._curves[feature]
-    colour = styles(list(curves), [feature])[feature][0]
-    lines = pdp.ice.get(feature, []) if ice else []
-    if curve.numeric:
-        for points, predictions in lines:
-            ax.plot(points, predictions, color=DIM, alpha=0.35, linewidth=0.8, gid="ice")
-        marker = "o" if len(grid) < 20 else ""
-        ax.plot(grid, means, color=colour, linewidth=2.2, marker=marker, markersize=4, gid="pdp")
-        transform = ax.get_xaxis_transform()
-        rug = [0.01] * len(curve.recent)
-        ax.plot(curve.recent, rug, "|", color=TEXT, alpha=0.5, markersize=8, transform=transform, gid="rug")
-    else:
-        order = sorted(range(len(grid)), key=lambda i: _category_key(grid[i]))
-        place = {grid[i]: k for k, i in enumerate(order)}
-        ax.bar(list(place.values()), [means[i] for i in order], color=colour, alpha=0.7, width=0.6)
-        for points, predictions in lines:
-            kept = [(place[g], p) for g, p in zip(points, predictions, strict=True) if g in place]
-            ax.plot(*zip(*kept, strict=True), ".", color=TEXT, alpha=0.4, markersize=5, gid="ice")
-        ax.set_xticks(list(place.values()), list(map(text_of, place)))
-    predicted = "mean prediction" if pdp._label is None else f"mean probability of {text_of(pdp._label)}"
-    frame(ax, f"Partial dependence on {text_of(feature)}", text_of(feature), predicted)
-    return ax
-
-
-def _shown(history: ImportanceHistory, features: Iterable[Any] | None, top: int) -> list[Any]:
+def _shown(history: History, features: Iterable[Any] | None, top: int) -> list[Any]:
     check_integer("top", top, minimum=1)
     if not len(history):
         raise InvalidParameterError("history", "one with a record: the explainer had nothing to say so far", history)
@@ -191,10 +132,10 @@ def _last(values: Any) -> float:
     return float(known[-1]) if len(known) else math.nan
 
 
-def _set_x(ax: Axes, history: ImportanceHistory, changes: bool) -> int:
-    """From the first record to the last, or to a change after it; changes before the first are not shown.
+def _set_x(ax: Axes, history: History, changes: bool) -> int:
+    """Set the x axis from the first record to the last, or to a change after it; earlier changes are not shown.
 
-    Returns the rows that the labels of the changes take.
+    Return the number of rows that the labels of the changes take.
     """
     first, last = history.positions[[0, -1]]
     marks = [mark for mark in history.changes if mark.position >= first] if changes else []
@@ -205,7 +146,7 @@ def _set_x(ax: Axes, history: ImportanceHistory, changes: bool) -> int:
 
 
 def _set_y(ax: Axes, lines: list[tuple[Any, Any]]) -> None:
-    """Every line in full; of the bands what is usual, because the first standard errors can dwarf all values."""
+    """Set the y axis so that every line is in full, and bands unless they dwarf all values, as the first ones can."""
     low = high = 0.0
     for values, errors in lines:
         known = np.isfinite(values)
@@ -215,8 +156,3 @@ def _set_y(ax: Axes, lines: list[tuple[Any, Any]]) -> None:
         high = max([high, *(values[known] + reach).tolist()])
     margin = 0.03 * (high - low) or 1.0
     ax.set_ylim(low - margin, high + margin)
-
-
-def _category_key(category: Any) -> tuple[bool, float, str]:
-    is_number = isinstance(category, (int, float))
-    return not is_number, float(category) if is_number else 0.0, str(category)

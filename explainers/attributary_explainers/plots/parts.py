@@ -1,4 +1,4 @@
-"""Parts that all plots share: figures that nobody has to close, colours, labels beside the lines, change marks."""
+"""Draws the parts that plots share: figures, colours, labels beside the lines, change marks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .protocols import Mark
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..history import ChangeMark
 
 # Okabe and Ito's colours, darkened to stand out from white but each by as much as keeps it apart from the others for
 # colour-blind readers too; their yellow is grey here.
@@ -21,11 +21,11 @@ _MARK_FONT = 8.0
 _MARK_ROW = 1.3 * _MARK_FONT
 _LONGEST_NAME = 32
 _MARK_ROWS = 3
-"""Labels of change marks stand in so many rows above the plot; one that fits in none is left out, its line stays."""
+"""Rows above the plot for labels of change marks; a label that fits in none is left out, its line stays."""
 
 
 def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The axes given, or those of a new figure.
+    """Return the axes given, or those of a new figure.
 
     A new figure is not registered with pyplot: it needs no screen, is never shown by itself, and is gone with the
     last reference to it. `ax.figure` is the figure.
@@ -38,14 +38,14 @@ def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def text_of(name: Any) -> str:
-    """What to write for a name that comes from outside: one line, not too long, and never read as a formula."""
+    """Return the text for a name that comes from outside: one line, not too long, and never read as a formula."""
     text = " ".join(str(name).split()) or "(no name)"
     text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
     return text.replace("$", r"\$")
 
 
 def frame(ax: Axes, title: str, x_label: str, y_label: str, rows: int = 0) -> None:
-    """Title, above so many rows of change marks, and names of the axes; no more ink than needed."""
+    """Set the title, above the rows of change marks, and the names of the axes; remove lines that are not needed."""
     ax.set_title(title, loc="left", fontsize=11, color=TEXT, pad=6.0 + _MARK_ROW * rows)
     ax.set_xlabel(x_label, color=DIM)
     ax.set_ylabel(y_label, color=DIM)
@@ -53,7 +53,7 @@ def frame(ax: Axes, title: str, x_label: str, y_label: str, rows: int = 0) -> No
 
 
 def styles(names: Sequence[Any], shown: Iterable[Any]) -> dict[Any, tuple[str, str]]:
-    """Colour and line style per shown feature.
+    """Return colour and line style per shown feature.
 
     A feature has the colour of its place in `names`, so that it keeps it from picture to picture. Where two of one
     picture would share it, the one shown later takes the next free colour; past eight, lines are dashed.
@@ -71,7 +71,7 @@ def styles(names: Sequence[Any], shown: Iterable[Any]) -> dict[Any, tuple[str, s
 
 
 def legend_below(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """A legend in one row under the name of the x axis, the same distance away whatever the height of the plot."""
+    """Draw a legend in one row under the name of the x axis, at the same distance for any height of the plot."""
     from matplotlib.transforms import ScaledTranslation
 
     scale = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
@@ -81,7 +81,7 @@ def legend_below(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> Non
 
 
 def signed(values: Iterable[float]) -> list[str]:
-    """Numbers with their sign, all with the decimals that give the largest three significant digits.
+    """Return numbers with their sign, all with the decimals that give the largest three significant digits.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def end_labels(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places in the order of `wanted`, at least `gap` apart, moved as little as that needs, group by group.
+    """Return places in the order of `wanted`, at least `gap` apart, moved as little as that needs, group by group.
 
     Examples
     --------
@@ -143,10 +143,10 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
     return [places[i] for i in range(len(wanted))]
 
 
-def change_marks(ax: Axes, marks: Sequence[ChangeMark]) -> int:
-    """A vertical line where a change was explained, a shade back to its alarm, and its label above the plot.
+def change_marks(ax: Axes, marks: Sequence[Mark]) -> int:
+    """Draw a line where each change was explained, a shade back to its alarm, and its label above the plot.
 
-    Returns the number of rows that the labels take.
+    Return the number of rows that the labels take.
     """
     low, high = ax.get_xlim()
     width = ax.get_position().width * ax.get_figure(root=True).get_figwidth() * 72.0  # type: ignore[union-attr]

@@ -38,7 +38,6 @@ def test_these_are_the_commands() -> None:
         "rules",
         "rules export",
         "rules thresholds",
-        "rules test",
         "topics",
         "topics list",
         "topics create",

@@ -100,35 +100,41 @@ class Clock:
         return self.now
 
 
-def spent_of(*observations: tuple[float, float, float, int | None]) -> StageTimer:
+def timer_of(*observations: tuple[float, float, float, int | None]) -> StageTimer:
     """Per observation: seconds to predict, to explain, for all else, and rows."""
-    steps = [s for predict, explain, rest, _ in observations for s in (0.0, predict, rest / 2, explain, rest / 2)]
-    spent = StageTimer(Clock(iter(steps)))
-    for *_, rows in observations:
-        spent.begin()
-        for lap in ("predict", "score", "explain"):
-            spent.stop_stage(lap)
-        spent.end(rows)
-    return spent
+    timer = StageTimer()
+    for predict, explain, rest, rows in observations:
+        timer.add(predict, explain, predict + explain + rest, rows)
+    return timer
+
+
+def test_the_times_of_an_observation_are_those_of_its_stages() -> None:
+    # Read when it begins, is predicted, scored, explained and done: prediction 1, explaining 4, in all 1 + 2 + 4 + 8.
+    state, timer = state_of(), StageTimer(Clock(iter([0.0, 1.0, 2.0, 4.0, 8.0] * 10)))
+    for i, observation in enumerate(observations(10)):
+        prequential(state, observation, Source("topic", 0, i), 0, timer)
+    rows = 1 + 2 * 3 + 2  # the first has nothing to draw from: one row
+    alone = 10 * 1.0 / (9 * rows + 1)
+    assert timer.share == pytest.approx((10 * (1.0 - alone) + 10 * 4.0) / (10 * 15.0))
 
 
 def test_the_share_leaves_out_what_the_prediction_takes_alone() -> None:
     # Ten rows in a second and a quarter of one: an eighth is that of the prediction.
-    assert spent_of(*[(1.25, 0.25, 2.5, 10)] * 10).share == pytest.approx((1.125 + 0.25) / 4.0)
+    assert timer_of(*[(1.25, 0.25, 2.5, 10)] * 10).share == pytest.approx((1.125 + 0.25) / 4.0)
     # Where some were passed over it is known: half a second.
-    some = spent_of(*[(1.25, 0.25, 2.5, 10), (0.5, 0.25, 3.25, None)] * 10)
+    some = timer_of(*[(1.25, 0.25, 2.5, 10), (0.5, 0.25, 3.25, None)] * 10)
     assert some.share == pytest.approx((0.75 + 0.25) / 8.0)
     # A fast path can be faster than the model alone: then the rows took nothing.
-    assert spent_of(*[(1.0, 0.5, 2.5, 10), (2.0, 0.0, 2.0, None)] * 10).share == pytest.approx(0.5 / 8.0)
+    assert timer_of(*[(1.0, 0.5, 2.5, 10), (2.0, 0.0, 2.0, None)] * 10).share == pytest.approx(0.5 / 8.0)
 
 
 def test_few_observations_have_no_share() -> None:
-    assert spent_of(*[(1.0, 1.0, 1.0, 5)] * 7, *[(1.0, 1.0, 1.0, None)] * 50).share is None
+    assert timer_of(*[(1.0, 1.0, 1.0, 5)] * 7, *[(1.0, 1.0, 1.0, None)] * 50).share is None
     assert StageTimer().share is None
-    spent = spent_of(*[(1.0, 1.0, 1.0, 5)] * 8)
-    assert spent.share is not None
-    spent.reset()
-    assert spent.share is None
+    timer = timer_of(*[(1.0, 1.0, 1.0, 5)] * 8)
+    assert timer.share is not None
+    timer.reset()
+    assert timer.share is None
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 7])
@@ -217,13 +223,13 @@ def records(n: int) -> list[Record]:
 
 def store(partition: Partition, table: dict[bytes, bytes], lag: int, *, finish: bool = True) -> None:
     """As the worker stores; not `finish`: it crashes before the partition's own checkpoint."""
-    partition.think_over(lag)
+    partition.budget.adapt(partition.changed, lag)
     for model_id in sorted(partition.dirty):
         table[model_id.encode()] = encode_state(partition.models[model_id])
     partition.dirty = set()
     if finish:
         table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-        partition.checkpoint_done(partition.offset)
+        partition.record_checkpoint(partition.offset)
 
 
 @pytest.mark.parametrize("explain", [{"budget": 0.05}, {"every": 3}, {"budget": 0.9, "max_lag": 50}])
@@ -258,7 +264,7 @@ def test_a_replay_has_no_clock_and_explains_everything() -> None:
     partition = Partition(TOPIC, 0, config_of("m", "n", explain={"budget": 0.01}, change=None), lambda _key: None)
     for record in records(100):
         partition.handle(record)
-    assert partition.think_over(10**6) == {}
+    assert partition.budget.adapt(partition.changed, 10**6) == {}
     assert [state.explain_every for state in partition.models.values()] == [1, 1]
 
 

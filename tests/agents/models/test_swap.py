@@ -231,7 +231,7 @@ class Worker:
 
     @property
     def state(self) -> ModelState:
-        return self.partition.state("m")
+        return self.partition.models.find_or_make("m")
 
 
 def config(**model: Any) -> Config:

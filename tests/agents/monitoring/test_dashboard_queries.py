@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from deploy.grafana.make import queries
 from support.monitoring import Prometheus, promtool
-
-from attributary_agents.monitoring.dashboards import queries
 
 pytestmark = [pytest.mark.prometheus]
 BEGAN, STEP = 1_700_000_000, 15

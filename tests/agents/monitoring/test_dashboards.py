@@ -17,16 +17,17 @@ import pytest
 import yaml
 from benchmarks.dashboards.grafana import panels
 from click.testing import CliRunner
+from deploy.grafana.make.__main__ import make
+from deploy.grafana.make.queries import catalogued, latest, series
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from attributary_agents.cli.main import cli
-from attributary_agents.monitoring.dashboards.export import PROVISIONING, dashboards
-from attributary_agents.monitoring.dashboards.queries import catalogued, latest, series
+from attributary_agents.monitoring.dashboards import dashboards, provisioning
 from attributary_agents.monitoring.metrics import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[3]
-DEPLOYED = ROOT / "deploy" / "grafana"
+PACKAGED = ROOT / "agents" / "attributary_agents" / "monitoring" / "grafana"
 BOARDS: dict[str, dict[str, Any]] = {name: json.loads(text) for name, text in dashboards().items()}
 OF_GRAFANA = {"__interval", "__interval_ms", "__range", "__rate_interval", "__url_time_range", "__value"}
 OF_PROMETHEUS = {
@@ -60,47 +61,47 @@ def parsed(expr: str) -> promql_parser.Expr:
     return promql_parser.parse(re.sub(r"\$\w+", "x", filled))
 
 
-def test_the_files_are_those_that_the_code_makes() -> None:
-    """UPDATE: attributary dashboards export --out deploy/grafana --provisioning."""
-    made = {f"dashboards/{name}": text for name, text in dashboards().items()} | PROVISIONING
-    found = {str(path.relative_to(DEPLOYED)): path.read_text() for path in DEPLOYED.rglob("*") if path.is_file()}
-    assert found == made
+def test_the_files_are_those_that_the_generator_makes() -> None:
+    """UPDATE: make dashboards-json."""
+    assert make() == dashboards()
 
 
-def test_the_command_writes_them(tmp_path: Path) -> None:
+def test_the_command_copies_them(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["dashboards", "export", "--out", str(tmp_path / "a")])
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines() == [str(tmp_path / "a" / "dashboards" / name) for name in BOARDS]
     assert {path.name: path.read_text() for path in (tmp_path / "a" / "dashboards").iterdir()} == dashboards()
     assert not (tmp_path / "a" / "provisioning").exists()
     done = CliRunner().invoke(cli, ["dashboards", "export", "--out", str(tmp_path / "b"), "--provisioning"])
-    for name, text in PROVISIONING.items():
-        assert (tmp_path / "b" / name).read_text() == text
+    written = [path for path in (tmp_path / "b").rglob("*") if path.is_file()]
+    assert sorted(done.stdout.splitlines()) == sorted(map(str, written))
+    assert {str(path.relative_to(PACKAGED)) for path in PACKAGED.rglob("*") if path.is_file()} == {
+        str(path.relative_to(tmp_path / "b")) for path in written
+    }
+    for path in written:
+        assert path.read_text() == (PACKAGED / path.relative_to(tmp_path / "b")).read_text()
 
 
-@pytest.mark.parametrize("missing", [True, False])
-def test_what_stands_in_the_way_is_said(missing: bool, tmp_path: Path) -> None:
+def in_a_process_without_the_library(out: Path) -> subprocess.CompletedProcess[str]:
+    code = "import sys; sys.modules['grafana_foundation_sdk'] = None; "
+    code += f"sys.argv = ['attributary', 'dashboards', 'export', '--out', {str(out)!r}]; "
+    code += "from attributary_agents.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_the_command_does_not_need_the_generator_s_library(tmp_path: Path) -> None:
+    done = in_a_process_without_the_library(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "dashboards").iterdir()} == BOARDS.keys()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    out = tmp_path if missing else tmp_path / "file"
-    code = "import sys\n" + ("sys.modules['grafana_foundation_sdk'] = None\n" if missing else "")
-    code += f"sys.argv = ['attributary', 'dashboards', 'export', '--out', {str(out)!r}]\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code + "from attributary_agents.cli import main; main()"],
-        capture_output=True,
-        text=True,
-    )
+    done = in_a_process_without_the_library(tmp_path / "file")
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
-    if missing:
-        assert "pip install 'attributary[dashboards]'" in done.stderr
-    else:
-        assert "file" in done.stderr
+    assert "file" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_the_rest_of_the_command_line_does_not_need_the_library() -> None:
-    code = "import sys; sys.modules['grafana_foundation_sdk'] = None; import attributary_agents.cli"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_uids_are_stable() -> None:
@@ -324,11 +325,11 @@ def overrides(panel: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_grafana_finds_prometheus_and_the_dashboards() -> None:
-    (source,) = yaml.safe_load(PROVISIONING["provisioning/datasources/attributary.yaml"])["datasources"]
+    (source,) = yaml.safe_load(provisioning()["provisioning/datasources/attributary.yaml"])["datasources"]
     assert (source["type"], source["isDefault"], source["url"]) == ("prometheus", True, "${PROMETHEUS_URL}")
     scraping = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())["global"]
     assert source["jsonData"]["timeInterval"] == scraping["scrape_interval"]
-    (provider,) = yaml.safe_load(PROVISIONING["provisioning/dashboards/attributary.yaml"])["providers"]
+    (provider,) = yaml.safe_load(provisioning()["provisioning/dashboards/attributary.yaml"])["providers"]
     assert (provider["type"], provider["options"]["path"]) == ("file", "/etc/grafana/dashboards")
 
 

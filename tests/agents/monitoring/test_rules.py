@@ -20,10 +20,13 @@ from attributary_agents.monitoring.rules.files import KUBERNETES_FILE, RULES_FIL
 from attributary_agents.monitoring.rules.files import prometheus_text as text_of
 from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
 from attributary_agents.monitoring.rules.recorded import PREFIX, recorded, recordings, rise
-from attributary_agents.monitoring.rules.unit_tests import CASES, unit_tests
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
+RULES = DEPLOY / "prometheus" / "rules"
+CASE_FILES = sorted((RULES / "tests").glob("*.test.yml"))
+CASES = [case.get("alert_rule_test", []) for file in CASE_FILES for case in yaml.safe_load(file.read_text())["tests"]]
+"""By case what promtool checks of the alerts: the moment, the alert, and how often it fires then."""
 OPTIONS = RuleOptions()
 ALERTS = {alert.name: alert for alert in alerts(OPTIONS)}
 TARGET = {"job", "instance", "pod"}
@@ -123,31 +126,37 @@ def test_every_alert_is_complete(alert: Any) -> None:
     assert len(re.sub(r"\{\{.*?\}\}", "", rule["annotations"]["summary"])) < 80
 
 
-@pytest.mark.parametrize("name", ALERTS)
-def test_every_alert_has_a_case_that_fires_and_one_that_does_not(name: str) -> None:
-    found = [
-        bool(fires) for area in CASES.values() for case in area for (_, of), fires in case.alerts.items() if of == name
-    ]
-    assert True in found
-    assert False in found
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_every_alert_has_a_case_that_fires_and_one_that_does_not(alert: Any) -> None:
+    checks = [[bool(check["exp_alerts"]) for check in case if check["alertname"] == alert.full_name] for case in CASES]
+    fires = [fired for fired in checks if fired]
+    assert any(map(any, fires))
     # Not merely "not yet": somewhere it does not fire at all.
-    quiet = [
-        case.title
-        for area in CASES.values()
-        for case in area
-        if (told := [fires for (_, of), fires in case.alerts.items() if of == name]) and not any(told)
-    ]
-    assert quiet
+    assert any(not any(fired) for fired in fires)
+
+
+def test_the_cases_know_no_other_alert() -> None:
+    assert {check["alertname"] for case in CASES for check in case} == {alert.full_name for alert in ALERTS.values()}
+
+
+@pytest.mark.parametrize("file", CASE_FILES, ids=lambda file: file.stem)
+def test_the_cases_are_of_the_exported_rules_in_their_order(file: Path) -> None:
+    """promtool takes the rules beside the cases, which are those that the thresholds' defaults give."""
+    read = yaml.safe_load(file.read_text())
+    assert [(file.parent / rules).resolve() for rules in read["rule_files"]] == [RULES / RULES_FILE]
+    assert read["group_eval_order"] == [group["name"] for group in groups(OPTIONS)]
+    labels = {alert.full_name: alert.labels for alert in ALERTS.values()}
+    for check in (check for test in read["tests"] for check in test.get("alert_rule_test", [])):
+        for expected in check["exp_alerts"]:
+            assert labels[check["alertname"]].items() <= expected["exp_labels"].items()
 
 
 def test_what_is_committed_is_current() -> None:
-    """`attributary rules export --out deploy/prometheus/rules --tests`, and with --format kubernetes."""
-    folder = DEPLOY / "prometheus" / "rules"
-    expected = {RULES_FILE: text_of(OPTIONS), **unit_tests(OPTIONS)}
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*.yml")} == expected.keys()
-    for name, text in expected.items():
-        assert (folder / name).read_text() == text, f"{name}: export it again"
+    """UPDATE: attributary rules export --out deploy/prometheus/rules; --format kubernetes --out deploy/kubernetes."""
+    assert (RULES / RULES_FILE).read_text() == text_of(OPTIONS)
     assert (DEPLOY / "kubernetes" / KUBERNETES_FILE).read_text() == kubernetes_text(OPTIONS)
+    found = {str(path.relative_to(RULES)) for path in RULES.rglob("*.yml")}
+    assert found == {RULES_FILE, *(f"tests/{file.name}" for file in CASE_FILES)}
 
 
 def test_the_prometheusrule_has_the_same_groups() -> None:
@@ -208,9 +217,9 @@ def test_export_prints_or_writes(tmp_path: Path) -> None:
     assert "> 0.5\n" in shifted["expr"]
     assert "more than 50%" in shifted["annotations"]["description"]
     assert "dashboard_url" not in printed.output
-    assert export("--out", str(tmp_path), "--tests").exit_code == 0
+    assert export("--out", str(tmp_path)).exit_code == 0
     assert (tmp_path / RULES_FILE).read_text() == text_of(OPTIONS)
-    assert len(list((tmp_path / "tests").glob("*.test.yml"))) == len(CASES)
+    assert [path.name for path in tmp_path.iterdir()] == [RULES_FILE]
     assert export("--format", "kubernetes", "--out", str(tmp_path / "k8s")).exit_code == 0
     assert (tmp_path / "k8s" / KUBERNETES_FILE).read_text() == kubernetes_text(OPTIONS)
 
@@ -232,8 +241,6 @@ def test_links_begin_as_asked() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--tests"],
-        ["--tests", "--out", "x", "--threshold", "share_shift=1"],
         ["--out", __file__],
         ["--worker-label", "pod"],
         ["--worker-label", "instance", "--worker-label", "a-b"],

@@ -6,40 +6,67 @@ import json
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+import yaml
 from prometheus_client import generate_latest
 from support.monitoring import Alertmanager, program, promtool, wait_for
 
-from attributary_agents.cli.main import cli
-from attributary_agents.monitoring.rules.files import alerts, prometheus_text
+from attributary_agents.monitoring.rules.files import RULES_FILE, alerts, groups, prometheus_text
 from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
-from attributary_agents.monitoring.rules.unit_tests import run_promtool
 from attributary_agents.monitoring.web import registry
 from tests.agents.monitoring.views import config_of, filled
 
 ROOT = Path(__file__).resolve().parents[3]
 ALERTMANAGER = ROOT / "deploy" / "alertmanager" / "alertmanager.yml"
+CASES = ROOT / "deploy" / "prometheus" / "rules" / "tests"
 pytestmark = pytest.mark.prometheus
 
 
 def test_every_rule_does_as_its_cases_say() -> None:
-    result = CliRunner().invoke(cli, ["rules", "test"])
-    assert result.exit_code == 0, result.output
-    assert result.output.count("SUCCESS") == 6, "the rules and five files of cases"
+    checked = promtool("check", "rules", CASES.parent / RULES_FILE)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    done = promtool("test", "rules", *sorted(CASES.glob("*.test.yml")))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("SUCCESS") == 5, "five files of cases"
 
 
-def test_a_rule_that_does_otherwise_is_told() -> None:
-    good, said = run_promtool(RuleOptions(Thresholds(share_shift=0.5)), ["importance"])
-    assert not good
-    assert "AttributaryShareShifted" in said
+def write_rules_and_cases(folder: Path, options: RuleOptions, alert: str) -> Path:
+    """Write the recording rules, one alert and what its committed cases check of it; return the file of the cases."""
+    folder.mkdir()
+    written = [
+        {**group, "rules": [rule for rule in group["rules"] if rule.get("alert", alert) == alert]}
+        for group in groups(options)
+    ]
+    (folder / "rules.yml").write_text(yaml.safe_dump({"groups": written}))
+    cases = []
+    for case in (case for file in CASES.glob("*.test.yml") for case in yaml.safe_load(file.read_text())["tests"]):
+        checks = [check for check in case.get("alert_rule_test", []) if check["alertname"] == alert]
+        if checks:
+            cases.append({**case, "alert_rule_test": checks, "promql_expr_test": []})
+    order = [group["name"] for group in written]
+    tests = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "group_eval_order": order, "tests": cases}
+    (folder / "cases.test.yml").write_text(yaml.safe_dump(tests))
+    return folder / "cases.test.yml"
 
 
-def test_without_promtool_the_user_is_told_how_to_get_it() -> None:
-    result = CliRunner().invoke(cli, ["rules", "test", "--promtool", "no-such-promtool"])
-    assert "no-such-promtool is not installed" in str(result.exception)
+def test_the_cases_hold_with_the_default_of_each_threshold_alone(tmp_path: Path) -> None:
+    """With another value of any one threshold, cases of an alert that it changes fail."""
+    default = {alert.full_name: alert for alert in alerts(RuleOptions())}
+    files, changed = [], []
+    for known in fields(Thresholds):
+        value = known.default
+        other = f"{2 * int(value[:-1])}{value[-1]}" if isinstance(value, str) else f"{2 * value or 0.5}"
+        options = RuleOptions(Thresholds().with_values([f"{known.name}={other}"]))
+        changed.append(next(alert.full_name for alert in alerts(options) if alert != default[alert.full_name]))
+        files.append(write_rules_and_cases(tmp_path / f"{known.name}={other}", options, changed[-1]))
+    done = promtool("test", "rules", *files)
+    assert [part.split()[0] for part in done.stdout.split("Unit Testing:") if "SUCCESS" in part] == []
+    failed = done.stderr.split("  FAILED:\n")[1:]
+    for said, alert in zip(failed, changed, strict=True):
+        assert f"alertname: {alert}," in said  # a case that fails, not a file that cannot be read
 
 
 def test_other_options_give_rules_that_prometheus_takes(tmp_path: Path) -> None:

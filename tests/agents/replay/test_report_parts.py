@@ -7,13 +7,13 @@ from itertools import pairwise
 import pytest
 
 from attributary_agents.replay.report_axes import BOTTOM, LABEL_GAP, TOP, Line, spread, ticks, y_range
-from attributary_agents.replay.report_data import MAX_POINTS, Thinned
+from attributary_agents.replay.report_data import MAX_POINTS, ThinnedSeries
 from attributary_agents.replay.report_page import escape, number
 
 
 @pytest.mark.parametrize("n", [1, 2, 599, 600, 601, 1199, 1200, 1201, 10_000])
 def test_a_thinned_series_is_even_and_keeps_its_ends(n: int) -> None:
-    series = Thinned[int]()
+    series = ThinnedSeries[int]()
     for i in range(n):
         series.add(i)
     kept = series.points

@@ -123,7 +123,7 @@ def test_a_model_that_raises_costs_one_dead_letter(stage: str) -> None:
     assert header(letter, "attributary-dlq-message").startswith("cannot")
     assert balances(partition.counters)
     assert partition.models["m"].failed_offsets == [5]
-    partition.checkpoint_done(5)
+    partition.record_checkpoint(5)
     assert partition.models["m"].failed_offsets == []
 
 
@@ -176,8 +176,8 @@ def damaged(name: bytes, table: Table) -> Callable[[bytes], bytes | None]:
 
 def test_a_damaged_state_is_refused_and_the_other_models_go_on(caplog: pytest.LogCaptureFixture) -> None:
     partition = Partition(TOPIC, 0, config(), damaged(b"m", {}))
-    partition.restore("m")
-    partition.restore("n")
+    partition.models.restore("m")
+    partition.models.restore("n")
     letters = [one for i in range(40) for one in partition.handle(record(i, b"m" if i % 2 else b"n"))]
     refused = [one for one in letters if one.topic == DEAD_LETTERS]
     assert [header(one, "attributary-dlq-offset") for one in refused] == [str(i) for i in range(1, 40, 2)]

@@ -12,7 +12,13 @@ from river import neighbors
 
 from attributary_explainers import ChangeExplainer, freeze
 from attributary_explainers.change.discrepancy import as_distance
-from attributary_explainers.change.reference import Measure, Measured, Reference, change_between, change_on_one_data_set
+from attributary_explainers.change.reference import (
+    Measure,
+    MeasuredImportance,
+    Reference,
+    change_between,
+    change_on_one_data_set,
+)
 from attributary_explainers.losses.losses import as_loss
 from tests.explainers.oracles import POINTS, exact_sage, medium_or_large, small_and_red, stagger_stream
 from tests.explainers.stand_ins import Linear, SwitchingConcept
@@ -28,7 +34,7 @@ def measure(*methods, loss="squared", groups=None, n_samples=4):
 
 def changed(of, reference, then, current, now, seed):
     """The change by each method of `of`, from the reference on its data to the current model on the new data."""
-    before = {method: Measured.of(found) for method, (found,) in of.take([reference], then, 2 * seed).items()}
+    before = {method: MeasuredImportance.of(found) for method, (found,) in of.take([reference], then, 2 * seed).items()}
     taken = of.take([reference, current], now, 2 * seed + 1)
     return change_between(before, taken, of.loss, (0.0, 0.0))  # these models do not learn
 
@@ -267,14 +273,14 @@ def test_a_model_that_remembers_its_data_has_no_cause_where_nothing_has_changed(
         for x, y in (*following, *now):
             model.learn_one(x, y)
         of = measure("pfi", loss="zero_one")
-        before = {"pfi": Measured.of(of.take([reference], then, seed)["pfi"][0])}
+        before = {"pfi": MeasuredImportance.of(of.take([reference], then, seed)["pfi"][0])}
         taken = of.take([reference, model], now, seed)
         ignorant = change_between(before, taken, of.loss, (0.0, 0.0))["pfi"]
         assert ignorant.cause() == "both"  # as if nothing had been memorised
         taken_then = Reference(reference, then, before, 200, None)
         assert change_between(before, taken, of.loss, taken_then.memorised(of))["pfi"].cause() is None  # not known
         for x, y in following:
-            taken_then.came_next(x, y)
+            taken_then.add_next(x, y)
         told = change_between(before, taken, of.loss, taken_then.memorised(of))["pfi"]
         assert told.memorised == pytest.approx(told.crossed_loss - told.before_loss, abs=0.15)
         causes[told.cause()] += 1

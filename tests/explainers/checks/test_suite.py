@@ -185,8 +185,8 @@ def test_arguments_out_of_range_are_refused(arguments, parameter):
 
 SCRIPT = """
 import hashlib
-from tests.explainers.broken_explainers import SHORT
-from tests.explainers.test_checks import MAIN, VARIANTS
+from tests.explainers.checks.broken_explainers import SHORT
+from tests.explainers.checks.test_suite import MAIN, VARIANTS
 from attributary_explainers.checks.subject import Subject
 for name, (make, options) in {**MAIN, **VARIANTS}.items():
     options = {key: value for key, value in options.items() if key in ("model", "stream")}

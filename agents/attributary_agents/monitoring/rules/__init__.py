@@ -1,4 +1,4 @@
-"""Recording and alerting rules for Prometheus.
+"""Writes the recording and alerting rules for Prometheus.
 
 May import `errors`.
 """

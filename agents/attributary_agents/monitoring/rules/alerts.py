@@ -1,4 +1,4 @@
-"""What an alert is, and how the parts of its text are written."""
+"""Defines an alert, and writes the parts of its text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Area = Literal["importance", "change", "quality", "operations"]
 
 @dataclass(frozen=True)
 class Alert:
-    """One alert rule.
+    """Describes one alert rule.
 
     Attributes
     ----------
@@ -42,16 +42,16 @@ class Alert:
 
     @property
     def full_name(self) -> str:
-        """As Prometheus shows it."""
+        """Name with the prefix, as Prometheus shows it."""
         return f"Attributary{self.name}"
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels beside those of the expression."""
+        """Labels that are added to those of the expression."""
         return {"severity": self.severity, "area": self.area}
 
     def links(self, options: RuleOptions, model_id: str = "{{ $labels.model_id | urlquery }}") -> dict[str, str]:
-        """Annotations that lead to the runbook and to the dashboard."""
+        """Return the annotations that lead to the runbook and to the dashboard."""
         links = {"runbook_url": f"{options.runbook_base.rstrip('/')}/{self.full_name}.md"}
         if options.dashboard_base:
             query = f"?var-model_id={model_id}" if self.dashboard == MODEL_DASHBOARD else ""
@@ -59,7 +59,7 @@ class Alert:
         return links
 
     def rule(self, options: RuleOptions) -> dict[str, object]:
-        """As it stands in a rule file."""
+        """Return the alert as a rule file has it."""
         keep = {} if self.keep is None else {"keep_firing_for": self.keep}
         texts = {"summary": self.summary, "description": self.description, **self.annotations}
         return {
@@ -77,12 +77,12 @@ DIGITS = 'printf "%.3g"'
 
 
 def ask(name: str, *labels: str, form: str = "humanize") -> str:
-    """Template text with the present value of another recorded series of the alert's labels; `?` where it has none."""
+    """Return template text for the present value of another recorded series with the alert's labels, or `?`."""
     return _asked(_matched(name, labels), labels, form)
 
 
 def ask_rise(name: str, window: str, label: str) -> str:
-    """As `ask`, with how much a counter has risen within the window, summed over what has the same label."""
+    """Return template text for the rise of a counter within the window, summed over series with the same label."""
     return _asked(f"sum({rise(_matched(name, (label,)), window)})", (label, label), "humanize")
 
 
@@ -97,7 +97,7 @@ def _asked(query: str, labels: tuple[str, ...], form: str) -> str:
 
 
 def number(value: float) -> str:
-    """A threshold as it stands in an expression and in a text.
+    """Return a threshold as expressions and texts have it.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def number(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A ratio in percent.
+    """Return a ratio in percent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Alerts on change of the model itself, and on how good it is."""
+"""Defines the alerts about changes of a model, and about its quality."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .recorded import recorded, rise
 _CHANGES = recorded("model_changes_total")
 _LAST = recorded("model_last_change_timestamp_seconds")
 _EXPLAINED = {"explanation": "attributary changes {{ $labels.model_id }}"}
-"""Where the event is told: the command that prints it."""
+"""The command that prints the change event."""
 
 
 _THROUGH_A_GAP = "2m"
-"""So that a rebalance does not end it, and begin it again as if there were another change."""
+"""A rebalance does not end the alert and begin it again as if there were another change."""
 
 
 def change_alerts(at: Thresholds) -> list[Alert]:
-    """Those of the area `change`."""
+    """Return the alerts of the area `change`."""
     window = at.change_window
     by_itself = f'{recorded("model_changes_total")}{{route!="version"}}'
     return [
@@ -77,7 +77,7 @@ def change_alerts(at: Thresholds) -> list[Alert]:
 
 
 def quality_alerts(at: Thresholds) -> list[Alert]:
-    """Those of the area `quality`."""
+    """Return the alerts of the area `quality`."""
     letters, consumed = recorded("dead_letters_total"), recorded("records_consumed_total")
     missing = f"sum without (partition, reason) ({rise(_missing(letters), at.dead_letters_window)})"
     records = f"sum without (partition) ({rise(consumed, at.dead_letters_window)})"

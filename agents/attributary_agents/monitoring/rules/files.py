@@ -1,4 +1,4 @@
-"""All rules, and the files that they are written into."""
+"""Collects all rules, and writes them as files."""
 
 from __future__ import annotations
 
@@ -22,27 +22,30 @@ _HEAD = (
 
 
 def alerts(options: RuleOptions) -> list[Alert]:
-    """Every alert, area by area."""
+    """Return every alert, area by area."""
     at = options.thresholds
     return [*importance_alerts(at), *change_alerts(at), *quality_alerts(at), *operations_alerts(options)]
 
 
 def groups(options: RuleOptions) -> list[dict[str, Any]]:
-    """Recording rules, then a group of alerts for each area."""
+    """Return the group of recording rules, then a group of alerts for each area."""
     found: dict[str, list[dict[str, object]]] = {}
     for alert in alerts(options):
         found.setdefault(alert.area, []).append(alert.rule(options))
-    recorded = {"name": "attributary-recorded", "rules": [recording.rule() for recording in recordings(options.apart)]}
+    recorded = {
+        "name": "attributary-recorded",
+        "rules": [recording.rule() for recording in recordings(options.worker_labels)],
+    }
     return [recorded, *({"name": f"attributary-{area}", "rules": rules} for area, rules in found.items())]
 
 
 def prometheus_text(options: RuleOptions) -> str:
-    """A rule file."""
+    """Return the text of a rule file."""
     return _HEAD + to_yaml({"groups": groups(options)})
 
 
 def kubernetes_text(options: RuleOptions) -> str:
-    """The same as a PrometheusRule of the Prometheus Operator."""
+    """Return the text of a PrometheusRule for the Prometheus Operator, with the same rules."""
     return _HEAD + to_yaml(
         {
             "apiVersion": "monitoring.coreos.com/v1",
@@ -54,13 +57,13 @@ def kubernetes_text(options: RuleOptions) -> str:
 
 
 def to_yaml(data: Any) -> str:
-    """YAML in the order given, with text of several lines as blocks."""
+    """Return YAML in the order given, with text of several lines as blocks."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
-        """Repeated parts are written out: not everything that reads rules knows anchors."""
+        """Write repeated parts out: not everything that reads rules knows anchors."""
         return True
 
 

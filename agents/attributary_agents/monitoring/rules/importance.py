@@ -1,4 +1,4 @@
-"""Alerts on importance: what the model relies on is not what it was.
+"""Defines the alerts about importance: what a model relies on has shifted.
 
 All wait until the importance is made of enough observations. NDCG alone is blind, of ten equal features one dying gives
 1.00: so there is the share that has moved beside it, and each feature by itself.
@@ -16,7 +16,7 @@ _FEATURE = "{{ $labels.feature }} of {{ $labels.model_id }}"
 
 
 def importance_alerts(at: Thresholds) -> list[Alert]:
-    """Those of the area `importance`."""
+    """Return the alerts of the area `importance`."""
     enough = f"{_N} >= {number(at.min_observations)}"
     n = f"n = {ask('explainer_observations', 'model_id', 'explainer')} observations"
     ago = at.compare_with

@@ -1,4 +1,4 @@
-"""Alerts on the operation of the workers."""
+"""Defines the alerts about the operation of the workers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _WHERE = "{{ $labels.topic }}[{{ $labels.partition }}]"
 
 
 def operations_alerts(options: RuleOptions) -> list[Alert]:
-    """Those of the area `operations`."""
+    """Return the alerts of the area `operations`."""
     return [*_workers(options), *_records(options), *_models(options)]
 
 
 def _workers(options: RuleOptions) -> list[Alert]:
-    workers = ", ".join(options.apart)
+    workers = ", ".join(options.worker_labels)
     return [
         _alert(
             "Down",

@@ -1,4 +1,4 @@
-"""Recording rules: each series once, whichever worker it is on.
+"""Defines the recording rules: each series counts once, whichever worker has it.
 
 A partition may move between workers, and takes its counters along. So `max without (instance, pod)` is one series
 through every move: while both workers show it, it counts once. Counters among them are never read by rate() or
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..metrics import CATALOGUE
 
 PREFIX = "attributary_"
-APART = ("instance", "pod")
+WORKER_LABELS = ("instance", "pod")
 """Labels that tell workers apart, as Prometheus adds them by default and in Kubernetes."""
 
 NAMES = (
@@ -46,25 +46,25 @@ RATES = ("model_observations_total", "records_consumed_total", "dead_letters_tot
 """Counters whose rate over 5 minutes is recorded."""
 
 USUAL_SHARE = "feature:attributary_feature_importance_share_ratio:avg10m"
-"""A feature's share over 10 minutes, to compare with: no gap of a scrape or two is in it."""
+"""A feature's mean share over 10 minutes, to compare with: a gap of a scrape or two does not show in it."""
 
 _LEVELS = (("feature", "feature"), ("explainer", "explainer"), ("model_id", "model"), ("partition", "partition"))
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A series and the expression that it is the value of."""
+    """Describes a recorded series and the expression whose value it has."""
 
     record: str
     expr: str
 
     def rule(self) -> dict[str, str]:
-        """As it stands in a rule file."""
+        """Return the recording as a rule file has it."""
         return {"record": self.record, "expr": self.expr}
 
 
 def recorded(name: str) -> str:
-    """Name of the series recorded of a metric of the catalogue.
+    """Return the name of the series that is recorded for a metric of the catalogue.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def recorded(name: str) -> str:
 
 
 def rate(name: str) -> str:
-    """Name of the series with the rate of a counter.
+    """Return the name of the series with the rate of a counter.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def rate(name: str) -> str:
 
 
 def rise(series: str, window: str) -> str:
-    """How much a recorded counter has risen within the window: never what it fell to and began again from.
+    """Return the expression for the rise of a recorded counter within the window; a fall does not count as a rise.
 
     Counted from the lowest value of the window: so a counter that goes back, after a crash or with `attributary models
     reset`, has not risen by that, gaps do no harm, and of what is repeated after a crash the repetition is counted.
@@ -103,9 +103,9 @@ def rise(series: str, window: str) -> str:
     return f"({series} - min_over_time({series}[{window}]))"
 
 
-def recordings(apart: tuple[str, ...] = APART) -> list[Recording]:
-    """All of them, in the order of evaluation."""
-    workers = ", ".join(apart)
+def recordings(worker_labels: tuple[str, ...] = WORKER_LABELS) -> list[Recording]:
+    """Return all recordings, in the order of evaluation."""
+    workers = ", ".join(worker_labels)
     base = [Recording(recorded(name), f"max without ({workers}) ({PREFIX}{name})") for name in NAMES]
     # The slope, which is right whatever the interval of evaluation; 0 for a while where a counter goes back.
     share = f'{recorded("feature_importance_share_ratio")}{{feature!="__other__"}}'
@@ -114,7 +114,7 @@ def recordings(apart: tuple[str, ...] = APART) -> list[Recording]:
 
 
 def labels_of(name: str) -> tuple[str, ...]:
-    """Labels of a metric of the catalogue."""
+    """Return the labels of a metric of the catalogue."""
     return CATALOGUE[name][1]
 
 

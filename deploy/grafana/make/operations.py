@@ -1,4 +1,4 @@
-"""The dashboard of the workers: whether records are handled, state is stored, and anything is refused."""
+"""Builds the dashboard of the workers: whether they handle records, store state, and refuse anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Series of partitions and models move with their partition; those of a worker sta
 
 
 def operations() -> Board:
-    """The dashboard `attributary-operations`."""
+    """Return the dashboard `attributary-operations`."""
     board = Board(OPERATIONS, "Attributary / Operations", "Workers: lag, checkpoints, dead letters, resources.")
     board.variables(
         variables.job(),

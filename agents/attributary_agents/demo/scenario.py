@@ -1,4 +1,4 @@
-"""What the demo plays: Agrawal's credit data with a known drift, or any file; and a model that fits it."""
+"""Chooses what `attributary demo` plays: Agrawal's credit data with a drift, or a file, and a model that fits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_CLASSES = 20
 
 @dataclass(frozen=True)
 class DemoStream:
-    """Observations to play.
+    """Holds the observations that the demo plays, and what kind of task they are.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class DemoStream:
     _values: Any
 
     def values(self) -> Iterator[bytes]:
-        """The records' values, in order."""
+        """Yield the records' values in order."""
         return (encode_value(value) for value in self._values())
 
 
 def agrawal(limit: int | None) -> DemoStream:
-    """Agrawal's function 1 for the first half, function 2 from then on: elevel takes over from salary."""
+    """Return Agrawal's function 1 for the first half, function 2 from then on: elevel takes over from salary."""
     total = limit or TOTAL
     drift_at = min(DRIFT_AT, total // 2)
 
@@ -65,7 +65,7 @@ def agrawal(limit: int | None) -> DemoStream:
 
 
 def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
-    """The rows of a CSV, JSON-lines or Parquet file; the target's values say whether it is a classification.
+    """Return the rows of a CSV, JSON-lines or Parquet file; the target's values tell whether it is a classification.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
         len(set(sample)) <= _MAX_CLASSES and all(float(y).is_integer() for y in sample if y is not None)
     )
     n = source.n_rows if source.n_rows is not None else sum(1 for _ in source.values())
-    # For a regression the same share of how much the target varies.
+    # The threshold of a regression is the same share of the target's standard deviation.
     spread = 1.0 if classification else pstdev(float(y) for y in sample if y is not None)
     threshold = THRESHOLD * (spread or 1.0)
     kind = "classification" if classification else "regression"
@@ -97,7 +97,7 @@ def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
 
 
 def demo_config(stream: DemoStream, model_id: str, broker: str, port: int) -> dict[str, Any]:
-    """The configuration of the demo's worker: an adaptive random forest of ten trees, iPFI, change explanation."""
+    """Return the configuration of the demo's worker: an adaptive random forest, iPFI, changes."""
     forest = "ARFClassifier" if stream.classification else "ARFRegressor"
     params: dict[str, Any] = {"n_models": 10, "seed": 1}
     if stream.categories and not stream.classification:

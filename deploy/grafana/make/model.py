@@ -1,4 +1,4 @@
-"""The dashboard of one model: what it needs now, how that has moved, and what a change has done to it."""
+"""Builds the dashboard of one model: what it relies on now, how that has moved, and what a change did."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OF_EXPLAINER = {**OF, "explainer": "$explainer"}
 OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
 PLACES = 10
 THEN = " @ $change offset $before"
-"""After a selector: `before` the last change."""
+"""Goes after a selector: `before` the last change."""
 
 HOW_TO_READ = """\
 **Importance** is how much worse the loss gets without the feature, in the unit of the loss. It says what *this model*
@@ -35,7 +35,7 @@ the last one, too: *What has changed* links to it.
 
 
 def model() -> Board:
-    """The dashboard `attributary-model`."""
+    """Return the dashboard `attributary-model`."""
     board = Board(MODEL, "Attributary / Model", "One model: importances, what a change has done to them, losses.")
     changed = latest("model_last_change_timestamp_seconds", **OF)
     board.variables(
@@ -276,7 +276,7 @@ def model() -> Board:
         note("How to read this", HOW_TO_READ, size=(8, 16)),
     )
     # The text is as high as two lines of panels: the next line stands beside it.
-    board.back(8)
+    board.move_up(8)
     skipped = per_second("explainer_skipped_total", **OF_EXPLAINER)
     ever = latest("explainer_skipped_total", **OF_EXPLAINER)
     board.line(

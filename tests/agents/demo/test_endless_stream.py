@@ -17,7 +17,7 @@ from attributary_agents.cli import demo_stream as drift_stream_cli
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.demo.drifting import DriftStream
+from attributary_agents.demo.endless_stream import DriftStream
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.kafka.topics import create_topics
 

@@ -1,4 +1,4 @@
-"""The dashboard of all models: which of them has changed, does badly, or has a firing alert."""
+"""Builds the dashboard of all models: which has changed, does badly, or has a firing alert."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ what explains them.
 
 
 def fleet() -> Board:
-    """The dashboard `attributary-fleet`."""
+    """Return the dashboard `attributary-fleet`."""
     board = Board(FLEET, "Attributary / Fleet", "All models: losses, shifts, changes, alerts.")
     board.variables(variables.job(), variables.model(multi=True), variables.explainer("~$model_id", multi=True))
     board.annotations(variables.changes("~$model_id"), variables.deployments("~$model_id"))

@@ -1,4 +1,4 @@
-"""Queries of the dashboards, made from the metric catalogue: a name or a label that does not exist is an error here.
+"""Makes the dashboards' queries from the metric catalogue: a name or a label that does not exist is an error.
 
 A partition moves between workers and takes the series of its models along. So what belongs to a model, a topic or a
 partition is aggregated over whatever labels the target has (`instance`, `pod`): `latest`. What each worker counts for
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from ..metrics import CATALOGUE
+from attributary_agents.monitoring.metrics import CATALOGUE
 
 PREFIX = "attributary_"
 _OF_TARGET = {"job", "instance"}
@@ -21,7 +21,7 @@ _HISTOGRAM = re.compile("_(bucket|sum|count)$")
 
 
 def catalogued(name: str) -> tuple[str, tuple[str, ...]]:
-    """Help text and labels of a metric of ours, with or without the prefix; of a histogram also by its parts.
+    """Return help text and labels of a metric, with or without the prefix; a histogram also by its parts.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def catalogued(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def series(name: str, at: str = "", **where: str) -> str:
-    """The series of a metric: `where` maps labels to values, which `~` makes a regular expression and `!` negates.
+    """Return the selector of a metric: `where` maps labels to values; `~` marks a regular expression, `!` negates.
 
     `at` is what follows the selector: a range, an offset.
     """
@@ -55,12 +55,12 @@ def _matcher(label: str, value: str) -> str:
 
 
 def latest(name: str, at: str = "", **where: str) -> str:
-    """One series per set of the catalogue's labels, whichever worker has it."""
+    """Return one series per set of the catalogue's labels, whichever worker has it."""
     return f"max {_by(name)} ({series(name, at, **where)})"
 
 
 def total(name: str, at: str = "", **where: str) -> str:
-    """Sum over the workers, of which each counts its own."""
+    """Return the sum over the workers, for what each worker counts for itself."""
     return f"sum {_by(name)} ({series(name, at, **where)})"
 
 
@@ -69,28 +69,28 @@ def _by(name: str) -> str:
 
 
 def grown(name: str, over: str, **where: str) -> str:
-    """What a counter of the checkpoint has gained over a time, wherever it was counted."""
+    """Return what a counter of the checkpoint has gained over a time, wherever it was counted."""
     return f"clamp_min({latest(name, **where)} - {latest(name, f' offset {over}', **where)}, 0)"
 
 
 def per_second(name: str, **where: str) -> str:
-    """The same, over one step of the panel and per second."""
+    """Return what a counter of the checkpoint gains per second, over one step of the panel."""
     return f"{grown(name, '$__interval', **where)} / ($__interval_ms / 1000)"
 
 
 def happened(name: str, **where: str) -> str:
-    """What a counter of the checkpoint has gained in the dashboard's time range, from its lowest value in it."""
+    """Return what a counter of the checkpoint has gained since its lowest value in the dashboard's time range."""
     lowest = f"min {_by(name)} (min_over_time({series(name, '[$__range]', **where)}))"
     return f"{latest(name, **where)} - {lowest}"
 
 
 def rate(name: str, over: str = "$__rate_interval", **where: str) -> str:
-    """Per second, of a counter that begins at 0 with each process; summed over the workers."""
+    """Return the rate per second of a counter that begins at 0 with each process, summed over the workers."""
     return f"sum {_by(name)} (rate({series(name, f'[{over}]', **where)}))"
 
 
 def ranks(name: str, places: int, **where: str) -> str:
-    """Rank, 1 is the largest, of the first `places` features of a model: PromQL counts in how many top k each is."""
+    """Return the ranks of the first `places` features, 1 the largest: PromQL counts in how many top k each is."""
     ranked = latest(name, **{"feature": "!__other__", **where})
     tops = (f'label_replace(topk({k}, {ranked}), "top", "{k}", "", "")' for k in range(1, places + 1))
     counted = f"count {_by(name)} ({' or '.join(tops)})"
@@ -98,22 +98,22 @@ def ranks(name: str, places: int, **where: str) -> str:
 
 
 def known(now: str, ever: str, label: str) -> str:
-    """`now` of the series that have `ever` counted anything; beside them 0, with `none` for the label."""
+    """Return `now` for the series that have `ever` counted anything, and 0 with the label `none`."""
     return f'{now} and {ever} > 0 or label_replace(vector(0), "{label}", "none", "", "")'
 
 
 def dead_letters() -> str:
-    """Those of each step by topic and reason."""
+    """Return the dead letters of each step by topic and reason."""
     summed = "sum by (topic, reason)"
     now, ever = grown("dead_letters_total", "$__interval"), latest("dead_letters_total")
     return known(f"{summed} ({now})", f"{summed} ({ever})", "reason")
 
 
 def firing() -> str:
-    """The alerts of the shipped rules that fire; Prometheus makes this series itself."""
+    """Return the firing alerts of the shipped rules; Prometheus makes this series itself."""
     return 'max by (alertname, severity, model_id) (ALERTS{alertname=~"Attributary.*", alertstate="firing"})'
 
 
 def of_process(name: str, at: str = "") -> str:
-    """A metric that every process has, of the workers alone."""
+    """Return a metric that every process has, for the workers alone."""
     return f'{name}{{job=~"$job", instance=~"$instance"}}{at}'

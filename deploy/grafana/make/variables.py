@@ -1,4 +1,4 @@
-"""Variables and annotations that several dashboards share."""
+"""Makes the variables and annotations that several dashboards share."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from .queries import latest, series
 
 
 def job() -> builders.QueryVariable:
-    """The scrape jobs that have workers: one Prometheus may hold several installations."""
+    """Return the variable for the scrape jobs of workers: one Prometheus may hold several installations."""
     return variable("job", "Job", "label_values(attributary_worker_step_seconds, job)", multi=True)
 
 
 def model(*, multi: bool = False) -> builders.QueryVariable:
-    """Model ids."""
+    """Return the variable for model ids."""
     query = f"label_values({series('model_info')}, model_id)"
     return variable("model_id", "Model", query, multi=multi, all_value=".+" if multi else "")
 
 
 def explainer(model_id: str, *, multi: bool = False) -> builders.QueryVariable:
-    """The explainers of the chosen models."""
+    """Return the variable for the explainers of the chosen models."""
     query = f"label_values({series('explainer_observations', model_id=model_id)}, explainer)"
     return variable("explainer", "Explainer", query, multi=multi, all_value=".+" if multi else "")
 
 
 def worker(model_id: str) -> builders.QueryVariable:
-    """Address of the worker that has the model now, as Prometheus scrapes it."""
+    """Return the variable for the address of the worker that has the model now, as Prometheus scrapes it."""
     query = f"query_result(topk(1, {series('model_info', model_id=model_id)}))"
     return variable("worker", "Worker", query, hidden=True, regex='/instance="([^"]+)"/')
 
@@ -37,7 +37,7 @@ def _version(model_id: str) -> str:
 
 
 def changes(model_id: str) -> Annotation:
-    """A mark where the model has changed, at the time of the observation that showed it."""
+    """Return a mark where the model has changed, at the time of the observation that showed it."""
     when = latest("model_last_change_timestamp_seconds", model_id=model_id)
     version = _version(model_id)
     return Annotation(
@@ -52,7 +52,7 @@ def changes(model_id: str) -> Annotation:
 
 
 def deployments(model_id: str) -> Annotation:
-    """A mark where a new version has taken over."""
+    """Return a mark where a new version has taken over."""
     taken = {"model_id": model_id, "outcome": "!refused"}
     after = f"sum by (model_id) ({latest('model_versions_total', **taken)})"
     before = f"sum by (model_id) ({latest('model_versions_total', ' offset $__interval', **taken)})"

@@ -1,4 +1,4 @@
-"""Tables, and bars side by side: several queries whose answers are joined by a label."""
+"""Makes tables and bars side by side: several queries whose answers are joined by a label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .panels import Panel, Query, Steps, as_steps, common_parts
 
 
 def joined(key: str, queries: Sequence[Query], hidden: Sequence[str] = ()) -> list[models.DataTransformerConfig]:
-    """Tables of one query each, as one table with a row for each value of the label `key`.
+    """Return the steps that join the tables of the queries into one with a row for each value of the label `key`.
 
     The columns stand in the order of the queries, under their names. Labels other than `key` that only one of the
     queries has become columns too; `hidden` ones do not.
@@ -41,7 +41,7 @@ def joined(key: str, queries: Sequence[Query], hidden: Sequence[str] = ()) -> li
 
 @dataclass(frozen=True)
 class Column:
-    """How a table's column looks: `link` is a URL, `bar` draws a bar of the value."""
+    """Says how a table's column looks: `link` is a URL, `bar` draws a bar of the value."""
 
     name: str
     unit: str = ""
@@ -51,7 +51,7 @@ class Column:
     bar: bool = False
 
     def properties(self) -> list[models.DynamicConfigValue]:
-        """As Grafana overrides them."""
+        """Return the column's properties as Grafana's overrides."""
         found: dict[str, Any] = {}
         if self.unit:
             found["unit"] = self.unit
@@ -80,7 +80,7 @@ def rows(
     empty: str = "none",
     link: tuple[str, str] = ("", ""),
 ) -> Panel:
-    """A table of what is so now: a row for each value of the label `key`, a column for each query.
+    """Return a table of present values: a row for each value of the label `key`, a column for each query.
 
     `link` is the title and the URL of one that stands in the panel's corner.
     """
@@ -103,7 +103,7 @@ def rows(
 def compared(
     title: str, description: str, key: str, *queries: Query, hidden: Sequence[str], size: tuple[int, int]
 ) -> Panel:
-    """Bars side by side: a group for each value of the label `key`, in it a bar for each query."""
+    """Return bars side by side: a group for each value of the label `key`, in it a bar for each query."""
     panel = common_parts(
         barchart.Panel(), title, description, queries, unit="short", empty="no importance yet", instant=True,
         as_table=True,

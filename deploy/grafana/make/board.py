@@ -1,4 +1,4 @@
-"""A dashboard: where its panels stand, its variables, annotations and links, and the JSON of it."""
+"""Builds a dashboard: places its panels, adds variables, annotations and links, and writes the JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ WIDTH = 24
 FLEET, MODEL, OPERATIONS = "attributary-fleet", "attributary-model", "attributary-operations"
 TAG = "attributary"
 HERE = "${__url_time_range}&var-datasource=${datasource}"
-"""What a link to another dashboard keeps."""
+"""The part of a link that keeps time range and data source in another dashboard."""
 
 _ALL = "$__all"
 
 
 def data_source() -> builders.DatasourceVariable:
-    """The Prometheus to ask."""
+    """Return the variable for the Prometheus to ask."""
     return builders.DatasourceVariable("datasource").label("Data source").type("prometheus")
 
 
@@ -37,7 +37,7 @@ def variable(
     hidden: bool = False,
     regex: str = "",
 ) -> builders.QueryVariable:
-    """A variable whose values Prometheus knows; asked again whenever the time range moves on.
+    """Return a variable whose values Prometheus knows; it is asked again whenever the time range changes.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def variable(
 
 
 def choice(name: str, label: str, values: Sequence[str], chosen: str) -> builders.CustomVariable:
-    """A variable with fixed values."""
+    """Return a variable with fixed values."""
     made = builders.CustomVariable(name).label(label).values(",".join(values))
     made.current(models.VariableOption(True, chosen, chosen))
     return made.options([models.VariableOption(value == chosen, value, value) for value in values])
 
 
 class Annotation(models.AnnotationQuery, Builder[models.AnnotationQuery]):
-    """Marks on every graph, by a query; with what Prometheus' have of their own, which the library does not know.
+    """Marks every graph at times that a query gives; adds the fields of Prometheus that the library does not know.
 
     Parameters
     ----------
@@ -90,16 +90,16 @@ class Annotation(models.AnnotationQuery, Builder[models.AnnotationQuery]):
         }
 
     def build(self) -> models.AnnotationQuery:
-        """As a builder has it."""
+        """Return the annotation itself, which is its own builder."""
         return self
 
     def to_json(self) -> dict[str, object]:
-        """As the library's, and what is missing there."""
+        """Return the library's JSON with the fields that it lacks."""
         return {**super().to_json(), **self._own}
 
 
 class Board:
-    """A dashboard that grows line by line."""
+    """Builds a dashboard line by line."""
 
     def __init__(self, uid: str, title: str, description: str) -> None:
         self.uid = uid
@@ -118,20 +118,20 @@ class Board:
         self._panels = 0
 
     def variables(self, *made: Any) -> None:
-        """In the order in which they depend on each other."""
+        """Add variables, in the order in which they depend on each other."""
         self._made.variables([data_source(), *made])
 
     def annotations(self, *made: Annotation) -> None:
-        """Marks on every graph."""
+        """Add marks on every graph."""
         self._made.annotations(list(made))
 
     def heading(self, title: str) -> None:
-        """A line with a title; what follows can be folded under it."""
+        """Add a line with a title, under which the next panels can be folded."""
         self._made.with_row(self._at(builders.Row(title), 0, WIDTH, 1))
         self._y += 1
 
     def line(self, *panels: Panel) -> None:
-        """Panels side by side.
+        """Add panels side by side.
 
         Raises
         ------
@@ -146,8 +146,8 @@ class Board:
             x += panel.width
         self._y += max(panel.height for panel in panels)
 
-    def back(self, height: int) -> None:
-        """Let the next line begin so much higher: beside a panel that is higher than its neighbours."""
+    def move_up(self, height: int) -> None:
+        """Start the next line `height` units higher, beside a panel that is higher than its neighbours."""
         self._y -= height
 
     def _at(self, builder: Any, x: int, width: int, height: int) -> Any:
@@ -155,5 +155,5 @@ class Board:
         return builder.id(self._panels).grid_pos(models.GridPos(x=x, y=self._y, w=width, h=height))
 
     def text(self) -> str:
-        """The JSON that Grafana reads."""
+        """Return the JSON that Grafana reads."""
         return json.dumps(self._made.build(), cls=JSONEncoder, indent=2, sort_keys=True) + "\n"

@@ -1,4 +1,4 @@
-"""Panels: what every one of a kind has in common, so that a dashboard says only what is its own."""
+"""Makes panels of each kind, so that a dashboard says only what is its own."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ GREEN, YELLOW, RED = "green", "yellow", "red"
 
 P = TypeVar("P", series.Panel, stat.Panel, table.Panel, bargauge.Panel, barchart.Panel, statetimeline.Panel)
 Steps = Sequence[tuple[float | None, str]]
-"""From this value on, this colour; the first value is None."""
+"""Pairs of a value and the colour from it on; the first value is None."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """What a panel asks, and what it calls the answer: a legend like `{{feature}}`, or a column's name.
+    """Holds what a panel asks, and the name of the answer: a legend like `{{feature}}`, or a column's name.
 
-    With `exemplars`, also for those of the metric: the ids of events.
+    With `exemplars` it also asks for the exemplars of the metric, the ids of events.
     """
 
     expr: str
@@ -39,7 +39,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel and its size: Grafana's grid is 24 wide, and a unit of height is 30 pixels."""
+    """Holds a panel and its size: Grafana's grid is 24 wide, and a unit of height is 30 pixels."""
 
     builder: Any
     width: int
@@ -47,7 +47,7 @@ class Panel:
 
 
 def explained(description: str, queries: Sequence[Query]) -> str:
-    """The description of a panel, and under it what the catalogue says of every metric that it asks for."""
+    """Return the description of a panel with the catalogue's text about every metric that it asks for."""
     names = dict.fromkeys(name for query in queries for name in re.findall(rf"\b{PREFIX}\w+", query.expr))
     return description + "".join(f"\n\n`{name}`: {catalogued(name)[0]}." for name in names)
 
@@ -67,7 +67,7 @@ def common_parts(
     least: float | None = None,
     most: float | None = None,
 ) -> P:
-    """What panels of every kind have: title, description, queries, unit, limits, and a text where there is no data."""
+    """Set what panels of every kind have: title, description, queries, unit, limits, and a text for no data."""
     panel.title(title).description(explained(description, queries)).datasource(SOURCE).unit(unit).no_value(empty)
     panel.thresholds(builders.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(as_steps(steps)))
     if decimals is not None:
@@ -87,7 +87,7 @@ def common_parts(
 
 
 def as_steps(steps: Steps) -> list[models.Threshold]:
-    """As the library has them."""
+    """Return the steps in the library's type."""
     return [models.Threshold(value, colour) for value, colour in steps]
 
 
@@ -107,7 +107,7 @@ def graph(
     dashed: str = "",
     right: tuple[str, str] = ("", ""),
 ) -> Panel:
-    """Lines over time, or bars of what happened in each step.
+    """Return a panel with lines over time, or with bars of what happened in each step.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def graph(
 
 
 def band(title: str, description: str, value: str, error: str, *, repeat: str) -> Panel:
-    """A value with the band of 1.96 standard errors around it, once for each value of the variable `repeat`."""
+    """Return a value with a band of 1.96 standard errors, once for each value of the variable `repeat`."""
     queries = [
         Query(value, "importance"),
         Query(f"{value} + 1.96 * {error}", "upper"),
@@ -201,7 +201,7 @@ def number(
     name_only: bool = False,
     trend: bool = False,
 ) -> Panel:
-    """One number, coloured by its thresholds; with `trend`, how it came there, behind it."""
+    """Return one number, coloured by its thresholds; with `trend`, its past is drawn behind it."""
     panel = common_parts(
         stat.Panel(), title, description, [query], unit=unit, empty=empty, steps=steps, instant=not trend,
         decimals=decimals,
@@ -225,7 +225,7 @@ def gauges(
     steps: Steps = ((None, GREEN),),
     most: float | None = None,
 ) -> Panel:
-    """A horizontal bar for each series, as they are now."""
+    """Return a horizontal bar for the present value of each series."""
     panel = common_parts(
         bargauge.Panel(), title, description, [query], unit=unit, empty=empty, steps=steps, instant=True,
         least=0, most=most,
@@ -239,7 +239,7 @@ def gauges(
 def states(
     title: str, description: str, query: Query, *, unit: str = "none", size: tuple[int, int], most: float
 ) -> Panel:
-    """A line for each series, coloured by its value over time; equal values stand together."""
+    """Return a line for each series, coloured by its value over time; equal values are joined."""
     panel = common_parts(
         statetimeline.Panel(), title, description, [query], unit=unit, empty="no data in this time range", least=1,
         most=most, decimals=0,
@@ -251,5 +251,5 @@ def states(
 
 
 def note(title: str, content: str, *, size: tuple[int, int]) -> Panel:
-    """Text, in Markdown."""
+    """Return a panel with text in Markdown."""
     return Panel(text.Panel().title(title).mode(TextMode.MARKDOWN).content(content), *size)

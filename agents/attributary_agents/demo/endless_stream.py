@@ -1,4 +1,4 @@
-"""A stream without end whose rule changes at known observations: what the demo's producer plays."""
+"""Makes the endless streams that `attributary demo-stream` sends: their rules change at known observations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ N_RULES = 10
 """Agrawal's classification functions, 0 to 9."""
 
 _TAIL = 2000
-"""Records at the end of each partition among which the last one of a model is looked for."""
+"""Records at the end of each partition in which the last one of a model is looked for."""
 
 
 @dataclass(frozen=True)
 class DriftStream:
-    """Agrawal's credit data of one model; the same observations, and the same drifts, every time.
+    """Makes Agrawal's credit data for one model; observations and drifts are the same every time.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ class DriftStream:
 
     @classmethod
     def parse(cls, text: str, *, first: int, every: int) -> DriftStream:
-        """From `MODEL=RULES`, such as `credit=1,2`.
+        """Read a stream from `MODEL=RULES`, such as `credit=1,2`.
 
         Raises
         ------
         AttributaryError
-            It is not of this form, or a rule is none of Agrawal's.
+            The text does not have this form, or a rule is none of Agrawal's.
         """
         model_id, separator, rules = text.partition("=")
         known = {str(rule): rule for rule in range(N_RULES)}
@@ -60,17 +60,17 @@ class DriftStream:
         return cls(model_id, tuple(rule for rule in found if rule is not None), first, every)
 
     def rule(self, observation: int) -> int:
-        """The rule of the n-th observation."""
+        """Return the rule of the n-th observation."""
         return self.rules[self._segment(observation) % len(self.rules)]
 
     def drifts_at(self, observation: int) -> bool:
-        """Whether the rule of the n-th observation is another one than that of the one before."""
+        """Return whether the rule of the n-th observation differs from that of the one before."""
         return observation > 1 and self.rule(observation) != self.rule(observation - 1)
 
     def values(self, after: int = 0) -> Iterator[bytes]:
-        """The records' values, those that follow the n-th observation, for ever.
+        """Yield for ever the values of the records that follow observation number `after`.
 
-        Each tells its own number, beside `x` and `y`, where a worker does not look.
+        Each has its own number as `observation`, a field beside `x` and `y` that a worker does not read.
         """
         from river.datasets import synth  # takes a second to import: only the producer needs it
 

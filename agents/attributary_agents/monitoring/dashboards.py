@@ -1,0 +1,49 @@
+"""Copies the Grafana dashboards, and the files by which Grafana finds them, out of the package.
+
+`deploy/grafana/make` makes the JSON of the dashboards.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from ..errors import AttributaryError
+
+_FILES = files(__package__) / "grafana"
+_PROVISIONING = ("datasources", "dashboards")
+
+
+def dashboards() -> dict[str, str]:
+    """Return the JSON of every dashboard by its file name."""
+    found = {path.name: path.read_text(encoding="utf-8") for path in (_FILES / "dashboards").iterdir()}
+    return dict(sorted(found.items()))
+
+
+def provisioning() -> dict[str, str]:
+    """Return what tells Grafana of the dashboards and of Prometheus, by the path below Grafana's configuration."""
+    names = [f"provisioning/{kind}/attributary.yaml" for kind in _PROVISIONING]
+    return {name: (_FILES / name).read_text(encoding="utf-8") for name in names}
+
+
+def export(folder: Path, *, with_provisioning: bool = False) -> list[Path]:
+    """Copy the dashboards into `folder`/dashboards, and what tells Grafana of them into `folder`/provisioning.
+
+    Raises
+    ------
+    AttributaryError
+        The folder cannot be written.
+    """
+    copies = {f"dashboards/{name}": text for name, text in dashboards().items()}
+    if with_provisioning:
+        copies |= provisioning()
+    written = []
+    for name, text in copies.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise AttributaryError(f"cannot write {path}: {error.strerror}") from None
+        written.append(path)
+    return written

@@ -1,4 +1,0 @@
-"""Dashboards for Grafana.
-
-May import `errors`.
-"""

@@ -1,0 +1,105 @@
+"""Turns published events into an `ImportanceHistory`, which can be plotted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParameterError
+
+Event = Mapping[str, Any]
+
+
+def history_from_events(
+    importances: Iterable[Event],
+    changes: Iterable[Event] = (),
+    *,
+    model_id: str | None = None,
+    explainer: str | None = None,
+    max_records: int = 10_000,
+) -> ImportanceHistory:
+    """Return the history of one explainer of one model, out of events of the topics or of a replay's files.
+
+    Parameters
+    ----------
+    importances, changes
+        Importance and change events as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed.
+    model_id, explainer
+        Which events to take. None takes all, and they must then be of one model and one explainer.
+    max_records
+        As for `ImportanceHistory`.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are events of several models or explainers, and none is named; or the events taken have several losses,
+        or their positions go backwards.
+    """
+    history = ImportanceHistory(max_records)
+    wanted = _Choice(model_id, explainer)
+    for event in wanted.of(importances):
+        history.record(_Record.read(event), event["observation"])
+    for event in wanted.of(changes):
+        history.mark_change(_mark(event))
+    return history
+
+
+class _Choice:
+    """Chooses the events of one model and one explainer; where none is named, those of the first event."""
+
+    def __init__(self, model_id: str | None, explainer: str | None) -> None:
+        self._named = {"model_id": model_id, "explainer": explainer}
+        self._first: dict[str, Any] = {}
+
+    def of(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield the chosen ones."""
+        return filter(self._takes, events)
+
+    def _takes(self, event: Event) -> bool:
+        for key, name in self._named.items():
+            if key not in event:  # a change has no explainer
+                continue
+            if name is not None and event[key] != name:
+                return False
+            first = self._first.setdefault(key, event[key])
+            if event[key] != first:
+                both = f"{first!r} and {event[key]!r}"
+                raise InvalidParameterError(key, f"named, because there are events of {both}", None)
+        return True
+
+
+@dataclass(frozen=True)
+class _Loss:
+    name: str
+
+
+@dataclass(frozen=True)
+class _Record:
+    """Shows an importance event as `ImportanceHistory.record` expects an explainer."""
+
+    name: str
+    loss: _Loss
+    importance: dict[str, float]
+    std_error: dict[str, float]
+
+    @classmethod
+    def read(cls, event: Event) -> _Record:
+        features = event["features"]
+        # By name: events have them by rank, and features should have the same colours whichever event was first.
+        importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
+        std_error = {name: _number(features[name]["std_error"]) for name in features}
+        return cls(event["explainer"], _Loss(event["loss"]), importance, std_error)
+
+
+def _mark(event: Event) -> ChangeMark:
+    measured: Event = next(iter(event["importances"].values()), {"features": {}})
+    delta = {name: feature["delta"] for name, feature in measured["features"].items()}
+    named = [name for name, feature in measured["features"].items() if feature["significant"]]
+    named.sort(key=lambda name: (-abs(delta[name]), name))
+    return ChangeMark.naming(float(event["observation"]), float(event["detected_at"]), named, delta)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
