@@ -115,7 +115,7 @@ def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> Chang
 
 
 def is_same_explainer(explainer: RemovalExplainer | ChangeExplainer, snapshot: dict[str, Any] | None) -> bool:
-    """Whether the snapshot is of an explainer with the same parameters: old state is never read as new."""
+    """Return whether the snapshot is of an explainer with the same parameters: old state is never read as new."""
     return snapshot is not None and bool(snapshot["parameters"] == explainer.parameters)
 
 
