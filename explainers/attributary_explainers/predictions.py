@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import ModelError
+from .ordering import sort_key
 from .typing import Features, ModelFunction, Output, Prediction, Probabilities
 
 Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
@@ -96,6 +100,77 @@ def is_usable(prediction: Prediction) -> bool:
     if isinstance(prediction, dict):
         return bool(prediction) and all(map(math.isfinite, prediction.values()))
     return math.isfinite(prediction)
+
+
+class Predictions(abc.ABC):
+    """What a model predicted for an observation and for rows made of it: one array, and each in the form losses read.
+
+    `GivenPredictions` has what the model itself returned, row by row; a fast path gives the array.
+    """
+
+    own: Prediction
+    """The prediction for the observation itself, which is row 0."""
+    array: npt.NDArray[np.float64]
+    """Shape (rows, classes): probabilities, 0 for a class that a row does not name; or (rows, 1): numbers. A row that is
+    no prediction has NaN."""
+    labels: tuple[Any, ...] | None
+    """The class of each column; None for numbers."""
+
+    @abc.abstractmethod
+    def column(self, label: Any) -> int:
+        """Return the column of a class; -1 for one that no row names."""
+
+    @abc.abstractmethod
+    def rows(self, start: int, stop: int) -> list[Prediction]:
+        """Return some of the predictions as a loss of the user's own reads them."""
+
+
+class GivenPredictions(Predictions):
+    """Predictions as a model has returned them; the array is made where a loss reads it.
+
+    Parameters
+    ----------
+    predictions
+        The first is that for the observation itself. One of another kind than the first that there is (a number among
+        probabilities) counts as no prediction.
+    """
+
+    def __init__(self, predictions: list[Prediction]) -> None:
+        self._given = predictions
+        self.own = predictions[0] if predictions else None
+
+    def rows(self, start: int, stop: int) -> list[Prediction]:
+        """Return some of the predictions as they were given."""
+        return self._given[start:stop]
+
+    def column(self, label: Any) -> int:
+        """Return the column of a class; -1 for one that no row names."""
+        return self._columns.get(label, -1)
+
+    @cached_property
+    def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # made once it is read
+        """All classes that a row names, in the order of `sort_key`; None for numbers."""
+        first = next((prediction for prediction in self._given if prediction is not None), None)
+        if not isinstance(first, dict):
+            return None
+        dicts = [prediction for prediction in self._given if isinstance(prediction, dict)]
+        return tuple(sorted(dict.fromkeys(label for prediction in dicts for label in prediction), key=sort_key))
+
+    @cached_property
+    def _columns(self) -> dict[Any, int]:
+        return {label: column for column, label in enumerate(self.labels or ())}
+
+    @cached_property
+    def array(self) -> npt.NDArray[np.float64]:  # type: ignore[override]  # made once it is read
+        """The predictions as an array, see `Predictions`."""
+        labels, nan = self.labels, math.nan
+        rows: list[list[Any]]
+        if labels is None:
+            rows = [[nan if p is None or isinstance(p, dict) else p] for p in self._given]
+        else:
+            none = [nan] * len(labels)
+            rows = [[p.get(label, 0.0) for label in labels] if isinstance(p, dict) else none for p in self._given]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), 1 if labels is None else len(labels))
 
 
 def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..losses.losses import Loss
 from ..typing import Features, Groups
 from ..validation import check_integer
-from .contributions import pfi_contributions
+from .contributions import SageWalks, pfi_contributions
 from .tables import BatchImportance, DataTable
 
 
@@ -96,14 +96,10 @@ def batch_sage(
     check_integer("n_samples", n_samples, minimum=1)
     check_integer("n_permutations", n_permutations, minimum=1)
     table, rng = DataTable(model, data, loss, groups), np.random.default_rng(seed)
-    names, n, predictions = list(table.players), len(data), table.predictions(table.xs)
-    marginal = table.losses([table.mean(predictions)] * n).tolist()
-    values = np.zeros((n, len(names)))
-    for i in [i for i in range(n) for _ in range(n_permutations)]:
-        order = rng.permutation(len(names)).tolist()
-        drawn = [table.xs[k] for k in rng.integers(n, size=n_samples).tolist()]
-        kept = [[names[j] for j in order[:size]] for size in range(1, len(order))]
-        walk = [*(table.restricted(table.xs[i], coalition, drawn) for coalition in kept), predictions[i]]
-        losses = [marginal[i], *(table.loss_of(i, prediction) for prediction in walk)]
-        values[i, order] -= np.diff(losses) / n_permutations
+    walks = SageWalks([table], "independent")
+    values = np.zeros((len(data), len(walks.names)))
+    for i in range(len(data)):
+        for _ in range(n_permutations):
+            *_, ((increments, _parts),) = walks.walk(i, n_samples, rng, None)
+            values[i] += increments / n_permutations
     return table.summary(values)

@@ -1,18 +1,18 @@
-"""One observation's questions to a model, answered together: h(x) once, and all rows of all explainers as one batch."""
+"""One observation on its way through explainers: their requests to the model, evaluated as one batch with h(x)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import ExplainerError
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Array, Encoded, NotEncodableError
 from ..imputers.requests import Request
-from ..predictions import is_usable, predict_rows, show_row
+from ..predictions import GivenPredictions, Predictions, is_usable, predict_rows, show_row
 from ..typing import Features, ModelFunction, Prediction
 
 
@@ -23,25 +23,34 @@ class ModelRaisedError(Exception):
         self.error = error
 
 
+class EvaluatedPredictions(Predictions):
+    """Predictions that a fast path has given as an array."""
+
+    def __init__(self, own: Prediction, array: Array, function: FastFunction) -> None:
+        self.own, self.array, self.labels, self._function = own, array, function.labels, function
+
+    def column(self, label: Any) -> int:
+        """Return the column of a class; -1 for one that the model does not know."""
+        return self._function.column(label)
+
+    def rows(self, start: int, stop: int) -> list[Prediction]:
+        """Return some of the predictions as a loss of the user's own reads them."""
+        return self._function.predictions(self.array[start:stop])
+
+
 @dataclass(slots=True)
 class Answer:
-    """To one request.
+    """The predictions for one explainer's request."""
 
-    Where `array` is there it holds all rows of the observation: h(x) in row 0, those of the request from `start` on;
-    `function` gave it, and says what its columns are. Else `predictions` has those of the request; None where there
-    are none, because h(x) is no prediction or the model raised `error`.
-    """
-
-    y_pred: Prediction
-    array: Array | None = None
-    function: FastFunction | None = None
-    start: int = 0
-    predictions: list[Prediction] | None = None
+    predictions: Predictions
+    """Row 0 is h(x); the rows of the request begin at row `start`."""
+    start: int
     error: Exception | None = None
+    """What the model raised on the rows of the request, which are then not there."""
 
 
-class Asking:
-    """What is asked of a model for one observation.
+class Batch:
+    """All rows that are evaluated for one observation.
 
     Parameters
     ----------
@@ -68,8 +77,8 @@ class Asking:
         else:
             show_row(function, x)
 
-    def answer(self, requests: Sequence[Request | None]) -> list[Answer]:
-        """Predictions for `x` and for the requests; None asks for that of `x` alone.
+    def evaluate(self, requests: Sequence[Request | None]) -> list[Answer]:
+        """Return the predictions for `x` and each request; those for None are that for `x` alone.
 
         Raises
         ------
@@ -80,14 +89,16 @@ class Asking:
         if isinstance(function, FastFunction):
             if self.encoded is not None:
                 try:
-                    return self._by_array(function, requests, self.encoded)
+                    return self._evaluate_array(function, requests, self.encoded)
                 except (NotCoveredError, NotEncodableError) as reason:
                     self._reason = reason
             function.asked_itself(self._reason)
             self._function = function.naive  # what has been refused would be refused again
-        return self._by_model(requests)
+        return self._evaluate_rows([[] if request is None else request.rows() for request in requests])
 
-    def _by_array(self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded) -> list[Answer]:
+    def _evaluate_array(
+        self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded
+    ) -> list[Answer]:
         starts, total = [], 1
         for request in requests:
             starts.append(total)
@@ -99,37 +110,38 @@ class Asking:
             if request is not None:
                 request.fill(X, start, encoded.schema)
         P = function.predict(X)
-        y_pred = function.first(P, self._x)
-        return [Answer(y_pred, P, function, start) for start in starts]
+        predictions = EvaluatedPredictions(function.first(P, self._x), P, function)
+        return [Answer(predictions, start) for start in starts]
 
-    def _by_model(self, requests: Sequence[Request | None]) -> list[Answer]:
-        rows = [[] if request is None else request.rows() for request in requests]
+    def _evaluate_rows(self, rows: list[list[dict[Any, Any]]]) -> list[Answer]:
         if hasattr(self._function, "many"):
             try:
-                return self._at_once(rows)
+                return self._evaluate_at_once(rows)
             except ModelRaisedError:
-                pass  # on some of the rows: the other explainers' are asked for again
+                pass  # on some of the rows: the other explainers' are evaluated again
         if self._y_pred is None:
             self._y_pred = self._predict([self._x])[0]
-        return [self._of_one(of_one) for of_one in rows]
+        return [self._evaluate_alone(of_one) for of_one in rows]
 
-    def _at_once(self, rows: list[list[dict[Any, Any]]]) -> list[Answer]:
+    def _evaluate_at_once(self, rows: list[list[dict[Any, Any]]]) -> list[Answer]:
         own = [self._x] if self._y_pred is None else []
         found = self._predict([*own, *chain.from_iterable(rows)])
-        y_pred = found[0] if own else self._y_pred
-        answers, start = [], len(own)
+        predictions = GivenPredictions(found if own else [self._y_pred, *found])
+        answers, start = [], 1
         for of_one in rows:
-            answers.append(Answer(y_pred, predictions=found[start : start + len(of_one)]))
+            answers.append(Answer(predictions, start))
             start += len(of_one)
         return answers
 
-    def _of_one(self, rows: list[dict[Any, Any]]) -> Answer:
-        if not is_usable(self._y_pred):
-            return Answer(self._y_pred)  # nothing to compare the others with
-        try:
-            return Answer(self._y_pred, predictions=self._predict(rows))
-        except ModelRaisedError as raised:
-            return Answer(self._y_pred, error=raised.error)
+    def _evaluate_alone(self, rows: list[dict[Any, Any]]) -> Answer:
+        own, error = self._y_pred, None
+        found: list[Prediction] = []
+        if is_usable(own):  # else there is nothing to compare the others with
+            try:
+                found = self._predict(rows)
+            except ModelRaisedError as raised:
+                error = raised.error
+        return Answer(GivenPredictions([own, *found]), 1, error)
 
     def _predict(self, rows: Sequence[Features]) -> list[Prediction]:
         try:
@@ -138,3 +150,38 @@ class Asking:
             raise
         except Exception as error:
             raise ModelRaisedError(error) from error
+
+
+class Requesting(Protocol):
+    """An explainer by removal, as it is asked which rows it needs."""
+
+    def request(self, x: Features, encoded: Encoded | None) -> Request | str:
+        """Return the rows that an observation needs, or the reason why it is not explained."""
+
+
+class Predicted(NamedTuple):
+    """An observation whose rows have been evaluated for some explainers, in their order."""
+
+    y_pred: Prediction
+    requests: list[Request | str]
+    answers: list[Answer]
+    n_rows: int
+    """Rows that were asked for, the observation among them."""
+
+
+def predict(
+    function: ModelFunction, x: Features, explainers: Sequence[Requesting], y_pred: Prediction = None
+) -> Predicted:
+    """Evaluate an observation with all rows that some explainers of one model request for it.
+
+    Raises
+    ------
+    ModelRaisedError
+        The model raised on `x` itself.
+    """
+    batch = Batch(function, x, y_pred)
+    requests = [explainer.request(x, batch.encoded) for explainer in explainers]
+    rows = [None if isinstance(request, str) else request for request in requests]
+    answers = batch.evaluate(rows or [None])
+    n_rows = 1 + sum(request.n_rows for request in rows if request is not None)
+    return Predicted(answers[0].predictions.own, requests, answers, n_rows)

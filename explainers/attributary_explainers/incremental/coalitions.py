@@ -1,35 +1,36 @@
-"""Losses of coalitions from a few draws each: their bias, and how far single draws sway them."""
+"""Losses of coalitions from a few draws each: their bias, and the influence of single draws on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..losses.losses import Derivatives, Loss
+from ..losses.kernels import OF_THE_USER
+from ..losses.losses import Loss
+from ..predictions import Predictions, is_usable
 from ..smoothing.means import mean_prediction
-from ..typing import Prediction
+from . import kernels
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class CoalitionLosses:
-    """Per coalition, of the mean prediction over its draws."""
+    """Losses of the mean predictions of coalitions over their draws."""
 
-    plain: list[float]
-    """Its loss."""
-    losses: list[float]
-    """Its loss less the bias that a finite number of draws gives it."""
-    sway: Array | None
-    """Shape (coalitions, draws): slope of the loss times the draw's distance from the mean; None: not known."""
+    plain: Array
+    """Shape (coalitions,): the loss of each."""
+    losses: Array
+    """Shape (coalitions,): the loss less the bias that a finite number of draws gives it."""
+    influence: Array
+    """Shape (coalitions, draws): slope of the loss times the draw's distance from the mean; no column: not known."""
 
 
 def coalition_losses(
-    loss: Loss, y: Any, predictions: Sequence[Prediction], n: int, variance_of_rows: float | None
+    loss: Loss, y: Any, predictions: Predictions, start: int, size: int, n: int, variance_of_rows: float | None
 ) -> CoalitionLosses | None:
     """Losses of coalitions with `n` draws each.
 
@@ -49,8 +50,9 @@ def coalition_losses(
 
     Parameters
     ----------
-    predictions
-        Shape (coalitions * n,); the draws of a coalition are consecutive.
+    predictions, start, size
+        Row `start` of the predictions is the first draw of the first of `size` coalitions; the draws of a coalition are
+        consecutive.
     variance_of_rows
         One over the number of rows that are drawn from, themselves a sample; 0 where that is not so. None leaves the
         bias where it is.
@@ -58,54 +60,38 @@ def coalition_losses(
     Returns
     -------
     CoalitionLosses
-        Or None where predictions are of different kinds.
+        Or None where a prediction is missing, not finite, or of another kind than the others.
     """
-    starts = range(0, len(predictions), n)
-    means = [mean_prediction(list(predictions[i : i + n])) for i in starts]
-    if any(mean is None for mean in means):
+    known = loss.derivatives is not None and n > 1 and size > 0
+    found = CoalitionLosses(np.empty(size), np.empty(size), np.empty((size, n if known else 0)))
+    if size == 0:
+        return found
+    correction = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
+    if loss.code != OF_THE_USER:
+        reading, given = loss.reading(y, predictions, start, start + size * n), (predictions.array, start, n)
+        written = (found.plain, found.losses, found.influence)
+        return found if reading is not None and kernels.coalitions(*given, *reading, *correction, *written) else None
+    rows = predictions.rows(start, start + size * n)
+    means = [mean_prediction(rows[i : i + n]) for i in range(0, len(rows), n)]
+    if not all(map(is_usable, rows)) or any(mean is None for mean in means):
         return None
-    plain = [loss(y, mean) for mean in means]
-    derivatives = loss.derivatives
-    if derivatives is None or n == 1 or not plain:
-        return CoalitionLosses(plain, plain, None)
-    # What overflows is not finite, and the observation is then skipped and counted.
-    with np.errstate(all="ignore"):
-        bias, sway = _bias_and_sway(derivatives, y, predictions, n, variance_of_rows)
-        return CoalitionLosses(plain, (np.array(plain) - np.minimum(bias, loss.most_bias)).tolist(), sway)
+    found.plain[:] = [loss(y, mean) for mean in means]
+    slopes = _slopes_and_curvatures(loss, y, predictions, start, size, n) if known else (np.empty((size, 0)),) * 2
+    kernels.corrected(
+        predictions.array, start, n, *slopes, *correction, found.plain, found.losses, found.influence
+    )
+    return found
 
 
-def _bias_and_sway(
-    derivatives: Derivatives, y: Any, predictions: Sequence[Prediction], n: int, variance_of_rows: float | None
+def _slopes_and_curvatures(
+    loss: Loss, y: Any, predictions: Predictions, start: int, size: int, n: int
 ) -> tuple[Array, Array]:
-    bias, sway = np.zeros(len(predictions) // n), np.zeros((len(predictions) // n, n))
-    for label, values in components(predictions, n):
-        mean = values.mean(axis=1)
-        found = derivatives(y, label, mean)
-        if found is None:
-            continue
-        slope, curvature = found
-        sway += slope[:, None] * (values - mean[:, None])
-        if variance_of_rows is not None:
-            bias += 0.5 * curvature * _variance_of_mean(values, variance_of_rows)
-    return bias, sway
-
-
-def _variance_of_mean(values: Array, variance_of_rows: float) -> Array:
-    """V per coalition; `values` has the shape (coalitions, n)."""
-    n, k = values.shape[1], values.shape[1] // 2
-    apart = (values[:, :k].mean(axis=1) - values[:, k : 2 * k].mean(axis=1)) ** 2
-    spread = values.var(axis=1)
-    of_draws: Array = apart / 4.0 if n % 2 == 0 else (k * k * apart + spread) / (n * n - 1)
-    if not 0.0 < variance_of_rows < 1.0:
-        return of_draws  # no rows are drawn from, or a single one, which says nothing of the others
-    total: Array = of_draws + variance_of_rows / (1.0 - variance_of_rows) * (spread + of_draws)
-    return total
-
-
-def components(predictions: Sequence[Prediction], n: int) -> list[tuple[Any, Array]]:
-    """Each component of the predictions with its values, shape (coalitions, n): one per class, or the number."""
-    if not isinstance(predictions[0], dict):
-        return [(None, np.array(predictions, dtype=np.float64).reshape(-1, n))]
-    rows = [p for p in predictions if isinstance(p, dict)]
-    labels = dict.fromkeys(label for row in rows for label in row)
-    return [(label, np.array([row.get(label, 0.0) for row in rows]).reshape(-1, n)) for label in labels]
+    """Return the derivatives of a loss of the user's own at the means, each of shape (coalitions, columns)."""
+    array = predictions.array[start : start + size * n]
+    slopes, curvatures = np.zeros((2, size, array.shape[1]))
+    for column, label in enumerate(predictions.labels or (None,)):
+        values = array[:, column].reshape(size, n)
+        derivatives = loss.derivatives(y, label, values.mean(axis=1)) if loss.derivatives and values.any() else None
+        if derivatives is not None:  # of a component that is not read there are none
+            slopes[:, column], curvatures[:, column] = derivatives
+    return slopes, curvatures

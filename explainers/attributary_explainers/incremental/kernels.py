@@ -1,8 +1,4 @@
-"""Importance and its standard error after one more observation, compiled: smoothing, and whole steps that end in it.
-
-A call takes longer than what most of these do, and so does each array that it is given: so there is one call from the
-predictions to the smoothed importance, and the state is in two arrays.
-"""
+"""What explainers by removal make of losses, compiled: increments of PFI, losses of coalitions, and SAGE's walk."""
 
 from __future__ import annotations
 
@@ -11,41 +7,39 @@ from typing import Any
 import numpy as np
 
 from ..compiled import compiled
-from ..losses.kernels import coalitions, finite_rows, pfi_growth, walked
-from ..smoothing.kernels import smooth
-
-DONE, NO_PREDICTION, NOT_FINITE = range(3)
-"""What has become of an observation; nothing is changed but by the first."""
+from ..losses.kernels import are_finite, loss_of, slope_and_curvature
 
 
 @compiled
-def pfi_step(
+def growth(losses: Any, largest: float, parts: Any, increments: Any) -> bool:
+    """Write by how much each draw's loss exceeds the first one, shape (players, draws), and the mean by player.
+
+    A mean of differences, not a difference of means: exactly 0 where no draw changes the prediction.
+
+    Returns
+    -------
+    Whether no part is as large as `largest`.
+    """
+    k, n = parts.shape
+    fine = True
+    r = 1
+    for i in range(k):
+        total = 0.0
+        for j in range(n):
+            part = losses[r] - losses[0]
+            fine = fine and abs(part) < largest
+            parts[i, j] = part
+            total += part
+            r += 1
+        increments[i] = total / n
+    return fine
+
+
+@compiled
+def coalitions(
     P: Any,
     start: int,
-    code: int,
-    epsilon: float,
-    column: int,
-    target: float,
-    rate: float,
-    columns: Any,
-    slots: Any,
     n: int,
-    width: int,
-    moments: Any,
-    table: Any,
-) -> tuple[int, float, float, float]:
-    """`pfi_growth` and `smooth`; returns what the first does. `slots` has a row for each player."""
-    growth, means = np.empty(slots.shape), np.empty(slots.shape[0])
-    found = pfi_growth(P, start, code, epsilon, column, target, growth, means)
-    if found[0] == DONE:
-        smooth(rate, columns, means, growth, slots, n, width, moments, table)
-    return found
-
-
-@compiled
-def sage_step(
-    P: Any,
-    start: int,
     code: int,
     epsilon: float,
     column: int,
@@ -53,41 +47,139 @@ def sage_step(
     correct: bool,
     variance_of_rows: float,
     most_bias: float,
-    orders: Any,
-    marginal_loss: float,
-    model_loss: float,
-    largest: float,
-    rate: float,
-    columns: Any,
-    slots: Any,
-    n: int,
-    width: int,
-    moments: Any,
-    table: Any,
-) -> tuple[int, float, float]:
-    """`coalitions`, `walked` and `smooth`. `slots` has one row, for all players.
+    plain: Any,
+    losses: Any,
+    influence: Any,
+) -> bool:
+    """Write what `coalition_losses` gives, for coalitions of `n` rows each from `start` on.
 
     Returns
     -------
-    What has become of it: no increment may be as large as `largest`; the least and the largest loss of a coalition.
+    False where one of the rows is no finite prediction.
+    """
+    size, n_columns = len(plain), P.shape[1]
+    if not are_finite(P, start, start + size * n):
+        return False
+    mean = np.empty((1, n_columns))
+    slopes, curvatures = np.empty((size, n_columns)), np.empty((size, n_columns))
+    for s in range(size):
+        for c in range(n_columns):
+            total = 0.0
+            for j in range(n):
+                total += P[start + s * n + j, c]
+            mean[0, c] = total * (1.0 / n)
+            slopes[s, c], curvatures[s, c] = slope_and_curvature(total / n, code, epsilon, c == column, target)
+        plain[s] = loss_of(mean, 0, code, epsilon, column, target)
+    corrected(P, start, n, slopes, curvatures, correct, variance_of_rows, most_bias, plain, losses, influence)
+    return True
+
+
+@compiled
+def corrected(
+    P: Any,
+    start: int,
+    n: int,
+    slopes: Any,
+    curvatures: Any,
+    correct: bool,
+    variance_of_rows: float,
+    most_bias: float,
+    plain: Any,
+    losses: Any,
+    influence: Any,
+) -> None:
+    """Write the losses of coalitions less their bias, and each draw's influence on them.
+
+    `slopes` and `curvatures` are those of the loss at the mean prediction, shape (coalitions, columns of P); `influence`
+    has no column where they are not known, and the losses are then left as they are.
+    """
+    half = n // 2
+    for s in range(len(plain)):
+        losses[s] = plain[s]
+        if influence.shape[1] == 0:
+            continue
+        first = start + s * n
+        bias = 0.0
+        for j in range(n):
+            influence[s, j] = 0.0
+        for c in range(P.shape[1]):
+            slope, curvature = slopes[s, c], curvatures[s, c]
+            mean = 0.0
+            for j in range(n):
+                mean += P[first + j, c]
+            mean /= n
+            a = b = spread = 0.0
+            for j in range(n):
+                distance = P[first + j, c] - mean
+                influence[s, j] += slope * distance
+                spread += distance * distance
+                if j < half:
+                    a += P[first + j, c]
+                elif j < 2 * half:
+                    b += P[first + j, c]
+            if not correct or curvature == 0.0:
+                continue
+            apart = (a / half - b / half) ** 2
+            spread /= n
+            variance = apart / 4.0 if n % 2 == 0 else (half * half * apart + spread) / (n * n - 1)
+            if 0.0 < variance_of_rows < 1.0:
+                variance += variance_of_rows / (1.0 - variance_of_rows) * (spread + variance)
+            bias += 0.5 * curvature * variance
+        losses[s] = plain[s] - min(bias, most_bias)
+
+
+@compiled
+def walk(
+    orders: Any,
+    marginal_loss: float,
+    model_loss: float,
+    losses: Any,
+    influence: Any,
+    largest: float,
+    increments: Any,
+    parts: Any,
+) -> bool:
+    """Write each player's share of the way from the marginal loss to the model's, and each draw's part in it.
+
+    Parameters
+    ----------
+    orders
+        Shape (orders, players): the players by number, as each order walks them.
+    losses, influence
+        Shapes (coalitions,) and (coalitions, draws): of the coalitions of all orders, one after the other.
+    increments, parts
+        Shapes (players,) and (players, draws).
+
+    Returns
+    -------
+    Whether no increment is as large as `largest`.
     """
     n_orders, k = orders.shape
-    n_draws = slots.shape[1]
-    size = n_orders * (k - 1)
-    low, high = min(marginal_loss, model_loss), max(marginal_loss, model_loss)
-    if not finite_rows(P, start, start + size * n_draws):
-        return NO_PREDICTION, low, high
-    plain, losses, sway = np.empty(size), np.empty(size), np.empty((size, n_draws))
-    coalitions(
-        P, start, n_draws, code, epsilon, column, target, correct, variance_of_rows, most_bias, plain, losses, sway
-    )
-    # Where there is no coalition no draw has a part in anything.
-    increments, parts = np.empty(k), np.empty((k, n_draws if size else 0))
-    walked(orders, marginal_loss, model_loss, losses, sway, increments, parts)
+    n = parts.shape[1]
+    share = 1.0 / n_orders
     for i in range(k):
-        if not abs(increments[i]) < largest:
-            return NOT_FINITE, low, high
-    for s in range(size):
-        low, high = min(low, plain[s]), max(high, plain[s])
-    smooth(rate, columns, increments, parts, slots, n, width, moments, table)
-    return DONE, low, high
+        increments[i] = 0.0
+        for j in range(n):
+            parts[i, j] = 0.0
+    coalition = 0
+    for o in range(n_orders):
+        previous = marginal_loss
+        for step in range(k):
+            player = orders[o, step]
+            last = step == k - 1
+            loss = model_loss if last else losses[coalition]
+            increments[player] += share * (previous - loss)
+            previous = loss
+            if not last:
+                # The coalition's loss ends this player's step and starts the next one's.
+                following = orders[o, step + 1]
+                for j in range(n):
+                    parts[player, j] -= share * influence[coalition, j]
+                    parts[following, j] += share * influence[coalition, j]
+                coalition += 1
+    fine = True
+    for i in range(k):
+        fine = fine and abs(increments[i]) < largest
+        for j in range(n):
+            parts[i, j] += increments[i]
+    return fine

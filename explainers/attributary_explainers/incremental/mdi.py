@@ -11,7 +11,7 @@ from river.ensemble.streaming_random_patches import BaseSRPEstimator
 from river.tree.nodes.branch import DTBranch
 
 from ..errors import InvalidParameterError, ModelError
-from ..models.function import _final_step
+from ..models.river import final_step
 from ..ranking import shares
 from ..typing import Features, Importance, Prediction, Snapshot
 from .base import IncrementalExplainer
@@ -157,7 +157,7 @@ class IncrementalMDI(IncrementalExplainer):
 
 def _trees(model: Any) -> list[Any]:
     """The trees that `model` predicts with; none in a forest that has not learnt yet."""
-    final = _final_step(model)
+    final = final_step(model)
     if isinstance(final, BaseSRPEstimator):
         return _trees(final.model)
     if isinstance(final, _TREES) and not isinstance(final, tree.ISOUPTreeRegressor):

@@ -28,8 +28,6 @@ from .sklearn import (
 )
 from .sklearn_in_river import CompatFunction, is_compat
 
-_final_step = final_step  # the name that mdi and pdp import
-
 _OUTPUTS: dict[Kind, tuple[Output, ...]] = {
     "classifier": ("probabilities", "label"),
     "regressor": ("number",),
