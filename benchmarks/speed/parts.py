@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.incremental.batching import Asking
+from attributary_explainers.incremental.batching import Batch
 from attributary_explainers.incremental.removal import RemovalExplainer
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
@@ -19,20 +19,20 @@ from benchmarks.speed.subjects import Subject
 
 PARTS = {
     "encode": "read the observation",
-    "ask": "draw",
-    "answer": "rows, evaluated",
-    "hear": "losses, smoothing, storing",
+    "request": "draw",
+    "evaluate": "rows, evaluated",
+    "update": "losses, smoothing, storing",
 }
 """Part to its title, in the order in which they come."""
 
 _METHODS: tuple[tuple[type, str, str], ...] = (
-    (Asking, "__init__", "encode"),
-    (RemovalExplainer, "ask", "ask"),
-    (Asking, "answer", "answer"),
-    (RemovalExplainer, "hear", "hear"),
+    (Batch, "__init__", "encode"),
+    (RemovalExplainer, "request", "request"),
+    (Batch, "evaluate", "evaluate"),
+    (RemovalExplainer, "update", "update"),
 )
 EVALUATOR = "evaluator"
-"""Within `answer`: the evaluator alone."""
+"""Within `evaluate`: the evaluator alone."""
 
 
 def profile(subject: Subject, kind: Kind, *, learned: int, observations: int) -> dict[str, Any]:

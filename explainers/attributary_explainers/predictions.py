@@ -110,19 +110,25 @@ class Predictions(abc.ABC):
 
     own: Prediction
     """The prediction for the observation itself, which is row 0."""
+    start: int
+    """The rows made of it begin here; before them may be those of others."""
     array: npt.NDArray[np.float64]
-    """Shape (rows, classes): probabilities, 0 for a class that a row does not name; or (rows, 1): numbers. A row that is
-    no prediction has NaN."""
+    """Shape (rows, classes): probabilities, 0 for a class that a row does not name; or (rows, 1): numbers.
+
+    A row that is no prediction has NaN.
+    """
     labels: tuple[Any, ...] | None
     """The class of each column; None for numbers."""
+    error: Exception | None = None
+    """What the model raised on the rows made of the observation, which are then not there."""
 
     @abc.abstractmethod
     def column(self, label: Any) -> int:
         """Return the column of a class; -1 for one that no row names."""
 
     @abc.abstractmethod
-    def rows(self, start: int, stop: int) -> list[Prediction]:
-        """Return some of the predictions as a loss of the user's own reads them."""
+    def rows(self, n: int) -> list[Prediction]:
+        """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
 
 
 class GivenPredictions(Predictions):
@@ -133,15 +139,17 @@ class GivenPredictions(Predictions):
     predictions
         The first is that for the observation itself. One of another kind than the first that there is (a number among
         probabilities) counts as no prediction.
+    start, error
+        See `Predictions`.
     """
 
-    def __init__(self, predictions: list[Prediction]) -> None:
-        self._given = predictions
+    def __init__(self, predictions: list[Prediction], start: int = 1, error: Exception | None = None) -> None:
+        self._given, self.start, self.error = predictions, start, error
         self.own = predictions[0] if predictions else None
 
-    def rows(self, start: int, stop: int) -> list[Prediction]:
-        """Return some of the predictions as they were given."""
-        return self._given[start:stop]
+    def rows(self, n: int) -> list[Prediction]:
+        """Return the predictions for `n` rows, from `start` on, as they were given."""
+        return self._given[self.start : self.start + n]
 
     def column(self, label: Any) -> int:
         """Return the column of a class; -1 for one that no row names."""

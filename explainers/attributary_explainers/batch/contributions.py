@@ -202,8 +202,8 @@ class SageWalks:
         assert draws.slots is not None  # of this imputer, whose slots are the numbers of the observations
         rows, found = [row for of_coalition in draws.rows for row in of_coalition], []
         for table, empty, full in zip(self._tables, self.empty, self.full, strict=True):
-            given = GivenPredictions(table.predictions(rows))
-            losses = coalition_losses(table.loss, table.ys[i], given, 0, len(coalitions), n_samples, variance_of_rows)
+            given = GivenPredictions(table.predictions(rows), start=0)
+            losses = coalition_losses(table.loss, table.ys[i], given, len(coalitions), n_samples, variance_of_rows)
             if losses is None:
                 raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
             increments, parts = np.empty(len(order)), np.empty((len(order), losses.influence.shape[1]))
@@ -256,7 +256,7 @@ def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.rand
 
 
 def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: Array) -> Array | None:
-    """Return what each observation moves through the mean prediction: the slope of the loss there times its own deviation.
+    """Return what each observation moves through the mean prediction: the loss's slope there times its own deviation.
 
     Parameters
     ----------

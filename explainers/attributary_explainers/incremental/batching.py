@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
@@ -26,27 +25,21 @@ class ModelRaisedError(Exception):
 class EvaluatedPredictions(Predictions):
     """Predictions that a fast path has given as an array."""
 
-    def __init__(self, own: Prediction, array: Array, function: FastFunction) -> None:
-        self.own, self.array, self.labels, self._function = own, array, function.labels, function
+    def __init__(self, own: Prediction, array: Array, start: int, function: FastFunction) -> None:
+        self.own, self.array, self.start, self._function = own, array, start, function
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # rarely read
+        """The class of each column; None for numbers."""
+        return self._function.labels
 
     def column(self, label: Any) -> int:
         """Return the column of a class; -1 for one that the model does not know."""
         return self._function.column(label)
 
-    def rows(self, start: int, stop: int) -> list[Prediction]:
-        """Return some of the predictions as a loss of the user's own reads them."""
-        return self._function.predictions(self.array[start:stop])
-
-
-@dataclass(slots=True)
-class Answer:
-    """The predictions for one explainer's request."""
-
-    predictions: Predictions
-    """Row 0 is h(x); the rows of the request begin at row `start`."""
-    start: int
-    error: Exception | None = None
-    """What the model raised on the rows of the request, which are then not there."""
+    def rows(self, n: int) -> list[Prediction]:
+        """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
+        return self._function.predictions(self.array[self.start : self.start + n])
 
 
 class Batch:
@@ -77,8 +70,8 @@ class Batch:
         else:
             show_row(function, x)
 
-    def evaluate(self, requests: Sequence[Request | None]) -> list[Answer]:
-        """Return the predictions for `x` and each request; those for None are that for `x` alone.
+    def evaluate(self, requests: Sequence[Request | str]) -> list[Predictions]:
+        """Return the predictions for `x` and each request; a reason not to explain asks for that of `x` alone.
 
         Raises
         ------
@@ -94,26 +87,26 @@ class Batch:
                     self._reason = reason
             function.asked_itself(self._reason)
             self._function = function.naive  # what has been refused would be refused again
-        return self._evaluate_rows([[] if request is None else request.rows() for request in requests])
+        return self._evaluate_rows([[] if isinstance(request, str) else request.rows() for request in requests])
 
     def _evaluate_array(
-        self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded
-    ) -> list[Answer]:
+        self, function: FastFunction, requests: Sequence[Request | str], encoded: Encoded
+    ) -> list[Predictions]:
         starts, total = [], 1
         for request in requests:
             starts.append(total)
-            if request is not None:
+            if not isinstance(request, str):
                 total += request.n_rows
         X = function.room(total, len(encoded.row))
         X[0] = encoded.row
         for request, start in zip(requests, starts, strict=True):
-            if request is not None:
+            if not isinstance(request, str):
                 request.fill(X, start, encoded.schema)
         P = function.predict(X)
-        predictions = EvaluatedPredictions(function.first(P, self._x), P, function)
-        return [Answer(predictions, start) for start in starts]
+        own = function.first(P, self._x)
+        return [EvaluatedPredictions(own, P, start, function) for start in starts]
 
-    def _evaluate_rows(self, rows: list[list[dict[Any, Any]]]) -> list[Answer]:
+    def _evaluate_rows(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
         if hasattr(self._function, "many"):
             try:
                 return self._evaluate_at_once(rows)
@@ -123,25 +116,23 @@ class Batch:
             self._y_pred = self._predict([self._x])[0]
         return [self._evaluate_alone(of_one) for of_one in rows]
 
-    def _evaluate_at_once(self, rows: list[list[dict[Any, Any]]]) -> list[Answer]:
+    def _evaluate_at_once(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
         own = [self._x] if self._y_pred is None else []
         found = self._predict([*own, *chain.from_iterable(rows)])
-        predictions = GivenPredictions(found if own else [self._y_pred, *found])
-        answers, start = [], 1
+        y_pred, answers, start = found[0] if own else self._y_pred, [], len(own)
         for of_one in rows:
-            answers.append(Answer(predictions, start))
+            answers.append(GivenPredictions([y_pred, *found[start : start + len(of_one)]]))
             start += len(of_one)
         return answers
 
-    def _evaluate_alone(self, rows: list[dict[Any, Any]]) -> Answer:
-        own, error = self._y_pred, None
-        found: list[Prediction] = []
-        if is_usable(own):  # else there is nothing to compare the others with
-            try:
-                found = self._predict(rows)
-            except ModelRaisedError as raised:
-                error = raised.error
-        return Answer(GivenPredictions([own, *found]), 1, error)
+    def _evaluate_alone(self, rows: list[dict[Any, Any]]) -> Predictions:
+        own = self._y_pred
+        if not is_usable(own):  # there is nothing to compare the others with
+            return GivenPredictions([own, *[None] * len(rows)])
+        try:
+            return GivenPredictions([own, *self._predict(rows)])
+        except ModelRaisedError as raised:
+            return GivenPredictions([own], error=raised.error)
 
     def _predict(self, rows: Sequence[Features]) -> list[Prediction]:
         try:
@@ -162,11 +153,19 @@ class Requesting(Protocol):
 class Predicted(NamedTuple):
     """An observation whose rows have been evaluated for some explainers, in their order."""
 
-    y_pred: Prediction
     requests: list[Request | str]
-    answers: list[Answer]
-    n_rows: int
-    """Rows that were asked for, the observation among them."""
+    answers: list[Predictions]
+    """The predictions for each request; without a request, that for h(x) alone."""
+
+    @property
+    def y_pred(self) -> Prediction:
+        """The prediction for the observation itself."""
+        return self.answers[0].own
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that were asked for, the observation among them."""
+        return 1 + sum(0 if isinstance(request, str) else request.n_rows for request in self.requests)
 
 
 def predict(
@@ -181,7 +180,4 @@ def predict(
     """
     batch = Batch(function, x, y_pred)
     requests = [explainer.request(x, batch.encoded) for explainer in explainers]
-    rows = [None if isinstance(request, str) else request for request in requests]
-    answers = batch.evaluate(rows or [None])
-    n_rows = 1 + sum(request.n_rows for request in rows if request is not None)
-    return Predicted(answers[0].predictions.own, requests, answers, n_rows)
+    return Predicted(requests, batch.evaluate(requests or ["no_explainer"]))

@@ -30,7 +30,7 @@ class CoalitionLosses:
 
 
 def coalition_losses(
-    loss: Loss, y: Any, predictions: Predictions, start: int, size: int, n: int, variance_of_rows: float | None
+    loss: Loss, y: Any, predictions: Predictions, size: int, n: int, variance_of_rows: float | None
 ) -> CoalitionLosses | None:
     """Losses of coalitions with `n` draws each.
 
@@ -50,7 +50,7 @@ def coalition_losses(
 
     Parameters
     ----------
-    predictions, start, size
+    predictions, size
         Row `start` of the predictions is the first draw of the first of `size` coalitions; the draws of a coalition are
         consecutive.
     variance_of_rows
@@ -68,26 +68,24 @@ def coalition_losses(
         return found
     correction = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
     if loss.code != OF_THE_USER:
-        reading, given = loss.reading(y, predictions, start, start + size * n), (predictions.array, start, n)
+        reading, given = loss.reading(y, predictions, size * n), (predictions.array, predictions.start, n)
         written = (found.plain, found.losses, found.influence)
         return found if reading is not None and kernels.coalitions(*given, *reading, *correction, *written) else None
-    rows = predictions.rows(start, start + size * n)
+    rows = predictions.rows(size * n)
     means = [mean_prediction(rows[i : i + n]) for i in range(0, len(rows), n)]
     if not all(map(is_usable, rows)) or any(mean is None for mean in means):
         return None
     found.plain[:] = [loss(y, mean) for mean in means]
-    slopes = _slopes_and_curvatures(loss, y, predictions, start, size, n) if known else (np.empty((size, 0)),) * 2
-    kernels.corrected(
-        predictions.array, start, n, *slopes, *correction, found.plain, found.losses, found.influence
-    )
+    found.losses[:] = found.plain
+    if known:
+        given = predictions.array, predictions.start, n, *_slopes_and_curvatures(loss, y, predictions, size, n)
+        kernels.corrected(*given, *correction, found.plain, found.losses, found.influence)
     return found
 
 
-def _slopes_and_curvatures(
-    loss: Loss, y: Any, predictions: Predictions, start: int, size: int, n: int
-) -> tuple[Array, Array]:
+def _slopes_and_curvatures(loss: Loss, y: Any, predictions: Predictions, size: int, n: int) -> tuple[Array, Array]:
     """Return the derivatives of a loss of the user's own at the means, each of shape (coalitions, columns)."""
-    array = predictions.array[start : start + size * n]
+    array = predictions.array[predictions.start : predictions.start + size * n]
     slopes, curvatures = np.zeros((2, size, array.shape[1]))
     for column, label in enumerate(predictions.labels or (None,)):
         values = array[:, column].reshape(size, n)

@@ -90,8 +90,8 @@ def corrected(
 ) -> None:
     """Write the losses of coalitions less their bias, and each draw's influence on them.
 
-    `slopes` and `curvatures` are those of the loss at the mean prediction, shape (coalitions, columns of P); `influence`
-    has no column where they are not known, and the losses are then left as they are.
+    `slopes` and `curvatures` are those of the loss at the mean prediction, shape (coalitions, columns of P). Where they
+    are not known `influence` has no column, and the losses are left as they are.
     """
     half = n // 2
     for s in range(len(plain)):

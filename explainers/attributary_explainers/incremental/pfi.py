@@ -12,9 +12,9 @@ from ..imputers.marginal import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.losses import Loss
+from ..predictions import Predictions
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
-from .batching import Answer
 from .feature_sampling import Chosen, FeatureSampling
 from .kernels import growth
 from .removal import RemovalExplainer
@@ -105,8 +105,8 @@ class IncrementalPFI(RemovalExplainer):
                 players = {name: players[name] for name in (self._names[i] for i in self._chosen.numbers.tolist())}
         return self.imputer.request_each(x, players, n, self._rng, encoded)
 
-    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
-        losses = self.loss.of(y, answer.predictions, answer.start, request.n_rows)
+    def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
+        losses = self.loss.of(y, predictions, request.n_rows)
         if losses is None:
             return "no_prediction"
         names, chosen, slots = self._names, self._chosen, request.slots

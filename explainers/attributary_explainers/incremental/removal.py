@@ -19,12 +19,12 @@ from ..losses.losses import Loss
 from ..losses.watch import LossWatch
 from ..missing import check_missing, read_missing
 from ..models.function import model_function, resolve_loss
-from ..predictions import is_usable
+from ..predictions import Predictions
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from ..validation import check_groups, check_integer
 from .base import IncrementalExplainer, snapshot_loss
-from .batching import Answer, ModelRaisedError, predict
+from .batching import ModelRaisedError, predict
 
 SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
@@ -250,23 +250,16 @@ class RemovalExplainer(IncrementalExplainer):
             return "nothing_stored"
         return self._request(x, self._players(x), self.n_samples if self.imputer.n_independent else 1, encoded)
 
-    def update(self, x: Features, y: Any, request: Request | str, answer: Answer) -> Importance:
+    def update(self, x: Features, y: Any, request: Request | str, predictions: Predictions) -> Importance:
         """Take an observation, with the predictions for its request, into the importance and into what is stored."""
-        if answer.error is not None:
-            return self._raised(answer.error)
-        y_pred = answer.predictions.own
-        reason: str | None
-        if isinstance(request, str):
-            reason = request
-        elif not is_usable(y_pred):
-            reason = "no_prediction"
-        else:
-            reason = self._update(request, y, answer)
+        if predictions.error is not None:
+            return self._raised(predictions.error)
+        reason = request if isinstance(request, str) else self._update(request, y, predictions)
         if reason is None:
             self._times = 1
         else:
             self.skipped[reason] += 1
-        self._smoothed.stored(self.imputer.update(x, y_pred, self._rng))
+        self._smoothed.stored(self.imputer.update(x, predictions.own, self._rng))
         return self.importance
 
     def _raised(self, error: Exception) -> Importance:
@@ -280,7 +273,7 @@ class RemovalExplainer(IncrementalExplainer):
         """Return the rows of this observation, `n` for each player or coalition."""
 
     @abc.abstractmethod
-    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
+    def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         """Smooth this observation's own importances, or change nothing and return the reason."""
 
     def _players(self, x: Features) -> dict[Any, Sequence[Any]]:

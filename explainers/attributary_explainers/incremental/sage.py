@@ -16,10 +16,10 @@ from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.losses import Loss
 from ..models.cost import is_cheap
+from ..predictions import Predictions, is_usable
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_integer
-from .batching import Answer
 from .coalitions import coalition_losses
 from .kernels import walk
 from .removal import RemovalExplainer
@@ -151,8 +151,10 @@ class IncrementalSAGE(RemovalExplainer):
         self._orders = self._new_orders(len(players))
         return self.imputer.request_walk(x, players, self._orders, n, self._rng, encoded)
 
-    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
-        y_pred: Any = answer.predictions.own
+    def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
+        y_pred = predictions.own
+        if y_pred is None or not is_usable(y_pred):
+            return "no_prediction"
         # An infinite loss, and the prediction behind it, would stay in the means for ever.
         model_loss = self.loss(y, y_pred)
         if not math.isfinite(model_loss):
@@ -163,13 +165,11 @@ class IncrementalSAGE(RemovalExplainer):
             return "not_finite"
         n_orders, k = self._orders.shape
         size, variance = n_orders * (k - 1), self._variance_of_rows()
-        found = coalition_losses(self.loss, y, answer.predictions, answer.start, size, self._n, variance)
+        found = coalition_losses(self.loss, y, predictions, size, self._n, variance)
         if found is None:
             return "no_prediction"
         increments, parts = np.empty(k), np.empty((k, found.influence.shape[1]))
-        if not walk(
-            self._orders, marginal_loss, model_loss, found.losses, found.influence, LARGEST, increments, parts
-        ):
+        if not walk(self._orders, marginal_loss, model_loss, found.losses, found.influence, LARGEST, increments, parts):
             return "not_finite"
         self._smoothed.update_arrays(self._names, increments, parts, request.slots, self._times)
         self._watch.update(chain((model_loss, marginal_loss), found.plain))

@@ -22,7 +22,7 @@ from ..predictions import Predictions, is_usable, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
-from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED
+from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite, losses_of
 
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
@@ -81,8 +81,8 @@ class Loss:
         """Loss of `prediction` for the label or target `y`."""
         return float(self.function(y, prediction))
 
-    def of(self, y: Any, predictions: Predictions, start: int, n: int) -> Array | None:
-        """Return the losses of the observation's own prediction and of the `n` rows from `start` on.
+    def of(self, y: Any, predictions: Predictions, n: int) -> Array | None:
+        """Return the losses of the observation's own prediction and of those for `n` rows made of it.
 
         Returns
         -------
@@ -90,14 +90,15 @@ class Loss:
             Shape (1 + n,); None where one of the predictions is missing or not finite.
         """
         if self.code == OF_THE_USER:
-            rows = [predictions.own, *predictions.rows(start, start + n)]
+            rows = [predictions.own, *predictions.rows(n)]
             return np.array([self(y, row) for row in rows], dtype=np.float64) if all(map(is_usable, rows)) else None
-        losses = np.empty(1 + n)
-        reading = self.reading(y, predictions, start, start + n)
-        return losses if reading is not None and kernels.losses_of(predictions.array, start, *reading, losses) else None
+        losses, reading = np.empty(1 + n), self.reading(y, predictions, n)
+        if reading is None or not losses_of(predictions.array, predictions.start, *reading, losses):
+            return None
+        return losses
 
-    def reading(self, y: Any, predictions: Predictions, start: int, stop: int) -> Reading | None:
-        """Return how the kernels read the rows from `start` to `stop`; None where one of them is no prediction.
+    def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
+        """Return how the kernels read predictions for `n` rows; None where one of them is missing or not finite.
 
         Raises
         ------
@@ -111,7 +112,7 @@ class Loss:
         try:
             return self.code, self.epsilon, 0, _target(y)
         except ModelError:
-            if kernels.are_finite(predictions.array, start, stop):
+            if are_finite(predictions.array, predictions.start, predictions.start + n):
                 raise
             return None  # an observation without a prediction is skipped, whatever its target is
 

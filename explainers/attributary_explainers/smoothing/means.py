@@ -51,21 +51,14 @@ class Weights:
             Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
             all before lose as much: it stands for others that were passed over.
         """
-        rate, self.total = self._next(times)
-        self.n += 1
-        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
-        return rate
-
-    def rate(self, times: int = 1) -> float:
-        """The share that `step` would return."""
-        return self._next(times)[0]
-
-    def _next(self, times: int) -> tuple[float, float]:
         weight = self.alpha
         if times > 1 and weight < 1.0:
             weight = -math.expm1(times * math.log1p(-weight))
-        total = self.total + weight * (1.0 - self.total)
-        return min(weight / total, 1.0), total
+        total = self.total = self.total + weight * (1.0 - self.total)
+        rate = min(weight / total, 1.0)
+        self.n += 1
+        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
+        return rate
 
     def copy(self) -> Weights:
         """Weights that go on by themselves."""
