@@ -19,11 +19,9 @@ from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import walked_coalitions
 from ..imputers.reservoirs import SlidingWindowReservoir
 from ..imputers.rows import replace
-from ..incremental.coalitions import coalition_losses
-from ..incremental.kernels import walk
+from ..incremental.coalitions import walk_of
 from ..predictions import GivenPredictions
 from ..typing import Importance, Prediction
-from ..validation import LARGEST
 from .tables import BatchImportance, DataTable
 
 Array = npt.NDArray[np.float64]
@@ -202,16 +200,14 @@ class SageWalks:
         assert draws.slots is not None  # of this imputer, whose slots are the numbers of the observations
         rows, found = [row for of_coalition in draws.rows for row in of_coalition], []
         for table, empty, full in zip(self._tables, self.empty, self.full, strict=True):
-            given = GivenPredictions(table.predictions(rows), start=0)
-            losses = coalition_losses(table.loss, table.ys[i], given, len(coalitions), n_samples, variance_of_rows)
-            if losses is None:
+            given, ends = GivenPredictions(table.predictions(rows), start=0), (empty[i], full[i])
+            way = walk_of(table.loss, table.ys[i], given, order[None], n_samples, variance_of_rows, *ends)
+            if way == "no_prediction":
                 raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
-            increments, parts = np.empty(len(order)), np.empty((len(order), losses.influence.shape[1]))
-            ends, of_coalitions = (empty[i], full[i]), (losses.losses, losses.influence)
-            if not walk(order[None], *ends, *of_coalitions, LARGEST, increments, parts):
+            if isinstance(way, str):
                 expected = "observations whose loss is finite, whatever is removed"
                 raise InvalidParameterError("data", expected, (self.xs[i], table.ys[i]))
-            found.append((increments, parts))
+            found.append((way.increments, way.parts))
         return order, draws.slots, found
 
 

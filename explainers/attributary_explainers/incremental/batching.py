@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ..errors import ExplainerError
 from ..evaluation.evaluator import NotCoveredError
@@ -119,7 +119,8 @@ class Batch:
     def _evaluate_at_once(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
         own = [self._x] if self._y_pred is None else []
         found = self._predict([*own, *chain.from_iterable(rows)])
-        y_pred, answers, start = found[0] if own else self._y_pred, [], len(own)
+        y_pred, start = found[0] if own else self._y_pred, len(own)
+        answers: list[Predictions] = []
         for of_one in rows:
             answers.append(GivenPredictions([y_pred, *found[start : start + len(of_one)]]))
             start += len(of_one)
@@ -150,28 +151,14 @@ class Requesting(Protocol):
         """Return the rows that an observation needs, or the reason why it is not explained."""
 
 
-class Predicted(NamedTuple):
-    """An observation whose rows have been evaluated for some explainers, in their order."""
-
-    requests: list[Request | str]
-    answers: list[Predictions]
-    """The predictions for each request; without a request, that for h(x) alone."""
-
-    @property
-    def y_pred(self) -> Prediction:
-        """The prediction for the observation itself."""
-        return self.answers[0].own
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows that were asked for, the observation among them."""
-        return 1 + sum(0 if isinstance(request, str) else request.n_rows for request in self.requests)
-
-
 def predict(
     function: ModelFunction, x: Features, explainers: Sequence[Requesting], y_pred: Prediction = None
-) -> Predicted:
+) -> tuple[list[Request | str], list[Predictions]]:
     """Evaluate an observation with all rows that some explainers of one model request for it.
+
+    Returns
+    -------
+    The requests and the predictions for each; without an explainer there is one prediction, that for `x` alone.
 
     Raises
     ------
@@ -180,4 +167,4 @@ def predict(
     """
     batch = Batch(function, x, y_pred)
     requests = [explainer.request(x, batch.encoded) for explainer in explainers]
-    return Predicted(requests, batch.evaluate(requests or ["no_explainer"]))
+    return requests, batch.evaluate(requests or ["no_explainer"])

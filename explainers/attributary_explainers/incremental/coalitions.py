@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,27 +13,35 @@ from ..losses.kernels import OF_THE_USER
 from ..losses.losses import Loss
 from ..predictions import Predictions, is_usable
 from ..smoothing.means import mean_prediction
-from . import kernels
+from ..validation import LARGEST
+from .kernels import REASONS, corrected, walk, walk_of_known
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class CoalitionLosses:
-    """Losses of the mean predictions of coalitions over their draws."""
+class Walk:
+    """The way from the loss of the mean prediction to that of the model, as some orders of the players walk it."""
 
-    plain: Array
-    """Shape (coalitions,): the loss of each."""
-    losses: Array
-    """Shape (coalitions,): the loss less the bias that a finite number of draws gives it."""
-    influence: Array
-    """Shape (coalitions, draws): slope of the loss times the draw's distance from the mean; no column: not known."""
+    increments: Array
+    """Shape (players,): each player's share of the way."""
+    parts: Array
+    """Shape (players, draws): each draw's part in it; no column where that is not known."""
+    losses: Iterable[float]
+    """Losses on the way: all of them, or the least and the largest."""
 
 
-def coalition_losses(
-    loss: Loss, y: Any, predictions: Predictions, size: int, n: int, variance_of_rows: float | None
-) -> CoalitionLosses | None:
-    """Losses of coalitions with `n` draws each.
+def walk_of(
+    loss: Loss,
+    y: Any,
+    predictions: Predictions,
+    orders: npt.NDArray[np.intp],
+    n: int,
+    variance_of_rows: float | None,
+    marginal_loss: float,
+    model_loss: float,
+) -> Walk | str:
+    """Walk through coalitions whose losses are those of the mean prediction over `n` draws each, less their bias.
 
     To second order, with mu the expectation over draws and observations stored, and V the variance of the mean y_S,
 
@@ -50,37 +59,46 @@ def coalition_losses(
 
     Parameters
     ----------
-    predictions, size
-        Row `start` of the predictions is the first draw of the first of `size` coalitions; the draws of a coalition are
-        consecutive.
+    predictions
+        For the draws of the coalitions, those of one coalition after the other; see `orders`.
+    orders
+        Shape (orders, players): the players by number. Each order grows by one player at a time to a coalition of all
+        but one.
     variance_of_rows
         One over the number of rows that are drawn from, themselves a sample; 0 where that is not so. None leaves the
         bias where it is.
+    marginal_loss, model_loss
+        What all orders begin and end with.
 
     Returns
     -------
-    CoalitionLosses
-        Or None where a prediction is missing, not finite, or of another kind than the others.
+    Walk
+        Or the reason why there is none: a prediction is missing, or what it gives cannot be represented.
     """
+    n_orders, k = orders.shape
+    size = n_orders * (k - 1)
     known = loss.derivatives is not None and n > 1 and size > 0
-    found = CoalitionLosses(np.empty(size), np.empty(size), np.empty((size, n if known else 0)))
-    if size == 0:
-        return found
-    correction = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
+    increments, parts = np.empty(k), np.empty((k, n if known else 0))
+    correction: tuple[Any, ...] = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
+    way: tuple[Any, ...] = orders, marginal_loss, model_loss
     if loss.code != OF_THE_USER:
-        reading, given = loss.reading(y, predictions, size * n), (predictions.array, predictions.start, n)
-        written = (found.plain, found.losses, found.influence)
-        return found if reading is not None and kernels.coalitions(*given, *reading, *correction, *written) else None
+        reading = loss.reading(y, predictions, size * n)
+        if reading is None:
+            return "no_prediction"
+        given: tuple[Any, ...] = predictions.array, predictions.start, n
+        status, *losses = walk_of_known(*given, *reading, *correction, *way, LARGEST, increments, parts)
+        return REASONS[status] or Walk(increments, parts, losses)
     rows = predictions.rows(size * n)
     means = [mean_prediction(rows[i : i + n]) for i in range(0, len(rows), n)]
     if not all(map(is_usable, rows)) or any(mean is None for mean in means):
-        return None
-    found.plain[:] = [loss(y, mean) for mean in means]
-    found.losses[:] = found.plain
+        return "no_prediction"
+    plain = np.array([loss(y, mean) for mean in means], dtype=np.float64)
+    less_bias, influence = plain.copy(), np.empty((size, parts.shape[1]))
     if known:
-        given = predictions.array, predictions.start, n, *_slopes_and_curvatures(loss, y, predictions, size, n)
-        kernels.corrected(*given, *correction, found.plain, found.losses, found.influence)
-    return found
+        slopes: tuple[Any, ...] = _slopes_and_curvatures(loss, y, predictions, size, n)
+        corrected(predictions.array, predictions.start, n, *slopes, *correction, plain, less_bias, influence)
+    status = walk(*way, less_bias, influence, LARGEST, increments, parts)
+    return REASONS[status] or Walk(increments, parts, plain)
 
 
 def _slopes_and_curvatures(loss: Loss, y: Any, predictions: Predictions, size: int, n: int) -> tuple[Array, Array]:

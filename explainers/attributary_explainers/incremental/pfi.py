@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from ..evaluation.schema import Encoded
 from ..imputers.marginal import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
-from ..losses.losses import Loss
-from ..predictions import Predictions
+from ..losses.kernels import OF_THE_USER
+from ..losses.losses import Array, Loss
+from ..predictions import Predictions, is_usable
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
 from .feature_sampling import Chosen, FeatureSampling
-from .kernels import growth
+from .kernels import REASONS, growth, growth_of_known
 from .removal import RemovalExplainer
 
 
@@ -106,14 +107,12 @@ class IncrementalPFI(RemovalExplainer):
         return self.imputer.request_each(x, players, n, self._rng, encoded)
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
-        losses = self.loss.of(y, predictions, request.n_rows)
-        if losses is None:
-            return "no_prediction"
         names, chosen, slots = self._names, self._chosen, request.slots
         k = len(names) if chosen is None else len(chosen.numbers)
         parts, increments = np.empty((k, request.n_rows // k)), np.empty(k)
-        if not growth(losses, LARGEST, parts, increments):
-            return "not_finite"
+        losses = self._write_growth(y, predictions, parts, increments)
+        if isinstance(losses, str):
+            return losses
         self._watch.update(losses)
         if self._sampling is None:
             self._smoothed.update_arrays(names, increments, parts, slots, self._times)
@@ -125,6 +124,24 @@ class IncrementalPFI(RemovalExplainer):
         rate = self._smoothed.update_arrays(names, increments, parts, slots, self._times)
         self._sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
         return None
+
+    def _write_growth(self, y: Any, predictions: Predictions, parts: Array, increments: Array) -> Sequence[float] | str:
+        """Write by how much each draw raises the loss, and the mean by player; return losses that were met.
+
+        Where there is no growth, the reason is returned.
+        """
+        loss = self.loss
+        if loss.code == OF_THE_USER:
+            rows = [predictions.own, *predictions.rows(parts.size)]
+            if not all(map(is_usable, rows)):
+                return "no_prediction"
+            losses = [loss(y, row) for row in rows]
+            return REASONS[growth(np.array(losses, dtype=np.float64), LARGEST, parts, increments)] or losses
+        reading = loss.reading(y, predictions, parts.size)
+        if reading is None:
+            return "no_prediction"
+        status, *seen = growth_of_known(predictions.array, predictions.start, *reading, LARGEST, parts, increments)
+        return REASONS[status] or seen
 
     @property
     def parameters(self) -> dict[str, Any]:

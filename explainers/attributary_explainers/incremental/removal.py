@@ -196,10 +196,10 @@ class RemovalExplainer(IncrementalExplainer):
             return self.importance
         try:
             # The prediction was for something else where missing values are read in another way.
-            predicted = predict(self._function, read, (self,), y_pred if read is x else None)
+            (request,), (predictions,) = predict(self._function, read, (self,), y_pred if read is x else None)
         except ModelRaisedError as raised:
             return self._raised(raised.error)
-        return self.update(read, y, predicted.requests[0], predicted.answers[0])
+        return self.update(read, y, request, predictions)
 
     def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
         """Only store one observation, to draw from: to explain it would cost more than is to be spent.
@@ -219,7 +219,7 @@ class RemovalExplainer(IncrementalExplainer):
             return
         if read is not x or y_pred is None:
             try:
-                y_pred = predict(self._function, read, ()).y_pred
+                y_pred = predict(self._function, read, ())[1][0].own
             except ModelRaisedError as raised:
                 self._raised(raised.error)
                 return

@@ -20,8 +20,7 @@ from ..predictions import Predictions, is_usable
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_integer
-from .coalitions import coalition_losses
-from .kernels import walk
+from .coalitions import walk_of
 from .removal import RemovalExplainer
 
 DEFAULT_SAMPLES = 10
@@ -163,16 +162,12 @@ class IncrementalSAGE(RemovalExplainer):
         marginal_loss = self.loss(y, marginal.update(y_pred, self._times))
         if not (abs(model_loss) < LARGEST and abs(marginal_loss) < LARGEST):
             return "not_finite"
-        n_orders, k = self._orders.shape
-        size, variance = n_orders * (k - 1), self._variance_of_rows()
-        found = coalition_losses(self.loss, y, predictions, size, self._n, variance)
-        if found is None:
-            return "no_prediction"
-        increments, parts = np.empty(k), np.empty((k, found.influence.shape[1]))
-        if not walk(self._orders, marginal_loss, model_loss, found.losses, found.influence, LARGEST, increments, parts):
-            return "not_finite"
-        self._smoothed.update_arrays(self._names, increments, parts, request.slots, self._times)
-        self._watch.update(chain((model_loss, marginal_loss), found.plain))
+        variance = self._variance_of_rows()
+        walk = walk_of(self.loss, y, predictions, self._orders, self._n, variance, marginal_loss, model_loss)
+        if isinstance(walk, str):
+            return walk
+        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots, self._times)
+        self._watch.update(chain((model_loss, marginal_loss), walk.losses))
         self._marginal = marginal
         self._marginal_loss.update(marginal_loss, self._times)
         self._model_loss.update(model_loss, self._times)

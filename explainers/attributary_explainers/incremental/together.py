@@ -8,10 +8,12 @@ from typing import Any
 
 from ..errors import ExplainerError, InvalidParameterError
 from ..evaluation.function import FastFunction
+from ..imputers.requests import Request
 from ..models.function import model_function
+from ..predictions import Predictions
 from ..typing import Features, Output, Prediction
 from .base import IncrementalExplainer
-from .batching import ModelRaisedError, Predicted, predict
+from .batching import ModelRaisedError, predict
 from .removal import RemovalExplainer
 
 
@@ -71,10 +73,8 @@ class Explainers:
         """Observations so far."""
         self.n_rows = 0
         """Rows that the last `predict` asked for, x among them."""
-        self._x: Features = {}
-        self._accepting: list[str] = []
-        self._predicted: Predicted | None = None
-        self._will_explain = False
+        self._predicted: tuple[Features, Prediction] | None = None
+        self._batched: dict[str, tuple[Request | str, Predictions]] | None = None
 
     @property
     def paths(self) -> Counter[str]:
@@ -96,16 +96,20 @@ class Explainers:
         Exception
             What the model raises on `x`.
         """
-        self._predicted, self._will_explain = None, explain
+        self._predicted = self._batched = None
         self.n_predicted += 1
-        x = self._x = dict(x)  # kept until `explain` or `pass_over`
-        self._accepting = [name for name, e in self._joined.items() if e.accepts(x)] if explain else []
+        x = dict(x)  # kept until `explain` or `pass_over`
+        names = [name for name, e in self._joined.items() if e.accepts(x)] if explain else []
         try:
-            predicted = predict(self.function, x, [self._joined[name] for name in self._accepting])
+            requests, found = predict(self.function, x, [self._joined[name] for name in names])
         except ModelRaisedError as raised:
             raise raised.error from None
-        self._predicted, self.n_rows = predicted, predicted.n_rows
-        return predicted.y_pred
+        y_pred, self.n_rows = found[0].own, 1
+        if explain:
+            self._batched = dict(zip(names, zip(requests, found, strict=False), strict=True))
+            self.n_rows += sum(request.n_rows for request in requests if not isinstance(request, str))
+        self._predicted = x, y_pred
+        return y_pred
 
     def pass_over(self) -> None:
         """Only store the observation of the last `predict`; the next one explained stands for it too.
@@ -117,12 +121,13 @@ class Explainers:
         ExplainerError
             There is no such observation.
         """
-        predicted, self._predicted = self._predicted, None
+        predicted, self._predicted, self._batched = self._predicted, None, None
         if predicted is None:
             raise ExplainerError("there is nothing to pass over: call predict(x, explain=False) first, once for each")
+        x, y_pred = predicted
         for name, explainer in self.explainers.items():
             if isinstance(explainer, RemovalExplainer):
-                explainer.pass_over(self._x, predicted.y_pred if name in self._joined else None)
+                explainer.pass_over(x, y_pred if name in self._joined else None)
 
     def explain(self, y: Any = None) -> dict[str, Any]:
         """Take the observation of the last `predict` into every explanation; return them by name.
@@ -132,17 +137,16 @@ class Explainers:
         ExplainerError
             There is no such observation.
         """
-        predicted, self._predicted = self._predicted, None
-        if predicted is None or not self._will_explain:
+        predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
+        if predicted is None or batched is None:
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
-        batched = dict(zip(self._accepting, zip(predicted.requests, predicted.answers, strict=False), strict=False))
+        x, y_pred = predicted
         found: dict[str, Any] = {}
         for name, explainer in self.explainers.items():
             if name in batched:
-                found[name] = self._joined[name].update(self._x, y, *batched[name])
+                found[name] = self._joined[name].update(x, y, *batched[name])
             else:
-                y_pred = predicted.y_pred if name in self._joined else None
-                found[name] = explainer.explain_one(self._x, y, y_pred=y_pred)
+                found[name] = explainer.explain_one(x, y, y_pred=y_pred if name in self._joined else None)
         return found
 
     def skip(self, x: Features) -> Prediction:

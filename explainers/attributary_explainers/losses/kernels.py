@@ -88,19 +88,3 @@ def are_finite(P: Any, start: int, stop: int) -> bool:
             if not math.isfinite(P[r, c]):
                 return False
     return bool(P.shape[1] > 0)
-
-
-@compiled
-def losses_of(P: Any, start: int, code: int, epsilon: float, column: int, target: float, losses: Any) -> bool:
-    """Write the loss of row 0, then those of the rows from `start` on, until `losses` is full.
-
-    Returns
-    -------
-    False, with nothing written, where one of the rows is no finite prediction.
-    """
-    if not are_finite(P, start, start + len(losses) - 1):
-        return False
-    losses[0] = loss_of(P, 0, code, epsilon, column, target)
-    for i in range(1, len(losses)):
-        losses[i] = loss_of(P, start + i - 1, code, epsilon, column, target)
-    return True

