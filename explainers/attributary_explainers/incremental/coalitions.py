@@ -79,14 +79,15 @@ def walk_of(
     size = n_orders * (k - 1)
     known = loss.derivatives is not None and n > 1 and size > 0
     increments, parts = np.empty(k), np.empty((k, n if known else 0))
-    correction: tuple[Any, ...] = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
-    way: tuple[Any, ...] = orders, marginal_loss, model_loss
+    correction = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
+    way = orders, marginal_loss, model_loss
     if loss.code != OF_THE_USER:
         reading = loss.reading(y, predictions, size * n)
         if reading is None:
             return "no_prediction"
-        given: tuple[Any, ...] = predictions.array, predictions.start, n
-        status, *losses = walk_of_known(*given, *reading, *correction, *way, LARGEST, increments, parts)
+        status, *losses = walk_of_known(
+            predictions.array, predictions.start, n, *reading, *correction, *way, LARGEST, increments, parts
+        )
         return REASONS[status] or Walk(increments, parts, losses)
     rows = predictions.rows(size * n)
     means = [mean_prediction(rows[i : i + n]) for i in range(0, len(rows), n)]
@@ -95,8 +96,8 @@ def walk_of(
     plain = np.array([loss(y, mean) for mean in means], dtype=np.float64)
     less_bias, influence = plain.copy(), np.empty((size, parts.shape[1]))
     if known:
-        slopes: tuple[Any, ...] = _slopes_and_curvatures(loss, y, predictions, size, n)
-        corrected(predictions.array, predictions.start, n, *slopes, *correction, plain, less_bias, influence)
+        slopes, curvatures = _slopes_and_curvatures(loss, y, predictions, size, n)
+        corrected(predictions.array, predictions.start, n, slopes, curvatures, *correction, plain, less_bias, influence)
     status = walk(*way, less_bias, influence, LARGEST, increments, parts)
     return REASONS[status] or Walk(increments, parts, plain)
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -148,8 +148,12 @@ def _derivatives(code: int, epsilon: float, y: Any, label: Any, p: Array) -> tup
     return np.array([slope for slope, _ in at]), np.array([curvature for _, curvature in at])
 
 
-def _as_python(kernel: Any) -> Any:
-    return getattr(kernel, "py_func", kernel)  # of one number the call of a compiled function takes longer
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _as_python(kernel: F) -> F:
+    python: F = getattr(kernel, "py_func", kernel)  # of one number the call of a compiled function takes longer
+    return python
 
 
 _slope_and_curvature = _as_python(kernels.slope_and_curvature)
@@ -165,7 +169,7 @@ def _cross_entropy(epsilon: float) -> Loss:
 
 
 def _clipped(epsilon: float, y: Any, prediction: Probabilities) -> float:
-    return float(_cross_entropy_of(prediction.get(y, 0.0), epsilon))
+    return _cross_entropy_of(prediction.get(y, 0.0), epsilon)
 
 
 def _zero_one(y: Any, prediction: Probabilities) -> float:
@@ -174,15 +178,15 @@ def _zero_one(y: Any, prediction: Probabilities) -> float:
 
 def _brier(y: Any, prediction: Probabilities) -> float:
     # A label that is not predicted at all counts with p = 0.
-    return float(_brier_of(prediction.get(y, 0.0), sum(p * p for label, p in prediction.items() if label != y)))
+    return _brier_of(prediction.get(y, 0.0), sum(p * p for label, p in prediction.items() if label != y))
 
 
 def _absolute(y: Any, prediction: float) -> float:
-    return float(_absolute_of(prediction, _target(y)))
+    return _absolute_of(prediction, _target(y))
 
 
 def _squared(y: Any, prediction: float) -> float:
-    return float(_squared_of(prediction, _target(y)))
+    return _squared_of(prediction, _target(y))
 
 
 def _score(_y: Any, prediction: float) -> float:

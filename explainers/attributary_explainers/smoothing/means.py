@@ -138,10 +138,11 @@ class SmoothedPrediction:
         rate = self.weights.step(times)
         if isinstance(prediction, dict):
             mean: Probabilities = self._value if isinstance(self._value, dict) else {}
-            self._value = {
-                label: mean.get(label, 0.0) + rate * (prediction.get(label, 0.0) - mean.get(label, 0.0))
-                for label in dict.fromkeys((*mean, *prediction))
-            }
+            if mean.keys() == prediction.keys():
+                self._value = {label: p + rate * (prediction[label] - p) for label, p in mean.items()}
+            else:
+                pairs = {label: (mean.get(label, 0.0), prediction.get(label, 0.0)) for label in (*mean, *prediction)}
+                self._value = {label: before + rate * (now - before) for label, (before, now) in pairs.items()}
             if len(self._value) > 100:
                 self._value = {k: p for k, p in self._value.items() if p >= _FADED or k in prediction}
         else:
