@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
 
 
 def as_probabilities(prediction: Any) -> Prediction:
-    """A dict of label to probability; None for no prediction (None, or River's empty dict).
+    """Return a dict of label to probability; None for no prediction (None, or River's empty dict).
 
     Raises
     ------
@@ -39,7 +39,7 @@ def as_probabilities(prediction: Any) -> Prediction:
 
 
 def as_label(prediction: Any) -> Prediction:
-    """`{label: 1.0}`. Any hashable is a label but None, which is no prediction; of probabilities the most probable.
+    """Return `{label: 1.0}`; of probabilities the most probable. Any hashable is a label but None: no prediction.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def as_label(prediction: Any) -> Prediction:
 
 
 def as_number(prediction: Any) -> Prediction:
-    """A float; None for no prediction.
+    """Return a prediction as a float; None for no prediction.
 
     Raises
     ------
@@ -79,22 +79,22 @@ def as_number(prediction: Any) -> Prediction:
 
 
 def as_any(prediction: Any) -> Prediction:
-    """Probabilities where the model returns a dict, else a number."""
+    """Return probabilities where the model returns a dict, else a number."""
     return as_probabilities(prediction) if isinstance(prediction, dict) else as_number(prediction)
 
 
 def as_output(output: Output) -> Callable[[Any], Prediction]:
-    """The conversion for the output that a loss reads."""
+    """Return the conversion for the output that a loss reads."""
     return _CONVERSIONS[output]
 
 
 def most_probable(probabilities: Probabilities) -> Any:
-    """The label with the largest probability; of equals the first, as River's `predict_one` chooses."""
+    """Return the label with the largest probability; of equals the first, as River's `predict_one` chooses."""
     return max(probabilities, key=probabilities.__getitem__)
 
 
 def is_usable(prediction: Prediction) -> bool:
-    """Whether a prediction can enter a loss: there is one, and it is finite."""
+    """Return whether a prediction can enter a loss: there is one, and it is finite."""
     if prediction is None:
         return False
     if isinstance(prediction, dict):
@@ -182,7 +182,7 @@ class GivenPredictions(Predictions):
 
 
 def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
-    """The predictions for `rows`, in one call where the function takes many, else one by one.
+    """Return the predictions for `rows`, in one call where the function takes many, else one by one.
 
     Parameters
     ----------

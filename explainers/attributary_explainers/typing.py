@@ -32,7 +32,7 @@ class ModelFunction(Protocol):
     """
 
     def __call__(self, x: Features, /) -> Prediction:
-        """The prediction for `x`, None where there is none yet."""
+        """Return the prediction for `x`, None where there is none yet."""
 
 
 Groups: TypeAlias = Mapping[str, Sequence[Any]]

@@ -102,11 +102,11 @@ class Contributions:
         return dict(zip(self.names, (self.factor * np.sqrt(variance / n)).tolist(), strict=True))
 
     def summary(self) -> BatchImportance:
-        """Importance and standard error."""
+        """Return importance and standard error."""
         return BatchImportance(self.importance, self.std_error, self.own.shape[1])
 
     def minus(self, other: Self) -> Contributions:
-        """The difference of two models' contributions, of the same rows and draws."""
+        """Return the difference of two models' contributions, of the same rows and draws."""
         return Contributions(
             self.names,
             self.own - other.own,
@@ -125,7 +125,7 @@ def _difference(a: Array | None, b: Array | None) -> Array | None:
 def pfi_contributions(
     tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator
 ) -> list[Contributions]:
-    """Growth of each model's loss where a feature comes from another observation (iPFI Definition 2).
+    """Return by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def batch_pfi(
     groups: Groups | None = None,
     seed: int | None = None,
 ) -> BatchImportance:
-    """Permutation feature importance of a data set (iPFI Definition 2).
+    """Return permutation feature importance of a data set (iPFI Definition 2).
 
     Each feature is permuted over the data; the mean growth of the loss is multiplied by N / (N - 1), because
     a random permutation leaves one observation in N where it is. That makes it an unbiased estimate of the
@@ -69,7 +69,7 @@ def batch_sage(
     groups: Groups | None = None,
     seed: int | None = None,
 ) -> BatchImportance:
-    """Interventional SAGE values of a data set by sampling (iSAGE Algorithm 5): an estimate of `exact_sage`.
+    """Return interventional SAGE values of a data set by sampling (iSAGE Algorithm 5), estimates of `exact_sage`.
 
     For each observation a random permutation of the features is walked. The coalition S grows by one feature, its
     prediction is the mean over m draws of h(x_S, z_notS), and the feature is credited with the drop in loss. The

@@ -78,7 +78,7 @@ class Loss:
     """Which of the kernels' losses this is: that of the user for one that `replace` has made of another, too."""
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
-        """Loss of `prediction` for the label or target `y`."""
+        """Return loss of `prediction` for the label or target `y`."""
         return float(self.function(y, prediction))
 
     def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:

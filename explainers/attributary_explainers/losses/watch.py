@@ -51,7 +51,7 @@ class LossWatch:
             )
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {"value": self._value, "n": self._n, "done": self._done}
 
     def restore(self, state: Snapshot) -> None:

@@ -13,7 +13,7 @@ _SHORTEST_MEMORY = 1000
 
 
 def memory_of(alpha: float) -> int:
-    """Observations after which what has not been seen again is forgotten.
+    """Return after how many observations a name that has not been seen again is forgotten.
 
     Its weight has then faded below 1e-12, and at least 1000 observations have passed: a stream of ever new names has
     bounded state.
@@ -61,18 +61,18 @@ class Weights:
         return rate
 
     def copy(self) -> Weights:
-        """Weights that go on by themselves."""
+        """Return a copy, which goes on by itself."""
         other = Weights.__new__(Weights)
         other.alpha, other.n, other.total, other.squares = self.alpha, self.n, self.total, self.squares
         return other
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {"alpha": self.alpha, "n": self.n, "total": self.total, "squares": self.squares}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Weights:
-        """The weights that the snapshot was taken of."""
+        """Return the weights that the snapshot was taken of."""
         weights = cls(snapshot["alpha"])
         weights.n, weights.total, weights.squares = snapshot["n"], snapshot["total"], snapshot["squares"]
         return weights
@@ -103,12 +103,12 @@ class SmoothedMean:
         return self._value
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {"weights": self.weights.snapshot(), "value": float(self._value)}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedMean:
-        """The mean that the snapshot was taken of."""
+        """Return the mean that the snapshot was taken of."""
         mean = cls(snapshot["weights"]["alpha"])
         mean.weights = Weights.from_snapshot(snapshot["weights"])
         mean._value = snapshot["value"]
@@ -128,7 +128,7 @@ class SmoothedPrediction:
         self._value: Probabilities | float | None = None
 
     def copy(self) -> SmoothedPrediction:
-        """A mean that goes on by itself."""
+        """Return a copy, which goes on by itself."""
         other = SmoothedPrediction.__new__(SmoothedPrediction)
         other.weights, other._value = self.weights.copy(), self._value  # which `update` replaces, never changes
         return other
@@ -151,7 +151,7 @@ class SmoothedPrediction:
         return self._value
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         value: list[tuple[Any, float]] | float | None
         if isinstance(self._value, dict):
             value = [(label, float(p)) for label, p in self._value.items()]
@@ -161,7 +161,7 @@ class SmoothedPrediction:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedPrediction:
-        """The mean that the snapshot was taken of."""
+        """Return the mean that the snapshot was taken of."""
         mean = cls(snapshot["weights"]["alpha"])
         mean.weights = Weights.from_snapshot(snapshot["weights"])
         value = snapshot["value"]
@@ -170,7 +170,7 @@ class SmoothedPrediction:
 
 
 def mean_prediction(predictions: list[Prediction]) -> Probabilities | float | None:
-    """Plain mean of predictions of one kind, class by class; None when any of them is missing."""
+    """Return plain mean of predictions of one kind, class by class; None when any of them is missing."""
     first = predictions[0]
     if len(predictions) == 1 or first is None:
         return first
