@@ -98,7 +98,7 @@ def model_function(model: Any, output: Output) -> ModelFunction:
 
 
 def model_kind(model: Any) -> Kind | None:
-    """Return `"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable and what cannot be explained."""
+    """Return `"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable or an unknown model."""
     return estimator_kind(model) if is_estimator(model) else river_kind(model)
 
 
