@@ -19,20 +19,20 @@ from benchmarks.speed.subjects import Subject
 
 PARTS = {
     "encode": "read the observation",
-    "request": "draw",
-    "evaluate": "rows, evaluated",
-    "update": "losses, smoothing, storing",
+    "ask": "draw",
+    "answer": "rows, evaluated",
+    "hear": "losses, smoothing, storing",
 }
 """Part to its title, in the order in which they come."""
 
 _METHODS: tuple[tuple[type, str, str], ...] = (
     (Batch, "__init__", "encode"),
-    (RemovalExplainer, "request", "request"),
-    (Batch, "evaluate", "evaluate"),
-    (RemovalExplainer, "update", "update"),
+    (RemovalExplainer, "request", "ask"),
+    (Batch, "evaluate", "answer"),
+    (RemovalExplainer, "update", "hear"),
 )
 EVALUATOR = "evaluator"
-"""Within `evaluate`: the evaluator alone."""
+"""Within `answer`: the evaluator alone."""
 
 
 def profile(subject: Subject, kind: Kind, *, learned: int, observations: int) -> dict[str, Any]:
