@@ -1,4 +1,4 @@
-"""Losses of coalitions from a few draws each: their bias, and the influence of single draws on them."""
+"""Walks of SAGE through coalitions of which each has a few draws: their bias, and the influence of single draws."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     a and b the means of two independent halves of the draws, v the mean square of the draws less the square of their
     mean: V is without bias the variance of y_S over the draws and, in its second term, over what happened to be stored
-    (`coalition_losses` derives it, also for an odd m). With independent observations this is exact for the squared
+    (`coalitions.walk_of` derives it, also for an odd m). With independent observations this is exact for the squared
     loss and Brier at any m >= 2, since loss(y_S) = loss(mu) + loss'(mu)(y_S - mu) + 1/2 loss'' (y_S - mu)^2 and the
     middle term has expectation 0. For cross-entropy the expansion goes on; what remains is of the order of m^-2 while
     probabilities are away from 0, and no more than 1/2 is ever subtracted. Losses without curvature (absolute, score)
