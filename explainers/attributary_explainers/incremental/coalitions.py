@@ -75,7 +75,7 @@ def walk_of(
         Or the reason why there is none: a prediction is missing, or what it gives cannot be represented.
     """
     n_orders, k = orders.shape
-    size = n_orders * (k - 1)
+    size = n_orders * max(k - 1, 0)
     known = loss.derivatives is not None and n > 1 and size > 0
     increments, parts = np.empty(k), np.empty((k, n if known else 0))
     correction = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias

@@ -244,7 +244,7 @@ def walk_of_known(
     -------
     What has become of it; the least and the largest loss.
     """
-    size = orders.shape[0] * (orders.shape[1] - 1)
+    size = orders.shape[0] * max(orders.shape[1] - 1, 0)
     low, high = min(marginal_loss, model_loss), max(marginal_loss, model_loss)
     plain, losses, influence = np.empty(size), np.empty(size), np.empty((size, parts.shape[1]))
     correction = (correct, variance_of_rows, most_bias)
