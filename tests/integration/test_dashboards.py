@@ -22,7 +22,8 @@ from benchmarks.dashboards.draw import draw
 from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
 from click.testing import CliRunner
 from support.kafka import produce
-from support.monitoring import Prometheus, Series, wait_for
+from support.monitoring import Prometheus, Series
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.cli.command import cli

@@ -18,7 +18,8 @@ import pytest
 import yaml
 from support.compose import ROOT, Compose, Stack
 from support.kafka import read_all
-from support.monitoring import Series, wait_for
+from support.monitoring import Series
+from support.waiting import wait_for
 
 from attributary_agents.demo.brokers import BrokerMissingError
 
