@@ -20,6 +20,7 @@ from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from attributary_explainers import dump_model
 from tests.integration.configs import logistic_config, observation
+from tests.integration.versions import deploy, versions
 
 pytestmark = [pytest.mark.kafka]
 MODELS = ("credit", "fraud")
@@ -46,17 +47,6 @@ def configured(broker: Broker, tmp_path: Path, **kafka: Any) -> tuple[dict[str, 
     config = parse_config(raw)
     create_topics(config)
     return raw, config
-
-
-def deploy(worker: WorkerProcess, *arguments: str) -> dict[str, Any]:
-    done = CliRunner().invoke(cli, ["models", "deploy", "-c", str(worker.config_path), "--json", *arguments])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return json.loads(done.stdout)
-
-
-def versions(worker: WorkerProcess) -> dict[str, str]:
-    info = worker.metrics().get("attributary_model_info", {})
-    return {dict(labels)["model_id"]: dict(labels)["version"] for labels in info}
 
 
 def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Path) -> None:
