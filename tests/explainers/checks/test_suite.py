@@ -119,6 +119,7 @@ def test_every_explainer_passes(check):
     check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("check", [pytest.param(c, id=f"{name}-{c}") for name in VARIANTS for c in checks_of(name)])
 def test_every_way_to_remove_features_passes(check):
     check()
