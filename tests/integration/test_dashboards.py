@@ -33,7 +33,7 @@ from attributary_agents.kafka.topics import create_topics
 from attributary_agents.monitoring.dashboards import dashboards
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka, pytest.mark.prometheus]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.prometheus]
 DASHBOARDS = {name: json.loads(text) for name, text in dashboards().items()}
 CHANGED, REJECTED = "credit", "fraud"
 ODD = "c (x|y).*\\d$"

@@ -17,7 +17,7 @@ from support.waiting import wait_for
 
 from attributary_agents.demo.local_broker import free_port
 
-pytestmark = [pytest.mark.embedded]
+pytestmark = [pytest.mark.long, pytest.mark.embedded]
 LIMIT = "3000"
 
 

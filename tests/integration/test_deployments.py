@@ -22,7 +22,7 @@ from attributary_explainers import dump_model
 from tests.integration.configs import logistic_config, observation
 from tests.integration.versions import deploy, versions
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 MODELS = ("credit", "fraud")
 N = 4000
 LATER = 40

@@ -23,7 +23,7 @@ from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config
 from tests.integration.stalling import FACTORY, VARIABLE
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 600
 STALLS_AT = 250
 STALL_S = 12

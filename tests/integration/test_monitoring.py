@@ -23,7 +23,7 @@ from support.waiting import wait_for
 
 from attributary_agents.demo.brokers import BrokerMissingError
 
-pytestmark = [pytest.mark.kafka, pytest.mark.prometheus, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.prometheus, pytest.mark.timeout(600)]
 WORKERS = ("worker-1", "worker-2")
 DRIFTING, STEADY = "credit", "loans"
 OBSERVATIONS, CHANGES = "attributary.observations.v1", "attributary.changes.v1"

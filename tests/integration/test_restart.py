@@ -16,7 +16,7 @@ from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 6000
 MODELS = ("credit", "fraud")
 

@@ -19,7 +19,7 @@ from tests.agents.monitoring.views import config_of, filled
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "rules" / "attributary.rules.yml"
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.long, pytest.mark.prometheus]
 
 
 @pytest.fixture

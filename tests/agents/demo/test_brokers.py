@@ -17,7 +17,7 @@ from attributary_agents.demo.processes import start_child, stop_child
 
 KINDS = [
     pytest.param("embedded", marks=pytest.mark.embedded),
-    pytest.param("kafka", marks=pytest.mark.kafka),
+    pytest.param("kafka", marks=[pytest.mark.kafka, pytest.mark.long]),
 ]
 RECORDS: list[Record] = [(b"key-%d" % (i % 7), b"value-%d" % i, [("number", b"%d" % i)]) for i in range(1000)]
 
