@@ -159,13 +159,20 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
 
     wait_for("the recorded series are at the end", lambda: recorded_now() == at_end, 120)
 
+    # A busy machine is late with all scrapes, also with those that find no model: that is no gap of the rebalance.
+    scrapes = [
+        [at for at, _ in series.points]
+        for series in stack.prometheus.samples('up{job="attributary"}', time.time() - began + 2 * scrape_s)
+    ]
+    assert len(scrapes) == len(WORKERS)
+    late_s = max(scrape_s, *(later - earlier for times in scrapes for earlier, later in pairwise(times)))
     for series in stack.prometheus.samples(RECORDED, time.time() - began + 2 * scrape_s):
         model, times = series.labels["model_id"], [at for at, _ in series.points]
         gaps = [later - earlier for earlier, later in pairwise(times)]
         took = " and ".join(f"{move:.1f} s" for move in away)
-        print(f"\n{model}: longest gap {max(gaps):.0f} s, with a scrape every {scrape_s:g} s; on no worker for {took}")
-        # The time in which nobody has the model, and two scrapes; one more may be lost to a busy machine.
-        assert max(gaps) <= 3 * scrape_s + max(away)
+        print(f"\n{model}: longest gap {max(gaps):.0f} s; a scrape at least every {late_s:.1f} s; on no worker for {took}")
+        # The time in which nobody has the model, two scrapes, and the evaluation of the rule.
+        assert max(gaps) <= 3 * late_s + max(away)
         assert counts_nothing_twice(series, sent[model]) == []
         true_rate = (series.value - series.points[0][1]) / (times[-1] - times[0])
         (rate,) = stack.prometheus.query(f'{RATE}{{model_id="{model}"}}', at=times[-1])
