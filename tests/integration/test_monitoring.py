@@ -170,7 +170,7 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
         model, times = series.labels["model_id"], [at for at, _ in series.points]
         gaps = [later - earlier for earlier, later in pairwise(times)]
         took = " and ".join(f"{move:.1f} s" for move in away)
-        print(f"\n{model}: longest gap {max(gaps):.0f} s; a scrape at least every {late_s:.1f} s; on no worker for {took}")
+        print(f"\n{model}: longest gap {max(gaps):.0f} s; scrapes up to {late_s:.1f} s apart; on no worker for {took}")
         # The time in which nobody has the model, two scrapes, and the evaluation of the rule.
         assert max(gaps) <= 3 * late_s + max(away)
         assert counts_nothing_twice(series, sent[model]) == []
