@@ -3,9 +3,9 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 JARS := deploy/kafka/lib
-# A file's tests in one process, files in the order of tests/conftest.py: integration tests first. Four processes,
-# because those mostly wait.
-PYTEST_ARGS ?= -n 4 --dist loadfile --no-loadscope-reorder
+# A file's tests in one process, files in the order of tests/conftest.py: integration tests first. Three processes on
+# two cores, because those mostly wait; with more, workers that compete for the cores miss what tests wait for.
+PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help venv kafka kafka-or-warn demo test test-all lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards dashboards-json graph house image-check clean

@@ -60,17 +60,12 @@ def data_dir(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFacto
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put integration tests first, those with the longest time limit in front.
+    """Put integration tests first.
 
-    They mostly wait for Kafka and Prometheus, and while they wait the other processes compute the unit tests. This
-    needs xdist's `--dist loadfile --no-loadscope-reorder`: files are given out in this order.
+    They mostly wait for Kafka and Prometheus, and the last one should not wait alone. This needs xdist's
+    `--dist loadfile --no-loadscope-reorder`: files are given out in this order.
     """
-    items.sort(key=_turn)  # stable: the tests of a file stay together
-
-
-def _turn(item: pytest.Item) -> tuple[bool, float]:
-    limit = item.get_closest_marker("timeout")
-    return not item.nodeid.startswith("tests/integration/"), -limit.args[0] if limit else 0.0
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/integration/"))  # stable: files stay together
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
