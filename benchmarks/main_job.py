@@ -28,13 +28,13 @@ from rich.console import Console
 from rich.progress import Progress
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import broker
 from attributary_agents.kafka.clients import client_options
-from attributary_agents.kafka.producing import produce
+from attributary_agents.kafka.producing import encode_value, produce
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.replay.files import open_source
-from attributary_agents.replay.replay import encode_value
 from benchmarks.data import ELEC2_DRIFT, ELEC2_ROWS, FOLDER, NoDataError, data_path
 from benchmarks.data.made import DATA_HELP, choose_folder
 
@@ -129,7 +129,7 @@ def run_main_job(
 def _start_replay(data: Path, rows: int, config: dict[str, Any], folder: Path) -> Popen[bytes]:
     path = folder / "replay.yaml"
     path.write_text(yaml.safe_dump(config))
-    argv = [sys.executable, "-m", "attributary_agents.cli.command", "replay", str(data)]
+    argv = [sys.executable, "-m", "attributary_agents.cli", "replay", str(data)]
     argv += ["--config", str(path), "--out", str(folder / "replay"), "--limit", str(rows)]
     return Popen(argv, stdout=DEVNULL)
 

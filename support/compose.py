@@ -161,7 +161,7 @@ class Stack:
         environment["ATTRIBUTARY_CONFIG"] = str(self.compose.on_host(service, environment["ATTRIBUTARY_CONFIG"]))
         for name in ("PATH", "NUMBA_CACHE_DIR"):  # the machine's own
             environment.pop(name)
-        argv = [sys.executable, "-m", "attributary_agents.cli.command", *self.compose.services[service]["command"]]
+        argv = [sys.executable, "-m", "attributary_agents.cli", *self.compose.services[service]["command"]]
         child = start_child(argv, log=self.folder / f"{service}.log", env=environment)
         self._children[service] = child
         return child

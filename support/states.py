@@ -7,14 +7,10 @@ from attributary_agents.config.settings import Config
 from attributary_agents.errors import DamagedStateError
 from attributary_agents.models.model_state import ModelState
 from attributary_agents.state.admin import read_records
-from attributary_agents.state.checkpoints import (
-    PartitionCounters,
-    checkpoint_key,
-    control_checkpoint_key,
-    decode_checkpoint,
-)
+from attributary_agents.state.checkpoints import PartitionCounters, decode_checkpoint
 from attributary_agents.state.codec import decode_state
-from attributary_agents.state.deployment_log import control_key, decode_log
+from attributary_agents.state.deployment_log import decode_log
+from attributary_agents.state.names import checkpoint_key, control_checkpoint_key, control_key
 from attributary_agents.state.objects import object_store
 from attributary_agents.state.seal import Seal
 from attributary_agents.state.store import PartitionStore

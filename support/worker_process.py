@@ -40,7 +40,7 @@ class WorkerProcess:
 
     def start(self) -> None:
         """Start the process; it joins the group in its own time."""
-        argv = [sys.executable, "-m", "attributary_agents.cli.command", "run", "--config", str(self.config_path)]
+        argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", str(self.config_path)]
         self._child = start_child(argv, log=self.log)
 
     def stop(self) -> int:

@@ -16,7 +16,6 @@ from .kafka.faust_fixes import ExactApp
 from .monitoring.web import WebServer
 from .state.names import wanted_names
 from .state.records import StateRecords
-from .worker.view import WorkerView
 from .worker.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -28,7 +27,6 @@ class Application:
 
     app: faust.App
     worker: Worker
-    view: WorkerView
     web: WebServer
 
 
@@ -82,26 +80,25 @@ def create_app(config: Config) -> Application:
         producer_request_timeout=config.watchdog.end_after_s + 300,  # a batch must not expire during a long step
         worker_redirect_stdouts=False,
     )
-    view = WorkerView()
     table = app.Table(
         "state",
         key_type=bytes,
         value_type=bytes,
         partitions=kafka.partitions,
     )
-    table.sink = view.records = StateRecords(wanted_names(config.models))
+    table.sink = StateRecords(wanted_names(config.models))
     topics = kafka.topics
     outputs = {name: _topic(app, name) for name in (topics.importances, topics.changes, topics.dead_letters)}
-    worker = Worker(app, config, table, outputs, view)
-    web = WebServer(config, view)
+    worker = Worker(app, config, table, outputs)
+    web = WebServer(config, worker.view)
     _register_agent(app, "attributary.observations", _topic(app, topics.observations), worker.handle)
     _register_agent(app, "attributary.models", _topic(app, topics.models), worker.handle_control)
-    _register_lifecycle(app, worker, web)
-    return Application(app, worker, view, web)
+    _register_lifecycle(app, worker)
+    return Application(app, worker, web)
 
 
 def _credentials(kafka: KafkaConfig) -> Any:
-    """TLS and SASL as Faust wants them; it hands them to its consumer and its producer. None without either."""
+    """Return TLS and SASL as Faust hands them to its consumer and its producer; None without either."""
     options = client_options(kafka)
     context = options.get("ssl_context")
     if not kafka.security.sasl:
@@ -136,25 +133,25 @@ def _register_agent(app: faust.App, name: str, topic: Any, handle: Callable[[Any
     app.agent(topic, name=name, concurrency=1)(agent)
 
 
-def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
-    view, topic = worker.view, worker.config.kafka.topics.observations
+def _register_lifecycle(app: faust.App, worker: Worker) -> None:
+    activity, topic = worker.view.activity, worker.config.kafka.topics.observations
 
     async def tick() -> None:
         try:
             await worker.tick()
-            await look()
+            await take_over()
         except Exception as error:
             await app.crash(error)
             raise
 
-    async def look() -> None:
-        if is_ready() and not view.ready:
+    async def take_over() -> None:
+        if is_ready() and not activity.ready:
             ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
             await worker.adopt(ours, app.consumer_generation_id)
             if is_ready():
                 logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
-                await worker.note_ends()
-        view.ready = is_ready()
+                await worker.ask_backlog_ends()
+        activity.ready = is_ready()
 
     def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.
@@ -164,14 +161,13 @@ def _register_lifecycle(app: faust.App, worker: Worker, web: WebServer) -> None:
     app.timer(1.0, name="attributary.tick")(tick)
 
     async def revoked(_app: faust.App, revoked: Any, **_: Any) -> None:
-        view.ready = False
+        activity.ready = False
         await worker.release(tp.partition for tp in revoked if tp.topic == topic)
 
     async def stopping(_app: faust.App, **_: Any) -> None:
-        view.ready = False
+        activity.ready = False
         await worker.release()
 
-    # Faust keeps signal handlers weakly: without a reference of ours they would be gone before the first signal.
-    worker.handlers = (revoked, stopping)
-    app.on_partitions_revoked.connect(revoked)
-    app.on_before_shutdown.connect(stopping)
+    # Nothing else refers to the two: a weak reference would be gone before the first signal.
+    app.on_partitions_revoked.connect(revoked, weak=False)
+    app.on_before_shutdown.connect(stopping, weak=False)

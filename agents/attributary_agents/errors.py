@@ -1,4 +1,4 @@
-"""Errors that a user can cause; the command line prints them in one line and exits with 2.
+"""The errors of this package. A user can mend an AttributaryError: the command line prints one line and exits with 2.
 
 AttributaryError
 ├── ConfigError      the configuration is wrong
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 
 class AttributaryError(Exception):
-    """The user can put it right; the message says how."""
+    """An error that the user can mend; the message says how."""
 
 
 class ConfigError(AttributaryError):
@@ -29,7 +29,7 @@ class DeploymentError(AttributaryError):
     Parameters
     ----------
     message
-        What is wrong and what to do.
+        Says what is wrong and what to do.
     reason
         One of `attributary_topics.REASONS`.
     """
@@ -55,7 +55,7 @@ class SourceError(AttributaryError):
 
 
 class DeliveryError(Exception):
-    """Delivery went wrong in a way that going on would make worse; a restarted worker resumes exactly."""
+    """Delivery went wrong, and going on would make it worse; a restarted worker resumes exactly."""
 
 
 class StateError(Exception):
@@ -63,4 +63,4 @@ class StateError(Exception):
 
 
 class DamagedStateError(StateError):
-    """A stored state is torn, incomplete or foreign bytes: its model is refused, the worker goes on with the others."""
+    """A stored state is torn, incomplete or not ours: its model is refused, the worker goes on with the others."""

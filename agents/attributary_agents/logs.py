@@ -1,4 +1,4 @@
-"""Where logs go, and how much of what other libraries have to say."""
+"""Sends logs to stderr, and thins out the repeated lines of other libraries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ REPEATED_AFTER_S = 30.0
 
 
 class Repetitions(logging.Filter):
-    """Lets each kind of line of the chatty libraries through once in a while, with how many there were since.
+    """Lets each kind of line of the chatty libraries through once in a while, with how many were held back.
 
-    While no broker answers they have a hundred lines a second to say so. A kind is a logger and its text before
+    While no broker answers they log a hundred lines a second. A kind is a logger and its text before
     values are put in.
 
     Parameters
@@ -28,19 +28,19 @@ class Repetitions(logging.Filter):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._said: dict[tuple[str, str], tuple[float, int]] = {}
-        """Kind to when it was last let through, and how often it was not since."""
+        self._logged: dict[tuple[str, str], tuple[float, int]] = {}
+        """Kind of line to when it was last let through, and how often it was held back since."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is let through."""
         if not record.name.startswith(CHATTY) or record.exc_info or record.levelno >= logging.CRITICAL:
             return True
         kind, now = (record.name, str(record.msg)), self._clock()
-        said_at, n_held = self._said.get(kind, (-REPEATED_AFTER_S, 0))
-        if now - said_at < REPEATED_AFTER_S:
-            self._said[kind] = said_at, n_held + 1
+        logged_at, n_held = self._logged.get(kind, (-REPEATED_AFTER_S, 0))
+        if now - logged_at < REPEATED_AFTER_S:
+            self._logged[kind] = logged_at, n_held + 1
             return False
-        self._said[kind] = now, 0
+        self._logged[kind] = now, 0
         if n_held:
             record.msg, record.args = f"{record.getMessage()} (and {n_held} more like this)", None
         return True

@@ -1,4 +1,4 @@
-"""The worker process: checks, starts, runs until a signal, and ends with an exit code that tells."""
+"""The worker process: it checks the configuration, runs until a signal, and says by its exit code how it ended."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import faust
 
 from .app import create_app
 from .config.settings import Config
-from .kafka.topics import check_group, check_topics
+from .kafka.admin import check_group
+from .kafka.topics import check_topics
 from .logs import configure_logging
-from .models.prequential import check_models
+from .models.model_state import check_models
 from .models.warm_up import warm_up
 from .state.objects import check_objects
 from .worker.signals import StopSignals, stop_before_the_start
@@ -45,10 +46,12 @@ def run_worker(config: Config) -> int:
         application.app, loop=loop, quiet=True, override_logging=False, redirect_stdouts=False, daemon=True
     )
     worker.spinner = None  # drawn on stdout otherwise
-    watchdog = Watchdog(config.watchdog, application.view, stops=lambda: application.app.should_stop)
+    watchdog = Watchdog(
+        config.watchdog, application.worker.view.activity, is_stopping=lambda: application.app.should_stop
+    )
 
     def on_stop(number: signal.Signals) -> None:
-        watchdog.must_stop(number.name)
+        watchdog.begin_stop(number.name)
         loop.call_soon_threadsafe(worker._schedule_shutdown, number)
 
     worker.stop_signals = StopSignals(on_stop)
@@ -58,7 +61,7 @@ def run_worker(config: Config) -> int:
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
         if code:
-            # Last, after Faust's own traces: what to do stands in the message.
+            # Last, after Faust's own traces: the message says what to do.
             reason = application.app.crash_reason or worker.crash_reason
             logger.error("the worker stopped; a restart resumes from the last checkpoint. %r", reason)
         return code

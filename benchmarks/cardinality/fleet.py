@@ -6,11 +6,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from attributary_agents.config.settings import Config, parse_config
-from attributary_agents.replay.replay import encode_value
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.kafka.producing import encode_value
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_agents.worker.view import WorkerView
+from attributary_agents.worker.view import PartitionView, WorkerView
 
 UNLIMITED = {"max_features": 100_000, "max_models": 100_000, "max_series": 100_000_000}
 
@@ -32,10 +33,8 @@ def filled(
 ) -> WorkerView:
     """The view of a worker after so many observations of every model; importances of all sizes."""
     rng = random.Random(1)
-    view = WorkerView()
     topic = config.kafka.topics.observations
-    for number in range(partitions):
-        view.partitions[number] = Partition(topic, number, config, lambda _key: None)
+    owned = {n: PartitionView(Partition(topic, n, config, lambda _key: None)) for n in range(partitions)}
     for done, model_id in enumerate(config.models):
         number = done % partitions
         first = done // partitions * observations
@@ -43,8 +42,8 @@ def filled(
             x: dict[str, Any] = {f"feature_{f:03d}": rng.gauss(0, 1) / (1 + f % 50) for f in range(features)}
             value = encode_value({"x": x, "y": sum(x.values()) > 0})
             record = Record(topic, number, i, 1_700_000_000_000 + i, model_id.encode(), value)
-            view.partitions[number].handle(record)
-        view.state_bytes[model_id] = 10_000
+            owned[number].partition.handle(record)
+        owned[number].state_bytes[model_id] = 10_000
         if tick is not None:
             tick(done + 1)
-    return view
+    return WorkerView(owned)

@@ -20,13 +20,13 @@ from river.datasets import synth
 from support.monitoring import Prometheus
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import broker
 from attributary_agents.kafka.deployments import send_deployment
-from attributary_agents.kafka.producing import produce
+from attributary_agents.kafka.producing import encode_value, produce
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.models.deployments import decode
-from attributary_agents.replay.replay import encode_value
 from attributary_topics import encode_json
 
 SCRAPE_S = 2

@@ -7,7 +7,8 @@ from typing import Any
 
 from river import base
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_topics import Observation
 
 FACTORY = "tests.agents.stand_ins:counting_classifier"

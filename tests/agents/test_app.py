@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from attributary_agents.app import create_app
-from attributary_agents.config.settings import EXAMPLE, parse_config
+from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, ExactConsumer, ExactRecovery
 from attributary_agents.kafka.topics import topic_specs
 
@@ -43,7 +43,7 @@ def test_two_apps_in_one_process_share_nothing() -> None:
     config = parse_config(yaml.safe_load(EXAMPLE))
     first, second = create_app(config), create_app(config)
     assert first.app is not second.app
-    assert first.view is not second.view
+    assert first.worker is not second.worker
 
 
 def test_the_settings_that_exact_state_rests_on() -> None:

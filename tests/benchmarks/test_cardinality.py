@@ -28,8 +28,8 @@ def test_series_stay_within_the_limits(limits: dict[str, int], models: int, of_f
     assert found.series > found.of_features
     assert found.bytes > 50 * found.series
     # A quarter of the models leaves with its partition: there is room for as many of those that were dropped.
-    left = len(view.partitions[3].models)
-    view.forget(3)
+    left = len(view.partitions[3].partition.models)
+    del view.partitions[3]
     rest = scrape(config, view, 1)
     assert rest.models == min(models, MODELS - left)
     assert rest.models + rest.dropped == MODELS - left

@@ -16,7 +16,7 @@ from benchmarks.chaos.lab.workload import observations, raw_config
 from support.fingerprint import differences, of_state, plain
 from support.undisturbed import Event
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.models.model_state import ModelState
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.worker.partition import Partition

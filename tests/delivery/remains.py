@@ -19,7 +19,7 @@ def stored_models(table: Mapping[bytes, bytes], config: Config) -> dict[str, Any
             state = decode_state(model_id, model, blob)
             found[model_id] = {
                 **of_state(state),
-                "spec": (state.spec, state.deployed, state.configured),
+                "spec": (state.current.spec, state.current.deployed, state.configured),
                 "changes": state.n_changes,
                 "versions": state.counts.versions,
             }

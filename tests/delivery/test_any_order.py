@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from attributary_agents.state.checkpoints import checkpoint_key, control_checkpoint_key, decode_checkpoint
+from attributary_agents.state.checkpoints import decode_checkpoint
+from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, TOUCHY_FACTORY
 from tests.agents.worker.test_partition import TOPIC, balances
@@ -67,7 +68,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.steps: list[Record] = []
         self.n = {TOPIC: 0, MODELS: 0}
         self.cluster = Cluster()
-        self.owner = Owner(self.cluster, settled=-1)
+        self.owner = Owner(self.cluster, backlog_end=-1)
 
     def _sent(self, record: Record) -> Record:
         self.n[record.topic] += 1
@@ -113,7 +114,7 @@ class AnyOrder(RuleBasedStateMachine):
         """The next owner is given again what has not been committed; two topics have no order between them."""
         again = {t: [r for r in self.steps if r.topic == t and r.offset >= self.cluster.committed[t]] for t in self.n}
         half = {"control first": 0, "control last": len(again[TOPIC]), "control between": len(again[TOPIC]) // 2}[order]
-        self.owner = Owner(self.cluster, settled=self.n[TOPIC] - 1)
+        self.owner = Owner(self.cluster, backlog_end=self.n[TOPIC] - 1)
         for record in [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]]:
             self.owner.handle(record)
 
@@ -122,7 +123,7 @@ class AnyOrder(RuleBasedStateMachine):
             return
         self.owner.checkpoint()
         cluster = Cluster()
-        undisturbed = Owner(cluster, settled=-1)
+        undisturbed = Owner(cluster, backlog_end=-1)
         for record in self.steps:
             undisturbed.handle(record)
         undisturbed.checkpoint()

@@ -11,14 +11,11 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.settings import Config, parse_config
-from attributary_agents.state.checkpoints import (
-    checkpoint_key,
-    control_checkpoint_key,
-    decode_checkpoint,
-    encode_checkpoint,
-)
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import encode_state
+from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -114,12 +111,12 @@ class Cluster:
 class Owner:
     """A worker that holds the partition, from what the cluster has; it dies when its writes are used up."""
 
-    def __init__(self, cluster: Cluster, settled: int, writes: int | None = None) -> None:
+    def __init__(self, cluster: Cluster, backlog_end: int, writes: int | None = None) -> None:
         self.cluster = cluster
         self.memory = dict(cluster.table)
         self.partition = Partition(TOPIC, 0, config(), self.memory.get)
         self.control = PartitionControl(MODELS, self.partition, self.memory.get)
-        self.settled = settled
+        self.backlog_end = backlog_end
         self.writes = writes
 
     def write(self, key: bytes, value: bytes) -> None:
@@ -134,9 +131,9 @@ class Owner:
         if record.topic == TOPIC:
             self.cluster.send(self.partition.handle(record))
             return
-        step = self.control.take(record, self.settled)
-        self.cluster.send(step.outgoing)
-        for key, value in step.writes:
+        outcome = self.control.take(record, self.backlog_end)
+        self.cluster.send(outcome.outgoing)
+        for key, value in outcome.writes:
             self.write(key, value)
         self.cluster.committed[MODELS] = record.offset + 1
 
@@ -147,7 +144,7 @@ class Owner:
             self.write(model_id.encode(), encode_state(partition.models[model_id]))
         self.write(checkpoint_key(0), encode_checkpoint(partition.offset, partition.counters))
         self.cluster.committed[TOPIC] = partition.offset + 1
-        partition.checkpoint_done(partition.offset)
+        partition.record_checkpoint(partition.offset)
 
 
 def outcome(cluster: Cluster) -> dict[str, Any]:
@@ -175,7 +172,7 @@ def successor(cluster: Cluster, n: int, order: str) -> Owner:
         topic: [r for r in STEPS[:n] if r.topic == topic and r.offset >= cluster.committed[topic]]
         for topic in (TOPIC, MODELS)
     }
-    owner = Owner(cluster, settled=len(produced) - 1)
+    owner = Owner(cluster, backlog_end=len(produced) - 1)
     half = len(again[TOPIC]) // 2
     orders = {
         "control first": [*again[MODELS], *again[TOPIC]],
@@ -190,7 +187,7 @@ def successor(cluster: Cluster, n: int, order: str) -> Owner:
 @pytest.fixture(scope="module")
 def undisturbed() -> dict[str, Any]:
     cluster = Cluster()
-    owner = Owner(cluster, settled=-1)
+    owner = Owner(cluster, backlog_end=-1)
     play(owner, STEPS, checkpoint_every=1000)
     owner.checkpoint()
     return outcome(cluster)
@@ -218,7 +215,7 @@ def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[s
     assert (states["m"]["version"], states["n"]["version"]) == ("1", "5")
     assert states["n"]["versions"] == {"explained": 1, "unexplained": 1, "refused": 0}
     (counters, offset) = undisturbed["checkpoints"][1]
-    assert (offset, counters.consumed, counters.explained) == (len(CONTROLS) - 1, len(CONTROLS), len(CONTROLS) - 1)
+    assert (offset, counters.consumed, counters.used) == (len(CONTROLS) - 1, len(CONTROLS), len(CONTROLS) - 1)
     assert counters.dead_letters["unusable_model"] == 1
     sent = [json.loads(one.value or b"") for (t, _), one in undisturbed["sent"].items() if "importances" in t]
     assert {event["model_version"] for event in sent if event["model_id"] == "m"} >= {"2", "5"}
@@ -231,7 +228,7 @@ def test_a_kill_after_any_step_is_invisible(
 ) -> None:
     for n in range(0, len(STEPS) + 1, stride):
         cluster = Cluster()
-        play(Owner(cluster, settled=-1), STEPS[:n], checkpoint_every)
+        play(Owner(cluster, backlog_end=-1), STEPS[:n], checkpoint_every)
         owner = successor(cluster, n, order)
         play(owner, STEPS[n:], 1000)
         owner.checkpoint()
@@ -243,7 +240,7 @@ def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: st
     writes = 0
     while True:
         cluster = Cluster()
-        owner = Owner(cluster, settled=-1, writes=writes)
+        owner = Owner(cluster, backlog_end=-1, writes=writes)
         n = 0
         try:
             for n in range(1, len(STEPS) + 1):
@@ -261,7 +258,7 @@ def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: st
 def test_a_second_kill_during_the_repetition_is_invisible(undisturbed: dict[str, Any]) -> None:
     for n in range(10, len(STEPS), 9):
         cluster = Cluster()
-        play(Owner(cluster, settled=-1), STEPS[:n], checkpoint_every=13)
+        play(Owner(cluster, backlog_end=-1), STEPS[:n], checkpoint_every=13)
         for order in ("control last", "control between", "control first"):
             successor(cluster, n, order)  # dies having repeated everything, without a checkpoint
         owner = successor(cluster, n, "control last")
@@ -272,7 +269,7 @@ def test_a_second_kill_during_the_repetition_is_invisible(undisturbed: dict[str,
 
 def test_the_log_does_not_grow_with_the_number_of_deployments() -> None:
     cluster = Cluster()
-    owner = Owner(cluster, settled=-1)
+    owner = Owner(cluster, backlog_end=-1)
     value = json.dumps({"x": {"a": 1.0, "b": 1.0}, "y": True}).encode()
     largest, control_offset = 0, 0
     for i in range(60):
@@ -282,15 +279,15 @@ def test_the_log_does_not_grow_with_the_number_of_deployments() -> None:
             control_offset += 1
         if i % 10 == 9:
             owner.checkpoint()
-        largest = max(largest, len(owner.partition.log("m").entries))
+        largest = max(largest, len(owner.partition.models.log("m").entries))
     assert largest <= 10 + 2, "one per observation of the model since the checkpoint"
     assert owner.partition.models["m"].version == f"v{control_offset - 4}"
 
 
 def test_the_log_of_an_idle_model_holds_one_deployment() -> None:
-    owner = Owner(Cluster(), settled=-1)
+    owner = Owner(Cluster(), backlog_end=-1)
     value = json.dumps({"x": {"a": 1.0, "b": 1.0}, "y": True}).encode()
     for i in range(20):
         owner.handle(observation(i, "n", value))
         owner.handle(control(i, "m", f"v{i}", BAYES))
-        assert [entry.version for entry in owner.partition.log("m").entries] == [f"v{i}"]
+        assert [entry.version for entry in owner.partition.models.log("m").entries] == [f"v{i}"]

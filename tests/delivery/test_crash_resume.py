@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import checkpoint_key, decode_checkpoint, encode_checkpoint
+from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from tests.agents.stand_ins import TOUCHY_FACTORY, observations
@@ -82,7 +83,7 @@ def store_models(partition: Partition, table: Table) -> None:
 def checkpoint(partition: Partition, table: Table) -> None:
     store_models(partition, table)
     table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-    partition.checkpoint_done(partition.offset)
+    partition.record_checkpoint(partition.offset)
 
 
 def outcome(partition: Partition, table: Table, log: Log) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from attributary_agents.worker.view import WorkerView
+from attributary_agents.worker.view import PartitionView, WorkerView
 from attributary_explainers import is_usable
 from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
 from tests.agents.stand_ins import FACTORY
@@ -133,8 +134,7 @@ content = st.tuples(keys, values, headers, timestamps)
 
 
 def view_of(partition: Partition, control: PartitionControl) -> CollectorRegistry:
-    view = WorkerView()
-    view.partitions[0], view.controls[0] = partition, control
+    view = WorkerView({0: PartitionView(partition, control)})
     registry = CollectorRegistry()
     registry.register(AttributaryCollector(partition.config, view))
     return registry
@@ -304,7 +304,7 @@ def test_a_model_that_one_value_has_spoilt_is_seen_to_explain_nothing() -> None:
     spoilt = {"x": {"a": 1e308, "b": 1e308}, "y": True}
     partition, _ = feed("logistic", [*ordinary, spoilt, {**spoilt, "y": False}, *ordinary])
     state = partition.models["logistic"]
-    assert not is_usable(state.predict({"a": 0.0, "b": 0.0}))
+    assert not is_usable(state.together.predict({"a": 0.0, "b": 0.0}, explain=False))
     for explainer in state.explainers.values():
         assert explainer.skipped["no_prediction"] >= 18
     seen = metrics(view_of(partition, PartitionControl(MODELS, partition, {}.get)))

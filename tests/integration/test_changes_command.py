@@ -14,8 +14,8 @@ import yaml
 from click.testing import CliRunner
 from support.kafka import produce
 
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import parse_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import AttributaryError
 from attributary_agents.kafka.topics import create_topics
@@ -44,7 +44,7 @@ def changed(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> t
 
 
 def command(path: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "attributary_agents.cli.command", "changes", "--config", str(path), *arguments]
+    return [sys.executable, "-m", "attributary_agents.cli", "changes", "--config", str(path), *arguments]
 
 
 def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

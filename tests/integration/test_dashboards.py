@@ -26,8 +26,8 @@ from support.monitoring import Prometheus, Series
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import parse_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.monitoring.dashboards import dashboards

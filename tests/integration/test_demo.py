@@ -30,7 +30,7 @@ class Demo:
         argv = [
             sys.executable,
             "-m",
-            "attributary_agents.cli.command",
+            "attributary_agents.cli",
             "demo",
             "--limit",
             LIMIT,

@@ -14,8 +14,9 @@ from support.undisturbed import check_equal
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from attributary_explainers import dump_model
@@ -156,7 +157,7 @@ def test_bad_control_records_are_dead_letters_and_the_worker_lives(kafka_broker:
     of_models = {dict(at)["reason"]: n for at, n in reasons.items() if dict(at)["topic"] == topics.models and n}
     assert sum(of_models.values()) == len(bad)
     counters, offset = stored(config).control_checkpoints[0]
-    assert (counters.consumed, counters.explained, offset) == (len(bad) + 1, 1, len(bad))
+    assert (counters.consumed, counters.used, offset) == (len(bad) + 1, 1, len(bad))
 
 
 def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker: Broker, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from support.kafka import produce, read_all
 from support.raw_names import produce_raw
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.aiokafka_fixes import LenientRecords
 from attributary_agents.kafka.deployments import read_deployments

@@ -12,7 +12,7 @@ from support.kafka import create_topics as make_topics
 from support.kafka import produce
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation

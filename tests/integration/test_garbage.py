@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 from support.kafka import produce, read_all
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.worker.partition import Partition

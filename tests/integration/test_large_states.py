@@ -12,7 +12,8 @@ from support.undisturbed import check_equal
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation

@@ -17,7 +17,7 @@ from support.undisturbed import check_equal
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config
@@ -60,7 +60,7 @@ class Scene:
         if not repeated:
             assert len(read_all(self.bootstrap, topics.importances)) == len(expected.sent[topics.importances])
         counters, offset = expected.partitions[0].counters, expected.partitions[0].offset
-        assert (counters.consumed, counters.explained, offset) == (N, N, N - 1)
+        assert (counters.consumed, counters.used, offset) == (N, N, N - 1)
 
 
 def stalling_config(bootstrap: str, **sections: Any) -> dict[str, Any]:

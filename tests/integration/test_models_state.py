@@ -15,16 +15,18 @@ from support.kafka import produce, read_all
 from support.states import stored
 from support.worker_process import WorkerProcess
 
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import AttributaryError
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.state.admin import read_records, store_of
 from attributary_agents.state.codec import decode_state, encode_state
-from attributary_agents.state.deployment_log import ControlLog, control_key, encode_log
+from attributary_agents.state.deployment_log import DeploymentLog, encode_log
 from attributary_agents.state.files import read_file
+from attributary_agents.state.names import control_key
 from attributary_agents.state.records import head_key
 from attributary_agents.state.seal import Seal
 from attributary_agents.state.writing import changelog_writer
@@ -159,7 +161,7 @@ def test_a_model_is_reset_and_imported_and_a_damaged_one_healed(group: Group, fo
     importances = read_all(bootstrap, config.kafka.topics.importances)[published:]
     assert [r.value for r in importances if r.key == b"credit"] == events != []
     counters, offset = found.checkpoints[0]
-    assert (counters.consumed, counters.explained, offset) == (3 * N, 3 * N - N // 2, 3 * N - 1)
+    assert (counters.consumed, counters.used, offset) == (3 * N, 3 * N - N // 2, 3 * N - 1)
 
 
 def test_another_group_with_observations_of_its_own_goes_on_from_the_file(
@@ -198,11 +200,11 @@ def test_another_group_on_the_same_observations_goes_on_behind_those_in_the_file
         records = await read_records(config)
         async with changelog_writer(config) as send:
             await send(0, head_key(b"credit", records.last_epoch(0)), b"garbage")
-            await store_of(config, records, 0, send).put(control_key("credit", 0), encode_log(ControlLog(7)))
+            await store_of(config, records, 0, send).put(control_key("credit", 0), encode_log(DeploymentLog(7)))
 
     asyncio.run(damaged())
     assert other.done("import", "credit", file, "--yes")["replaces"] is None
-    assert stored(config).models["credit"].deployed == 7  # what was deployed before does not replace it
+    assert stored(config).models["credit"].current.deployed == 7  # what was deployed before does not replace it
     state = new_state("fraud", config.models["fraud"])
     state.partition, state.offset, state.failed_offsets, state.n_observations = 0, 99, [97, 99], 50
 

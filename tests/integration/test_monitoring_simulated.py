@@ -16,12 +16,13 @@ import yaml
 from support.compose import Compose, image_environment
 from support.monitoring import promtool
 
-from attributary_agents.config.settings import Config, load_config
+from attributary_agents.config.reading import load_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.endless_stream import DriftStream
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_agents.worker.view import WorkerView
+from attributary_agents.worker.view import PartitionView, WorkerView
 
 pytestmark = [pytest.mark.long, pytest.mark.prometheus, pytest.mark.timeout(600)]
 SCRAPE_S = 15
@@ -84,9 +85,9 @@ def raised(folder: Path, stream: str, *, hours: float) -> dict[str, list[int]]:
 
 def scraped(config: Config, stream: DriftStream, n: int) -> dict[str, list[str]]:
     """Series to its values, one per scrape, `_` where it is absent."""
-    topic, view = config.kafka.topics.observations, WorkerView()
-    partition = view.partitions[0] = Partition(topic, 0, config, lambda _key: None)
-    collector = AttributaryCollector(config, view)
+    topic = config.kafka.topics.observations
+    partition = Partition(topic, 0, config, lambda _key: None)
+    collector = AttributaryCollector(config, WorkerView({0: PartitionView(partition)}))
     series: dict[str, list[str]] = {}
     for i, value in enumerate(islice(stream.values(), n)):
         partition.handle(Record(topic, 0, i, 1000 * i, stream.model_id.encode(), value))

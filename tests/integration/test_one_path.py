@@ -16,8 +16,8 @@ from support.undisturbed import check_equal
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import parse_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from tests.integration.configs import logistic_config, observation
 from tests.integration.versions import deploy, versions

@@ -11,7 +11,7 @@ from support.states import stored
 from support.undisturbed import check_equal, events_by_id
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation

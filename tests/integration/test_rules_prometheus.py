@@ -32,8 +32,8 @@ def config() -> Config:
 def views(config: Config) -> tuple[WorkerView, WorkerView]:
     """A worker whose model has not changed yet, and one without partitions."""
     view = filled(config, {0: ["m"]}, n=60, flip_at=1000)
-    assert view.partitions[0].models["m"].n_changes == 0
-    return view, WorkerView()
+    assert view.partitions[0].partition.models["m"].n_changes == 0
+    return view, WorkerView({})
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_change_is_told_once_and_a_move_changes_nothing(
     sent = filled(config, {0: ["m"]}, n=200)  # what the model has been through since
     with here.lock:
         here.partitions[0] = sent.partitions[0]
-    changes = sent.partitions[0].models["m"].n_changes
+    changes = sent.partitions[0].partition.models["m"].n_changes
     assert changes > 0
     wait_for("the alert", lambda: "AttributaryChangeDetected" in fired(prometheus), 60)
     found = [alert for alert in prometheus.alerts() if alert["labels"]["alertname"] == "AttributaryChangeDetected"]
@@ -82,7 +82,7 @@ def test_a_change_is_told_once_and_a_move_changes_nothing(
         assert alert["labels"]["model_id"] == "m"
         assert alert["annotations"]["explanation"] == "attributary changes m"
 
-    last = sent.partitions[0].models["m"].last_change
+    last = sent.partitions[0].partition.models["m"].last_change
     assert last is not None
     wait_for("the exemplar", lambda: last["id"] in exemplars(prometheus), 60)
 
@@ -92,7 +92,7 @@ def test_a_change_is_told_once_and_a_move_changes_nothing(
     wait_for("both", lambda: value(prometheus, "count(attributary_model_loss)") == 2, 60)
     assert value(prometheus, total) == changes
     with here.lock:
-        here.forget(0)
+        del here.partitions[0]
     wait_for("the move", lambda: value(prometheus, "count(attributary_model_loss)") == 1, 60)
     wait_for("the recorded series again", there_are, 60)
     assert value(prometheus, total) == changes

@@ -23,13 +23,16 @@ from support.secure_kafka import CANARY, USERS, Acl, SecureKafka
 from support.worker_process import WorkerProcess
 
 from attributary_agents.app import create_app
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
 from attributary_agents.config.secrets import MASK
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import BrokerMissingError
 from attributary_agents.errors import AttributaryError, PreflightError
+from attributary_agents.kafka.admin import with_admin
 from attributary_agents.kafka.clients import client_options
-from attributary_agents.kafka.topics import topic_specs, with_admin
+from attributary_agents.kafka.topics import topic_specs
+from attributary_agents.worker.gaps import Gaps
 from tests.integration.configs import logistic_config, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
@@ -153,7 +156,7 @@ def test_the_consumer_that_looks_into_a_gap_connects_too(broker: SecureKafka) ->
     create_topics(broker.at("PLAINTEXT"), {topic: 1})
     produce(broker.at("PLAINTEXT"), topic, [(b"credit", observation(i), []) for i in range(5)])
     broker.allow([acl for acl in documented(config.kafka.group) if acl.user == "worker"])
-    assert asyncio.run(create_app(config).worker.gaps._first_offset(TP(topic, 0), 3)) == 3
+    assert asyncio.run(Gaps(create_app(config).app, config)._first_offset(TP(topic, 0), 3)) == 3
 
 
 FAULTS = [

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from support.kafka import create_topics as make_topics
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.kafka.topics import create_topics, topic_specs
@@ -26,7 +26,7 @@ FIT = {"cleanup.policy": "compact", "max.message.bytes": "20000000"}
 def _run(tmp_path: Path, config: dict[str, Any] | str) -> tuple[int, str, str]:
     path = tmp_path / "config.yaml"
     path.write_text(config if isinstance(config, str) else yaml.safe_dump(config))
-    argv = [sys.executable, "-m", "attributary_agents.cli.command", "run", "--config", str(path)]
+    argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", str(path)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -60,7 +60,7 @@ def test_a_wrong_configuration(config: str, parts: tuple[str, ...], tmp_path: Pa
 
 
 def test_a_missing_configuration_file() -> None:
-    argv = [sys.executable, "-m", "attributary_agents.cli.command", "run", "--config", "no/such.yaml"]
+    argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", "no/such.yaml"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     _is_one_line_with((done.returncode, done.stdout, done.stderr), "no/such.yaml", "config example")
 

@@ -8,7 +8,7 @@ from typing import Any
 from click.testing import CliRunner
 from support.worker_process import WorkerProcess
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 
 
 def deploy(worker: WorkerProcess, *arguments: str) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from support.compose import ROOT, Compose, image_environment, read_env
 
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import load_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import load_config
 from attributary_agents.demo.endless_stream import DriftStream
 
 COMPOSE = Compose()

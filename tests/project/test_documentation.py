@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import attributary_agents
 import attributary_explainers
 import attributary_topics
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import EXAMPLE, parse_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.monitoring.metrics import CATALOGUE
 

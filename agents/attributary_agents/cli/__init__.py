@@ -3,6 +3,6 @@
 May import every other package; nothing imports it.
 """
 
-from .command import main
+from .main import main
 
 __all__ = ["main"]

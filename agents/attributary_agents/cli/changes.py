@@ -1,4 +1,4 @@
-"""`attributary changes`: the change events, as they are told."""
+"""`attributary changes`: prints the change events."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from .options import config_option, json_option
 @click.command()
 @click.argument("model_id", required=False)
 @config_option
-@click.option("--last", type=click.IntRange(min=1), default=10, show_default=True, help="So many of those there are.")
-@click.option("--follow", "-f", is_flag=True, help="Go on with those that come, until Ctrl-C.")
+@click.option(
+    "--last", type=click.IntRange(min=1), default=10, show_default=True, help="Print at most this many past events."
+)
+@click.option("--follow", "-f", is_flag=True, help="Then print new events as they come, until Ctrl-C.")
 @json_option
 def changes(config: Config, model_id: str | None, last: int, follow: bool, as_json: bool) -> None:
     """Print the last change events, of MODEL_ID or of all models: time, id, and what has changed.
 
-    The id is that of an alert's exemplar; topic, partition and offset of the observation are part of it. With --json
-    each event is a line, whole.
+    The id is the one that an alert's exemplar names; it contains topic, partition and offset of the observation. With
+    --json each line is a whole event.
     """
     from ..kafka.topics import check_topics
 

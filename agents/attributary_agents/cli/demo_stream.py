@@ -1,4 +1,4 @@
-"""`attributary demo-stream`: play streams with known drifts into the observations topic, until it is stopped."""
+"""`attributary demo-stream`: plays streams with known drifts into the observations topic, until it is stopped."""
 
 from __future__ import annotations
 
@@ -25,9 +25,16 @@ from .options import config_option
     multiple=True,
     required=True,
     metavar="MODEL=RULES",
-    help="Model id, and Agrawal's rules (0 to 9) in turn: credit=1,2. One rule never drifts. Once per model.",
+    help="Model id, and the rules of Agrawal (0 to 9) that take turns: credit=1,2. A single rule never drifts. Give it "
+    "once per model.",
 )
-@click.option("--first", type=click.IntRange(min=2), default=3000, show_default=True, help="First drift.")
+@click.option(
+    "--first",
+    type=click.IntRange(min=2),
+    default=3000,
+    show_default=True,
+    help="Observation at which the first drift happens.",
+)
 @click.option(
     "--every", type=click.IntRange(min=1), default=12_000, show_default=True, help="Observations between later drifts."
 )
@@ -36,24 +43,24 @@ from .options import config_option
     type=click.FloatRange(min=0, min_open=True),
     default=100.0,
     show_default=True,
-    help="Observations per second and model at most.",
+    help="Send at most this many observations per second and model.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="End after so many observations of each model.")
+@click.option("--limit", type=click.IntRange(min=1), help="End after this many observations of each model.")
 @click.option(
     "--wait",
     "wait_s",
     type=click.FloatRange(min=0),
     default=120.0,
     show_default=True,
-    help="Seconds to wait for the broker and the topic.",
+    help="Wait at most this many seconds for the broker and the topic.",
 )
 def demo_stream(
     config: Config, specs: tuple[str, ...], first: int, every: int, rate: float, limit: int | None, wait_s: float
 ) -> None:
     """Send Agrawal's credit data, whose true rule changes at known observations, until Ctrl-C or SIGTERM.
 
-    The same observations every time. Started again, it goes on after the last one that is in the topic. Each drift is
-    logged, with its observation's number, which is also the model's own count.
+    The observations are the same every time. A second run goes on after the last one that is in the topic. Each drift
+    is logged with the number of its observation, which is also the model's own count.
     """
     from ..kafka.clients import client_log_muted
 
@@ -104,7 +111,7 @@ async def _play(config: Config, streams: list[DriftStream], rate: float, limit: 
 
 
 def _counted(stream: DriftStream, after: int, sent: dict[str, int]) -> Callable[[int], None]:
-    """Note how many were sent, and tell of a drift."""
+    """Return a function that notes how many were sent, and logs each drift."""
 
     def progress(n_sent: int) -> None:
         sent[stream.model_id] = n_sent

@@ -1,4 +1,4 @@
-"""`attributary models`: deploy a new version of a model, see which are deployed; its state is in `models_state_cli`."""
+"""`attributary models deploy` and `list`: deploys a new version of a model, lists what is deployed."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ for _command in (export, import_, reset):
 @click.option(
     "--partition",
     type=click.IntRange(min=0),
-    help="Partition of the model's observations, where their producers do not choose it as Kafka's own clients do.",
+    help="Partition of the model's observations; needed where producers choose it otherwise than Kafka's own clients.",
 )
-@click.option("--dry-run", is_flag=True, help="Check everything, send nothing.")
+@click.option("--dry-run", is_flag=True, help="Check everything and send nothing.")
 @json_option
 def deploy(
     config: Config,
@@ -63,7 +63,7 @@ def deploy(
 ) -> None:
     """Let a new version of MODEL_ID take over, explained against the present one.
 
-    What it is stands in FILE, in YAML or JSON, or in the options:
+    FILE, in YAML or JSON, or the options describe the new version:
 
     \b
         version: "2"
@@ -71,9 +71,9 @@ def deploy(
           class: river.forest.ARFClassifier
           params: {n_models: 20, seed: 1}
 
-    `model` may be a list of steps; `factory: module:function` or `artefact: credit-2.pkl` (with its `sha256`, which
-    --artefact finds out) stand in its place. The model is made and checked here as the workers will, so run this with
-    their configuration and packages. It takes over before the next observation that a worker handles.
+    `model` may be a list of steps; instead of it FILE may have `factory: module:function`, or `artefact: credit-2.pkl`
+    with its `sha256`, which --artefact computes. The model is made and checked here as the workers will, so run this
+    with their configuration and packages. It takes over before the next observation that a worker handles.
     """
     value = _value(config, file, version, class_path, params, factory, artefact)
     deployment = checked(config, model_id, value)
@@ -96,7 +96,7 @@ def deploy(
 
 
 def checked(config: Config, model_id: str, value: Any) -> Deployment:
-    """The deployment that a worker makes of this value.
+    """Return the deployment that a worker makes of this value.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _json(option: str, text: str) -> Any:
 @config_option
 @json_option
 def models_list(config: Config, as_json: bool) -> None:
-    """Print, for each configured model, the version of the configuration and what the models topic says."""
+    """Print, for each configured model, the configured version and the one in the models topic."""
     from ..kafka.clients import client_log_muted
     from ..kafka.deployments import read_deployments
     from ..kafka.topics import check_topics

@@ -1,4 +1,4 @@
-"""`attributary models export`, `import` and `reset`: the stored state of one model."""
+"""`attributary models export`, `import` and `reset`: moves or deletes the stored state of one model."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _yes_option(function: F) -> F:
-    return click.option("--yes", is_flag=True, help="Do not ask.")(function)
+    return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(function)
 
 
 def _prepare(config: Config, model_id: str) -> None:
-    """What all three need: warnings on stderr, an id that can be one, and the changelog."""
+    """Do what all three need: warn on stderr, and check the model id and the changelog."""
     from ..kafka.topics import check_topics
     from ..logs import configure_logging
 
@@ -48,14 +48,14 @@ def _confirm(question: str, yes: bool) -> None:
 @click.argument("model_id")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @config_option
-@click.option("--force", is_flag=True, help="Replace FILE where it exists.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 def export(config: Config, model_id: str, file: Path, force: bool, as_json: bool) -> None:
     """Write the stored state of MODEL_ID to FILE: the model, its explainers, its counters.
 
-    Workers may run: it is the state of the last checkpoint. The first line of FILE is JSON and says what is in it,
-    up to which observation. With state.key it is signed. It holds stored observations, and it is a pickle: keep it
-    where only they can read and write who may read the observations and write the state.
+    Workers may run: FILE gets the state of the last checkpoint. Its first line is JSON and says what is in it, up to
+    which observation. With state.key it is signed. FILE contains stored observations, and it is a pickle: let only
+    those read it who may read the observations, and only those write it who may write the state.
     """
     from ..state.admin import export_state, seal_of
     from ..state.files import check_free, write_file
@@ -82,9 +82,11 @@ def export(config: Config, model_id: str, file: Path, force: bool, as_json: bool
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @config_option
 @click.option(
-    "--partition", type=click.IntRange(min=0), help="Partition of the model's observations, where no state says it."
+    "--partition",
+    type=click.IntRange(min=0),
+    help="Partition of the model's observations; needed where no state tells it.",
 )
-@click.option("--as-other", is_flag=True, help="Take the state of another model.")
+@click.option("--as-other", is_flag=True, help="Accept the state of another model.")
 @_yes_option
 @json_option
 def import_(
@@ -92,10 +94,10 @@ def import_(
 ) -> None:
     """Let MODEL_ID go on from the state in FILE, which `models export` has written. Stop the group's workers before.
 
-    The next worker hands it the next observation that the group has not handled: what was handled meanwhile is not
-    repeated, and not learnt by the imported model. In a topic that has the last observation of FILE, it goes on
-    behind that one at the earliest. FILE is refused, before anything is written, where it is damaged, not signed with
-    state.key, or cannot be used by this release as configured. A pickle can run code: import only what you trust.
+    The model goes on with the next observation that the group has not handled: what was handled in the meantime is not
+    repeated, and the imported model does not learn it. Where the topic has the last observation of FILE, the model goes
+    on behind that one at the earliest. FILE is refused, before anything is written, if it is damaged, not signed with
+    state.key, or of no use to this release as configured. A pickle can run code: import only what you trust.
     """
     from ..state.admin import seal_of
     from ..state.files import read_file
@@ -128,7 +130,7 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
     """Delete what is stored of MODEL_ID, damaged or not: state and deployments. Stop the group's workers before.
 
     The next worker begins the model afresh, as configured, with the next observation that the group has not handled.
-    Works for models that are no longer configured, too. `models export` keeps what is deleted.
+    This works for models that are no longer configured, too. `models export` makes a copy first.
     """
     from ..state.writing import reset_state
 

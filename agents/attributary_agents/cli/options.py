@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""The options that several commands have."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
-from ..config.settings import load_config
+from ..config.reading import load_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def config_option(function: F) -> F:
-    """`--config`, loaded and checked."""
+    """Add `--config`, and pass the loaded and checked configuration."""
     option = click.option(
         "--config",
         "-c",
@@ -23,7 +23,7 @@ def config_option(function: F) -> F:
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="ATTRIBUTARY_CONFIG",
         default=None,
-        help="YAML configuration [env ATTRIBUTARY_CONFIG]. See `attributary config example`.",
+        help="YAML file with the configuration [env ATTRIBUTARY_CONFIG]; `attributary config example` prints one.",
     )
 
     @wraps(function)
@@ -34,5 +34,5 @@ def config_option(function: F) -> F:
 
 
 def json_option(function: F) -> F:
-    """`--json`."""
-    return click.option("as_json", "--json", is_flag=True, help="Print JSON.")(function)
+    """Add `--json`."""
+    return click.option("as_json", "--json", is_flag=True, help="Print JSON instead of text.")(function)

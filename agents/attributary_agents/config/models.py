@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
-from river.dummy import NoChangeClassifier
+from pydantic import Field, field_validator
 
-from attributary_explainers import (
-    DETECTOR_NAMES,
-    LOSS_NAMES,
-    MISSING_NAMES,
-    REMOVAL_NAMES,
-    RESERVOIR_NAMES,
-    SAMPLING_NAMES,
-    ChangeExplainer,
-    ExplainerError,
-)
+from attributary_explainers import LOSS_NAMES, MISSING_NAMES
 from attributary_topics import FEATURE_TYPES
 
-PositiveInt = Annotated[int, Field(ge=1)]
-ExplainerName = Literal["pfi", "sage"]
-Alpha = Annotated[float, Field(gt=0, le=1)]
-
-
-class Section(BaseModel):
-    """A part of the configuration."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
+from .section import Alpha, PositiveInt, Section, one_of
 
 
 class StepConfig(Section):
@@ -40,137 +23,8 @@ class StepConfig(Section):
 Pipeline = Annotated[list[StepConfig], Field(min_length=1)]
 
 
-class ExplainerConfig(Section):
-    """One incremental explainer."""
-
-    n_samples: PositiveInt = Field(5, description="Draws per feature (pfi) or coalition (sage). Cost is proportional.")
-    removal: str = Field(
-        "interventional",
-        description="Where removed features take their values: interventional (one stored observation for all), "
-        "product (one for each), observational (given the features that are kept, by a tree per feature).",
-    )
-    reservoir: str = Field(
-        "geometric",
-        description="uniform remembers for ever, geometric favours the recent, sliding_window forgets all else.",
-    )
-    reservoir_size: PositiveInt = Field(100, description="Observations that replacements are drawn from.")
-    sampling: str = Field(
-        "stratified", description="stratified spreads draws over the reservoir, independent draws as the papers do."
-    )
-    alpha: Alpha | None = Field(None, description="Smoothing; the model's alpha where it is not given.")
-    n_permutations: PositiveInt | None = Field(None, description="Of sage only: per observation, 1 by default.")
-    bias_correction: bool | None = Field(None, description="Of sage only: of the bias of few draws, true by default.")
-
-    @field_validator("removal", "reservoir", "sampling")
-    @classmethod
-    def _known(cls, value: str, info: ValidationInfo) -> str:
-        names = {"removal": REMOVAL_NAMES, "reservoir": RESERVOIR_NAMES, "sampling": SAMPLING_NAMES}
-        return _one_of(value, names[str(info.field_name)])
-
-    def of_sage(self) -> dict[str, Any]:
-        """The arguments that only sage has, where they are given."""
-        own = {"n_permutations": self.n_permutations, "bias_correction": self.bias_correction}
-        return {name: value for name, value in own.items() if value is not None}
-
-
 def _default_explainers() -> dict[ExplainerName, ExplainerConfig]:
     return {"pfi": ExplainerConfig()}
-
-
-class ChangeConfig(Section):
-    """Explanation of model change."""
-
-    window: Annotated[int, Field(ge=2)] = Field(1000, description="Observations in each of the two data sets (K).")
-    threshold: Annotated[float, Field(ge=0)] = Field(0.3, description="Expected discrepancy to exceed (tau).")
-    detector: str | None = Field(
-        "adwin", description="Drift detector on the model's error; null: the discrepancy alone raises alarms."
-    )
-    detector_params: dict[str, Any] = Field(
-        default_factory=dict, description="Of the detector; ADWIN's delta, 0.025 by default: larger alarms more."
-    )
-    signal: Literal["zero_one", "loss"] | None = Field(None, description="What the detector reads.")
-    watch_discrepancy: bool = Field(
-        True,
-        description="Whether the discrepancy, observed all the time, raises alarms of its own: slow change, of which "
-        "no detector tells.",
-    )
-    max_restarts: Annotated[int, Field(ge=0)] = Field(
-        1, description="How often a further alarm starts the collection of data again; 0 as in the paper."
-    )
-    distance: Literal["label", "probability", "number"] | None = Field(None, description="What is compared.")
-    importances: Annotated[list[ExplainerName], Field(min_length=1)] = Field(
-        ["pfi"], description="What is compared before and after: pfi, sage or both; the sentence speaks of the first."
-    )
-    loss: str | None = Field(
-        None, description="Loss of the importances; for a classifier zero_one by default, with sage brier."
-    )
-    n_permutations: PositiveInt = Field(1, description="Permutations per feature that are averaged.")
-    n_samples: PositiveInt = Field(4, description="Draws per coalition, of sage alone.")
-    min_observations: PositiveInt | None = Field(
-        None, description="Observations before the first reference is taken; window where it is not given, never less."
-    )
-    cooldown: Annotated[int, Field(ge=0)] = Field(
-        0, description="Observations after an explanation or a rejected alarm in which no alarm is taken."
-    )
-    batch_size: PositiveInt | None = Field(
-        None,
-        description="The reference predicts so many observations at once, so the discrepancy is late by so many; 32 "
-        "where the model predicts many at once, else 1.",
-    )
-    explain_data: bool = Field(
-        False,
-        description="Also explain an alarm within the threshold where the reference's importances have changed with "
-        "the data: for models that do not learn.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _adwin_s_delta(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("detector", "adwin") == "adwin" and "detector_params" not in data:
-            return {**data, "detector_params": {"delta": 0.025}}
-        return data
-
-    @field_validator("loss")
-    @classmethod
-    def _known_loss(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, LOSS_NAMES)
-
-    @field_validator("detector")
-    @classmethod
-    def _known_detector(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, DETECTOR_NAMES)
-
-    def model_post_init(self, _context: Any) -> None:
-        """Refuse what the change explainer refuses whatever the model: detector parameters that River chokes on."""
-        try:
-            ChangeExplainer(NoChangeClassifier(), **{**self.model_dump(), "loss": None, "distance": None})
-        except ExplainerError as error:
-            raise ValueError(str(error)) from None
-
-
-class ExplainConfig(Section):
-    """How much is spent on explaining. What is not explained is still predicted, learnt and stored to draw from."""
-
-    budget: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None,
-        description="Share of the time of the model's observations that explaining them may take, between 0 and 1: "
-        "every k-th is explained, k from 1 to 64 by what was measured up to the last checkpoint. null: no budget.",
-    )
-    every: PositiveInt | None = Field(
-        None, description="Every so many observations one is explained, whatever it takes; instead of a budget."
-    )
-    max_lag: PositiveInt = Field(
-        10_000, description="With a budget: fewer observations are explained while more than so many wait."
-    )
-    feature_share: Annotated[float, Field(gt=0, le=1)] = Field(
-        1.0, description="Of pfi: share of the features that is evaluated per observation, above 0 up to 1."
-    )
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> ExplainConfig:
-        if self.budget is not None and self.every is not None:
-            raise ValueError("give either `budget` (a share of the time) or `every` (a number of observations)")
-        return self
 
 
 class PublishConfig(Section):
@@ -194,7 +48,7 @@ class ModelSettings(Section):
     )
     learn: bool = Field(True, description="Whether the model learns from each observation (false: redeployed models).")
     missing: str | dict[str, Any] = Field(
-        "value",
+        default_of("missing"),
         description="What null means in x. value: a value as any other; absent: the feature is not there; skip: the "
         "observation is not explained; or feature to the value that takes its place.",
     )
@@ -207,7 +61,7 @@ class ModelSettings(Section):
         10_000, description="Characters of text in one observation; more go to the dead letters: many are stored."
     )
     loss: str | None = Field(None, description="cross_entropy, brier, zero_one, squared, absolute or score.")
-    alpha: Alpha = Field(0.001, description="Smoothing: larger follows change faster and is noisier.")
+    alpha: Alpha = Field(default_of("alpha"), description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(42, description="Of the explainers' generators, together with the model id.")
     explainers: dict[ExplainerName, ExplainerConfig] = Field(default_factory=_default_explainers)
     change: ChangeConfig | None = Field(
@@ -223,12 +77,12 @@ class ModelSettings(Section):
     @field_validator("loss")
     @classmethod
     def _known_loss(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, LOSS_NAMES)
+        return value if value is None else one_of(value, LOSS_NAMES)
 
     @field_validator("missing")
     @classmethod
     def _known_policy(cls, value: str | dict[str, Any]) -> str | dict[str, Any]:
-        return _one_of(value, MISSING_NAMES) if isinstance(value, str) else value
+        return one_of(value, MISSING_NAMES) if isinstance(value, str) else value
 
     @field_validator("explainers")
     @classmethod
@@ -258,7 +112,7 @@ class ModelConfig(ModelSettings):
         return value
 
     def model_post_init(self, _context: Any) -> None:
-        """Exactly one way to make the model."""
+        """Refuse a model without exactly one way to make it."""
         if (self.model is None) == (self.factory is None):
             raise ValueError("give either `model` (a class, or steps) or `factory` (module:function)")
 
@@ -275,7 +129,7 @@ _WHOLE = ("detector_params", "missing")
 
 
 def with_defaults(own: Any, defaults: Any) -> Any:
-    """A model's own settings over the defaults: sections are merged, everything else of its own wins.
+    """Return a model's own settings over the defaults: sections are merged, everything else of its own wins.
 
     Examples
     --------
@@ -293,9 +147,3 @@ def with_defaults(own: Any, defaults: Any) -> Any:
     for name, value in own.items():
         merged[name] = with_defaults(value, merged[name]) if name in merged and name not in _WHOLE else value
     return merged
-
-
-def _one_of(value: str, choices: Any) -> str:
-    if value not in choices:
-        raise ValueError(f"expected one of {', '.join(sorted(choices))}")
-    return value

@@ -1,4 +1,4 @@
-"""Secrets in the configuration: given as a value or as a file that holds it, and printed nowhere."""
+"""Reads secrets, which are given as a value or as a file that holds it, and printed nowhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refuse_both(name: str, value: SecretStr | None, file: Path | None) -> None:
 
 
 def read_secret(path: str, value: SecretStr | None, file: Path | None) -> str | None:
-    """The secret, from wherever it is given; None where it is not.
+    """Return the secret, given as a value or in a file; None where it is not given.
 
     A file is read each time, so it is only needed where the secret is, and may be exchanged between two starts. Line
     ends behind the secret do not belong to it: editors and `echo` put them there.
@@ -62,9 +62,9 @@ def read_secret(path: str, value: SecretStr | None, file: Path | None) -> str | 
 
 
 def holds_secret(model: type[BaseModel], path: tuple[Any, ...]) -> bool:
-    """Whether what is given at this place of the configuration is a secret, or may hold one.
+    """Return whether what is given at this place of the configuration is a secret, or may hold one.
 
-    A whole section may, where somebody gave something else in its place.
+    What stands in place of a whole section may, where somebody gave something else.
     """
     if not path:
         return any(holds_secret(model, (name,)) for name in model.model_fields)
@@ -78,7 +78,7 @@ def holds_secret(model: type[BaseModel], path: tuple[Any, ...]) -> bool:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """A type and, of unions and annotated types, what it is made of."""
+    """Yield a type and, of unions and annotated types, the types that it is made of."""
     yield annotation
     for part in get_args(annotation):
         yield from _parts(part)

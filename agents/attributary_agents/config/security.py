@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from .models import Section
 from .secrets import Secret, read_secret, refuse_both
+from .section import Section
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -67,9 +67,9 @@ class SecurityConfig(Section):
         return f"set protocol to {wanted}, or leave them out"
 
     def read_password(self) -> str | None:
-        """The user's password; raises ConfigError where its file cannot be read."""
+        """Return the user's password; raises ConfigError where its file cannot be read."""
         return read_secret("kafka.security.password", self.password, self.password_file)
 
     def read_key_password(self) -> str | None:
-        """The private key's password; raises ConfigError where its file cannot be read."""
+        """Return the private key's password; raises ConfigError where its file cannot be read."""
         return read_secret("kafka.security.key_password", self.key_password, self.key_password_file)

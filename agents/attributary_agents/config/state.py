@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from ..errors import ConfigError
-from .models import Section
 from .secrets import Secret, read_secret, refuse_both
+from .section import Section
 
 MIN_KEY_LENGTH = 32
 
@@ -39,7 +39,13 @@ class StateConfig(Section):
         return self
 
     def read_key(self) -> bytes | None:
-        """The key; None where nothing is signed. Raises ConfigError where its file cannot be read or has too little."""
+        """Return the key; None where nothing is signed.
+
+        Raises
+        ------
+        ConfigError
+            Its file cannot be read, or holds too few characters.
+        """
         secret = read_secret("state.key", self.key, self.key_file)
         if secret is None:
             return None

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from aiokafka import AIOKafkaConsumer
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from attributary_topics import decode_json
 
-from ..config.settings import Config, parse_config
-from ..kafka.clients import client_options
+from ..config.reading import parse_config
+from ..config.settings import Config
 from ..kafka.producing import produce
+from ..kafka.reading import topic_reader
 from ..kafka.topics import create_topics
 from .brokers import broker
 from .local_broker import free_port
@@ -73,9 +73,7 @@ def run_demo(
             path = folder / "demo.yaml"
             path.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True)))
             log = folder / "worker.log"
-            child = start_child(
-                [sys.executable, "-m", "attributary_agents.cli.command", "run", "--config", path], log=log
-            )
+            child = start_child([sys.executable, "-m", "attributary_agents.cli", "run", "--config", path], log=log)
             stack.callback(stop_child, child, STOP_TIMEOUT_S)
             view.say(f"{running.name} broker at {running.bootstrap}; worker {child.pid} is joining")
             stack.enter_context(view)
@@ -137,23 +135,14 @@ async def _watch(config: Config, stream: DemoStream, model_id: str, view: View, 
 async def _follow(config: Config, view: View) -> None:
     """Show the importances and changes that arrive on their topics."""
     topics = config.kafka.topics
-    consumer = AIOKafkaConsumer(
-        topics.importances,
-        topics.changes,
-        **client_options(config.kafka),
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-    )
-    await consumer.start()
-    try:
-        async for record in consumer:
-            event = decode_json(record.value)
-            if record.topic == topics.changes:
-                view.change(event)
-            elif event["explainer"] == "pfi":
-                view.importance(event)
-    finally:
-        await consumer.stop()
+    async with topic_reader(config.kafka, topics.importances, topics.changes) as reader:
+        async for batch in reader.to_come():
+            for record in batch:
+                event = decode_json(record.value)
+                if record.topic == topics.changes:
+                    view.change(event)
+                elif event["explainer"] == "pfi":
+                    view.importance(event)
 
 
 async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[int], exit_at_end: bool) -> None:

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-
 from attributary_topics import InvalidRecordError, decode_json
 
 from ..config.settings import Config
 from ..errors import AttributaryError
-from ..kafka.clients import client_fault, client_options
-from ..replay.replay import encode_value
+from ..kafka.producing import encode_value
+from ..kafka.reading import topic_reader
 
 N_RULES = 10
 """Agrawal's classification functions, 0 to 9."""
@@ -100,26 +97,13 @@ async def last_sent(config: Config, streams: list[DriftStream]) -> dict[str, int
     PreflightError
         The broker cannot be reached or refuses.
     """
-    topic = config.kafka.topics.observations
-    consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False)
     found = dict.fromkeys((stream.model_id for stream in streams), 0)
-    try:
-        await consumer.start()
-        partitions = [TopicPartition(topic, number) for number in range(config.kafka.partitions)]
-        consumer.assign(partitions)
-        begins, ends = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
-        for tp in partitions:
-            consumer.seek(tp, max(begins[tp], ends[tp] - _TAIL))
-        while any([await consumer.position(tp) < ends[tp] for tp in partitions]):
-            for records in (await consumer.getmany(timeout_ms=200)).values():
-                for record in records:
-                    model_id = (record.key or b"").decode(errors="replace")
-                    if model_id in found and (number := _number(record.value)):
-                        found[model_id] = max(number, found[model_id])
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
+    async with topic_reader(config.kafka, config.kafka.topics.observations) as reader:
+        async for batch in reader.present(last=_TAIL):
+            for record in batch:
+                model_id = (record.key or b"").decode(errors="replace")
+                if model_id in found and (number := _number(record.value)):
+                    found[model_id] = max(number, found[model_id])
     return found
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import pstdev
 from typing import Any
 
+from ..kafka.producing import encode_value
 from ..replay.files import open_source
-from ..replay.replay import encode_value
 
 DRIFT_AT = 5000
 TOTAL = 10_000

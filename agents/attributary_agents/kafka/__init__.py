@@ -1,4 +1,4 @@
-"""Kafka clients: options, topics, reading, sending, and the corrections to Faust and aiokafka.
+"""Kafka clients: consumers, producers, topics, and the corrections to Faust and aiokafka.
 
 May import `config`, `errors` and `logs`.
 """

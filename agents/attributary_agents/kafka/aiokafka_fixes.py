@@ -1,7 +1,8 @@
-"""What Kafka takes and aiokafka 0.14.0 cannot read: header names that are no UTF-8, and old formats before new ones.
+"""Reads what aiokafka 0.14.0 cannot: header names that are no UTF-8, and old formats before new ones.
 
-It fails in the middle of a fetch, before any code of ours: a worker would end at the same record after each restart.
-Kafka takes any bytes as a header's name, and its Java client reads them; aiokafka, in C as in Python, decodes strictly.
+aiokafka fails in the middle of a fetch, before any code of ours: after each restart a worker would end at the same
+record. Kafka takes any bytes as a header's name, and its Java client reads them; aiokafka, in C as in Python,
+decodes strictly.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from aiokafka.record.util import decode_varint
 
 
 class LenientBatch(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka is untyped
-    r"""A batch, in Python: slower, and with what is no UTF-8 in a header's name escaped, as in `\xff\xfename`.
+    r"""Reads a batch in Python, which is slower, and escapes what is no UTF-8 in a header's name: `\xff\xfename`.
 
     Escaped and not as surrogates: those cannot be sent on in a dead letter, nor written to a log.
     """
@@ -57,7 +58,7 @@ class LenientBatch(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka is 
 
 
 class _Batch:
-    """Upstream's batch; from the record on that it cannot read, `LenientBatch`."""
+    """Reads with upstream's batch, and with `LenientBatch` from the first record that upstream cannot read."""
 
     def __init__(self, batch: Any, data: memoryview) -> None:
         self._batch = batch
@@ -77,14 +78,14 @@ class _Batch:
 
 
 class LenientRecords(_MemoryRecordsPy):  # type: ignore[misc]
-    """The batches of a fetched partition.
+    """Reads the batches of a fetched partition.
 
     Upstream's class in C takes the format of the first batch for that of all: where a topic has records from before
     Kafka 0.11 it fails at the first newer one. The one in Python does not, and makes the same batches, in C.
     """
 
     def next_batch(self) -> Any:
-        """The next batch; None behind the last."""
+        """Return the next batch; None behind the last."""
         data = self._next_slice
         batch = super().next_batch()
         if batch is None or data[self.MAGIC_OFFSET] < 2 or batch.is_control_batch:  # without headers

@@ -1,4 +1,4 @@
-"""The changes topic as the command line sees it."""
+"""Reads change events from their topic, for the command line."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .reading import topic_reader
 async def read_changes(
     config: Config, model_id: str | None = None, last: int | None = None, *, follow: bool = False
 ) -> AsyncGenerator[dict[str, Any], None]:
-    """Change events, in the order of their times as far as they are there, then as they come.
+    """Yield the change events that there are in the order of their times, then those to come as they come.
 
-    Each once, though the topic may have one twice after a crash; with `id` and `time` of its headers.
+    An event comes once, though the topic may have it twice after a crash, with `id` and `time` of its headers.
 
     Parameters
     ----------
     model_id
-        Only of this model.
+        Yield events of this model only.
     last
-        Only so many of those that are there.
+        Yield at most this many of those that there are.
     follow
-        Go on with those that come, for ever.
+        Whether to go on with those to come, for ever.
 
     Raises
     ------
@@ -35,7 +35,7 @@ async def read_changes(
     """
     seen: set[str] = set()
     found: list[Any] = []
-    async with topic_reader(config, config.kafka.topics.changes) as reader:
+    async with topic_reader(config.kafka, config.kafka.topics.changes) as reader:
         async for batch in reader.present():
             found += [record for record in batch if model_id in (None, _key(record))]
         found.sort(key=lambda record: (record.partition, record.offset))

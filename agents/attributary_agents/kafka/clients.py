@@ -1,4 +1,4 @@
-"""What every Kafka client is made with, and what is wrong when one cannot connect."""
+"""Makes every Kafka client, and tells a user what is wrong when one cannot connect."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from aiokafka import errors
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, errors
 from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
@@ -20,7 +20,7 @@ from ..errors import ConfigError, PreflightError
 from .aiokafka_fixes import read_all_that_kafka_takes
 
 PROBE_MS = 5_000
-"""Longest wait for one broker's answer when we find out what is wrong."""
+"""Longest wait for one broker's answer while the cause of a fault is looked for."""
 
 # OpenSSL's numbers: the name, the e-mail address, the IP address is another one.
 _OTHER_NAME = (62, 63, 64)
@@ -43,7 +43,7 @@ read_all_that_kafka_takes()
 
 
 def client_options(kafka: KafkaConfig) -> dict[str, Any]:
-    """Keyword arguments of aiokafka's consumers, producers and admin clients: brokers, TLS and SASL.
+    """Return the keyword arguments of every client of aiokafka: brokers, TLS and SASL.
 
     Raises
     ------
@@ -59,6 +59,60 @@ def client_options(kafka: KafkaConfig) -> dict[str, Any]:
         options["sasl_plain_username"] = security.username
         options["sasl_plain_password"] = security.read_password()
     return options
+
+
+@contextlib.asynccontextmanager
+async def consumer(kafka: KafkaConfig, *topics: str, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
+    """Start a consumer of no group, which commits nothing and reads from the beginning; stop it behind the block.
+
+    Parameters
+    ----------
+    topics
+        Topics to read; the consumer gets all partitions of them.
+    options
+        Further arguments of `AIOKafkaConsumer`.
+
+    Raises
+    ------
+    PreflightError
+        The brokers cannot be reached or refuse, at the start or inside the block.
+    """
+    defaults = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "isolation_level": "read_committed"}
+    client = AIOKafkaConsumer(*topics, **client_options(kafka), **defaults | options)
+    async with _started(kafka, client, ", ".join(topics)):
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def producer(kafka: KafkaConfig, topic: str, **options: Any) -> AsyncIterator[AIOKafkaProducer]:
+    """Start an idempotent producer for a topic; stop it behind the block.
+
+    Parameters
+    ----------
+    topic
+        Topic that is written to, which an error names.
+    options
+        Further arguments of `AIOKafkaProducer`.
+
+    Raises
+    ------
+    PreflightError
+        The brokers cannot be reached or refuse, at the start or inside the block.
+    """
+    client = AIOKafkaProducer(**client_options(kafka), **{"enable_idempotence": True} | options)
+    async with _started(kafka, client, topic):
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def _started(kafka: KafkaConfig, client: Any, what: str) -> AsyncIterator[None]:
+    try:
+        await client.start()
+        yield
+    except KafkaError as error:
+        raise await client_fault(kafka, error, what) from None
+    finally:
+        await client.stop()
 
 
 def _ssl_context(kafka: KafkaConfig) -> ssl.SSLContext:
@@ -102,7 +156,7 @@ def _key_fault(kafka: KafkaConfig, error: ssl.SSLError, password: str | None) ->
 
 @contextlib.contextmanager
 def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
-    """Silence aiokafka's log, or a part of it: it has a line for each failed attempt, ours says it all."""
+    """Silence aiokafka's log, or a part of it, inside the block: it logs each attempt, our error says it once."""
     log = logging.getLogger(name)
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -113,14 +167,14 @@ def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
 
 
 async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "") -> PreflightError:
-    """What to tell the user of an error of a client.
+    """Return the error that tells the user what is wrong when a client fails.
 
     aiokafka says "unable to bootstrap" of everything and leaves the cause in its log, so each broker is asked again.
 
     Parameters
     ----------
     what
-        What could not be done or reached, to begin the line with.
+        What could not be done or reached: the line begins with it.
     """
     brokers = ", ".join(kafka.brokers)
     start = f"{what}: " if what else ""
@@ -145,7 +199,7 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
 
 
 async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | None:
-    """What goes wrong with one broker."""
+    """Return the error of connecting to one broker; None where all is well."""
     options = client_options(kafka)
     del options["bootstrap_servers"]
     try:
@@ -161,7 +215,7 @@ async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | No
 
 
 def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
-    """One cause and what to check; None where nobody answers."""
+    """Return the cause of an error and what to check; None where nobody answers."""
     security = kafka.security
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):

@@ -1,15 +1,12 @@
-"""The models topic as the command line sees it: send a deployment, read what is deployed."""
+"""Sends deployments to the models topic, and reads which ones it has, for the command line."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
-
 from ..config.settings import Config
 from ..errors import PreflightError
-from .clients import client_fault, client_options
+from .clients import producer
 from .reading import topic_reader
 
 
@@ -22,21 +19,16 @@ async def send_deployment(config: Config, model_id: str, value: bytes, partition
         The broker cannot be reached or refuses.
     """
     topic = config.kafka.topics.models
-    producer = AIOKafkaProducer(**client_options(config.kafka), enable_idempotence=True)
-    try:
-        await producer.start()
-        sent = await producer.send_and_wait(topic, value, model_id.encode(), partition)
+    async with producer(config.kafka, topic) as client:
+        try:
+            sent = await client.send_and_wait(topic, value, model_id.encode(), partition)
+        except AssertionError as error:  # it asserts that the partition exists
+            raise PreflightError(f"{topic}: {error}. `attributary check` says what is missing") from None
         return sent.partition, sent.offset
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    except AssertionError as error:  # it asserts that the partition exists
-        raise PreflightError(f"{topic}: {error}. `attributary check` says what is missing") from None
-    finally:
-        await producer.stop()
 
 
 async def read_deployments(config: Config) -> dict[str, Any]:
-    """Model id to the last record of the models topic with that key; ids that are no UTF-8 are left out.
+    """Return the last record of the models topic for each model id; ids that are no UTF-8 are left out.
 
     Raises
     ------
@@ -44,7 +36,7 @@ async def read_deployments(config: Config) -> dict[str, Any]:
         The broker cannot be reached.
     """
     found: dict[str, Any] = {}
-    async with topic_reader(config, config.kafka.topics.models) as reader:
+    async with topic_reader(config.kafka, config.kafka.topics.models) as reader:
         async for batch in reader.present():
             for record in batch:
                 _note(found, record)

@@ -1,4 +1,4 @@
-"""What exact state needs of faust-streaming 0.15.3 and aiokafka 0.14.0, by subclassing.
+"""Corrects faust-streaming 0.15.3 and aiokafka 0.14.0 by subclassing, where exact state needs it.
 
 Both versions are pinned, and a test fails when they move: then prove these again before moving the pin.
 """
@@ -19,7 +19,7 @@ PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
 
 
 class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is untyped
-    """Reads what has been committed alone.
+    """Reads only records of committed transactions.
 
     Upstream does so under `exactly_once` only, and is otherwise given what a transactional producer has aborted: the
     model would learn what was never said.
@@ -77,7 +77,7 @@ class ExactTableManager(TableManager):  # type: ignore[misc]
 
     @property
     def recovery(self) -> Recovery:
-        """The recovery service, made on first use as upstream does."""
+        """The recovery service, which is made on first use as upstream does."""
         recovery: Recovery = self._recovery  # type: ignore[has-type]  # set to None by the base class
         if recovery is None:
             recovery = self._recovery = ExactRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
@@ -100,7 +100,7 @@ class RawTable(faust.Table):  # type: ignore[misc]
             self.sink.apply(message.partition, message.key, message.value)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Forget what is no longer ours."""
+        """Forget the partitions that are no longer ours."""
         await super().on_recovery_completed(active_tps, standby_tps)
         self.sink.keep_only({tp.partition for tp in active_tps})
 
@@ -119,7 +119,7 @@ class ExactApp(faust.App):  # type: ignore[misc]
         return transport
 
     def _create_directories(self) -> None:
-        """Nothing: tables are in memory, and upstream's empty folders would lie where the worker was started."""
+        """Create none: tables are in memory, and upstream's empty folders would lie where the worker was started."""
 
 
 async def commit_exactly(app: faust.App, partition: TP, offset: int) -> None:

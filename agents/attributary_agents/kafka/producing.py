@@ -1,19 +1,22 @@
-"""A file of observations into the observations topic, in order, at a chosen rate."""
+"""Sends observations to the observations topic, in order, at a chosen rate."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterable
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+import orjson
+from aiokafka.partitioner import DefaultPartitioner
+
+from attributary_topics import find_not_finite
 
 from ..config.settings import Config
-from .clients import client_fault, client_options
+from .clients import producer
 
 WINDOW = 1000
-"""Sends under way before the oldest is awaited: bounds memory, and finds a refused write early."""
+"""Sends under way before they are awaited: this bounds memory, and finds a refused write early."""
 
 
 async def produce(
@@ -24,7 +27,7 @@ async def produce(
     rate: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Send the values with the model id as their key; return how many were acknowledged.
+    """Send the values with the model id as their key; return how many the brokers have acknowledged.
 
     Parameters
     ----------
@@ -39,16 +42,12 @@ async def produce(
         The broker cannot be reached or refuses.
     """
     topic, key = config.kafka.topics.observations, model_id.encode()
-    producer = AIOKafkaProducer(
-        **client_options(config.kafka), enable_idempotence=True, linger_ms=5, max_request_size=4_194_304
-    )
     sent = 0
     under_way: list[asyncio.Future[object]] = []
     began = time.monotonic()
-    try:
-        await producer.start()
+    async with producer(config.kafka, topic, linger_ms=5, max_request_size=4_194_304) as client:
         for value in values:
-            under_way.append(await producer.send(topic, value, key=key))
+            under_way.append(await client.send(topic, value, key=key))
             sent += 1
             if len(under_way) >= WINDOW:
                 await asyncio.gather(*under_way)
@@ -58,8 +57,21 @@ async def produce(
             if rate is not None and (ahead := sent / rate - (time.monotonic() - began)) > 0:
                 await asyncio.sleep(ahead)
         await asyncio.gather(*under_way)
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await producer.stop()
     return sent
+
+
+def encode_value(value: dict[str, object]) -> bytes:
+    """Encode an observation's value as a producer sends it; the worker refuses what is wrong in it."""
+    # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
+    # bits, half a surrogate pair).
+    if find_not_finite(value) is not None:
+        return json.dumps(value).encode()
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    except orjson.JSONEncodeError:
+        return json.dumps(value).encode()
+
+
+def default_partition(model_id: str, n_partitions: int) -> int:
+    """Return the partition that Kafka's own clients choose for the observations of a model."""
+    return int(DefaultPartitioner()(model_id.encode(), list(range(n_partitions)), []))

@@ -1,4 +1,4 @@
-"""All of a topic, from its beginning, for the command line: by a consumer of no group, which commits nothing."""
+"""Reads topics from the beginning to their present end, and on from there, by a consumer of no group."""
 
 from __future__ import annotations
 
@@ -6,57 +6,69 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from ..config.settings import Config
-from .clients import client_fault, client_options
+from ..config.settings import KafkaConfig
+from .clients import consumer
 
 
 class TopicReader:
     """Reads batches of records, each of one partition; see `topic_reader`."""
 
-    def __init__(self, consumer: AIOKafkaConsumer) -> None:
-        self._consumer = consumer
+    def __init__(self, client: AIOKafkaConsumer) -> None:
+        self._client = client
 
-    async def present(self) -> AsyncIterator[list[Any]]:
-        """What the topic has now."""
-        ends = await self._consumer.end_offsets(list(self._consumer.assignment()))
+    async def present(self, last: int | None = None) -> AsyncIterator[list[Any]]:
+        """Yield what the topics have now.
+
+        Parameters
+        ----------
+        last
+            Offsets at the end of each partition to read; None reads all.
+        """
+        places = list(self._client.assignment())
+        ends = await self._client.end_offsets(places)
+        if last is not None:
+            begins = await self._client.beginning_offsets(places)
+            for place, end in ends.items():
+                self._client.seek(place, max(begins[place], end - last))
         # Positions and not counts: a compacted topic has offsets without a record.
-        while any([await self._consumer.position(place) < end for place, end in ends.items()]):
-            for batch in await self._next():
+        while any([await self._client.position(place) < end for place, end in ends.items()]):
+            for batch in await self._fetch():
                 yield batch
 
     async def to_come(self) -> AsyncIterator[list[Any]]:
-        """What comes from here on, for ever."""
+        """Yield what comes from here on, for ever."""
         while True:
-            for batch in await self._next():
+            for batch in await self._fetch():
                 yield batch
 
-    async def _next(self) -> list[list[Any]]:
-        return list((await self._consumer.getmany(timeout_ms=500)).values())
+    async def _fetch(self, *places: TopicPartition, max_records: int | None = None) -> list[list[Any]]:
+        return list((await self._client.getmany(*places, timeout_ms=500, max_records=max_records)).values())
+
+    async def record_at(self, topic: str, partition: int, offset: int) -> Any | None:
+        """Return the record at this offset; None where the topic does not have it."""
+        place = TopicPartition(topic, partition)
+        if place not in self._client.assignment():
+            return None
+        begins, ends = await self._client.beginning_offsets([place]), await self._client.end_offsets([place])
+        if not begins[place] <= offset < ends[place]:
+            return None
+        self._client.seek(place, offset)
+        while await self._client.position(place) <= offset:
+            for (record,) in await self._fetch(place, max_records=1):
+                return record if record.offset == offset else None
+        return None
 
 
 @asynccontextmanager
-async def topic_reader(config: Config, topic: str) -> AsyncIterator[TopicReader]:
-    """A reader of all partitions of the topic.
+async def topic_reader(kafka: KafkaConfig, *topics: str) -> AsyncIterator[TopicReader]:
+    """Start a reader of all partitions of the topics; stop it behind the block.
 
     Raises
     ------
     PreflightError
-        The broker cannot be reached, or refuses.
+        The brokers cannot be reached, or refuse.
     """
-    consumer = AIOKafkaConsumer(
-        topic,
-        **client_options(config.kafka),
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
-    try:
-        await consumer.start()  # without a group it assigns itself every partition
-        yield TopicReader(consumer)
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
+    async with consumer(kafka, *topics) as client:  # without a group it assigns itself every partition
+        yield TopicReader(client)

@@ -1,29 +1,24 @@
-"""The topics that must be there: listing, creating, and checking them before the worker starts."""
+"""Lists, creates and checks the topics that a worker needs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import (
-    GroupAuthorizationFailedError,
-    GroupCoordinatorNotAvailableError,
-    KafkaError,
-    TopicAlreadyExistsError,
-)
+from aiokafka.errors import TopicAlreadyExistsError
 
-from ..config.settings import Config, KafkaConfig
+from ..config.settings import Config
 from ..errors import PreflightError
-from ..state.store import RECORD_BYTES
-from .clients import client_fault, client_log_muted, client_options
-
-T = TypeVar("T")
+from .admin import with_admin
 
 DAY_MS = 86_400_000
+
+RECORD_BYTES = 1_000_000
+"""Longest record of the changelog, generously, with key and head; brokers take 1 048 588 by default."""
+
 KNOWN_WITHIN_S = 20.0
 """Longest wait for a created topic to be listed; less than `with_admin` allows in all."""
 
@@ -39,7 +34,7 @@ class TopicSpec:
 
 
 def topic_specs(config: Config) -> list[TopicSpec]:
-    """Every topic that the configuration needs, with the settings that it needs."""
+    """Return every topic that the configuration needs, with the settings that it needs."""
     kafka, topics = config.kafka, config.kafka.topics
     # A dead letter carries the original record, which may be as large as its topic allows. An event has every feature:
     # of thousands it is larger than Kafka's default of 1 MB, and refused it stops the worker.
@@ -65,36 +60,6 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         (kafka.changelog, compacted, "state of every model"),
     ]
     return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
-
-
-def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitable[T]]) -> T:
-    """Run `work` with an admin client.
-
-    Raises
-    ------
-    ConfigError
-        A file of kafka.security cannot be used.
-    PreflightError
-        No broker answers, or it refuses.
-    """
-
-    async def run() -> T:
-        admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
-        try:
-            await admin.start()
-            return await work(admin)
-        finally:
-            await admin.close()
-
-    async def bounded() -> T:
-        try:
-            async with asyncio.timeout(30):
-                return await run()
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise await client_fault(kafka, error) from None
-
-    with client_log_muted():
-        return asyncio.run(bounded())
 
 
 def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
@@ -141,7 +106,7 @@ class FoundTopic:
 
 
 def found_topics(config: Config) -> dict[str, FoundTopic]:
-    """The needed topics that exist, by name, as they are."""
+    """Ask the brokers which of the needed topics exist; return them by name, as they are."""
 
     async def work(admin: AIOKafkaAdminClient) -> dict[str, FoundTopic]:
         # Asked for by name a broker may create them; the whole list it only lists.
@@ -162,12 +127,12 @@ def found_topics(config: Config) -> dict[str, FoundTopic]:
 
 
 def check_topics(config: Config, only: str | None = None) -> None:
-    """Raise PreflightError, naming every fault, unless the topics are there and fit for what they must hold.
+    """Raise PreflightError, naming every fault, unless the topics exist and can hold what they must.
 
     Parameters
     ----------
     only
-        The one topic to look at; by default all.
+        Name of the one topic to check; None checks all.
     """
     found = found_topics(config)
     specs = [spec for spec in topic_specs(config) if only in (None, spec.name)]
@@ -181,22 +146,6 @@ def check_topics(config: Config, only: str | None = None) -> None:
             faults += _faults(config, spec, found[spec.name])
     if faults:
         raise PreflightError("; ".join(faults))
-
-
-def check_group(config: Config) -> None:
-    """Raise PreflightError where the brokers let this user not see the consumer group: a worker would wait for ever."""
-
-    async def work(admin: AIOKafkaAdminClient) -> None:
-        group = config.kafka.group
-        try:
-            await admin.find_coordinator(group)
-        except GroupAuthorizationFailedError:
-            raise GroupAuthorizationFailedError(group) from None
-        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster; who may ask is checked before
-            return
-
-    if config.kafka.security.protocol != "PLAINTEXT":  # without users there is nothing to ask
-        with_admin(config.kafka, work)
 
 
 def _faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]:

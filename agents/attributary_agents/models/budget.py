@@ -1,8 +1,8 @@
-"""How much of a model's observations is explained: what explaining took, and the stride that follows from it.
+"""Keeps explaining within a share of the time: measures what it takes, and sets how many observations are explained.
 
 Every stride-th observation of a model is explained, the others are passed over. Clocks and lags must not decide what is
-published, or a replay after a crash would publish something else. So the stride is part of the model's state, and is
-changed only where that is stored: everything since is repeated with the stride that is stored.
+published, or a replay after a crash would publish something else. So the stride is part of the model's state, and
+changes only where that is stored: a replay repeats everything since with the stride that is stored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable
 
-from ..config.models import ExplainConfig
+from ..config.explainers import ExplainConfig
 from .model_state import ModelState
 
 logger = logging.getLogger(__name__)
@@ -19,61 +19,55 @@ logger = logging.getLogger(__name__)
 MAX_STRIDE = 64
 
 _ENOUGH = 8
-"""Observations explained before what they took counts for anything."""
+"""Explained observations that are needed before the measured share is used."""
 
 
-class Spent:
-    """What a model's observations took since the stride was last thought over.
+def _no_clock() -> float:
+    return 0.0
 
-    The prediction of an observation that is explained is made with the rows that explain it. What it would take alone
-    is what it takes for those passed over, or, where there are none, the part of one row in all.
+
+class StageTimer:
+    """Adds up what a model's observations take, by stage, since the stride was last set.
+
+    The prediction of an explained observation is made together with the rows that explain it. The time that it would
+    take alone is taken from the observations passed over or, where there are none, from the time per row.
 
     Parameters
     ----------
     clock
-        Seconds. None: nothing is measured.
+        Returns seconds; None measures nothing.
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self._clock = clock
-        self._began = self._at = 0.0
-        self._laps: dict[str, float] = {}
+        self.clock = clock or _no_clock
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Forget what has been measured."""
         self._total_s = self._batch_s = self._explain_s = self._own_s = 0.0
         self._explained = self._passed_over = self._rows = 0
 
-    def begin(self) -> None:
-        """An observation begins."""
-        if self._clock is not None:
-            self._began = self._at = self._clock()
-            self._laps = {}
+    def add(self, predict_s: float, explain_s: float, total_s: float, n_rows: int | None) -> None:
+        """Add the times of one observation.
 
-    def lap(self, what: str) -> None:
-        """So far since the last lap: `predict`, `explain`, or anything else."""
-        if self._clock is not None:
-            now = self._clock()
-            self._laps[what], self._at = now - self._at, now
-
-    def end(self, n_rows: int | None) -> None:
-        """An observation is done; `n_rows` were evaluated to predict and to explain it, None: it was passed over."""
-        if self._clock is None:
-            return
-        self._total_s += self._clock() - self._began
+        Parameters
+        ----------
+        n_rows
+            Rows that were evaluated to predict and to explain it; None where it was passed over.
+        """
+        self._total_s += total_s
         if n_rows is None:
             self._passed_over += 1
-            self._own_s += self._laps["predict"]
+            self._own_s += predict_s
         else:
             self._explained += 1
             self._rows += n_rows
-            self._batch_s += self._laps["predict"]
-            self._explain_s += self._laps["explain"]
+            self._batch_s += predict_s
+            self._explain_s += explain_s
 
     @property
     def share(self) -> float | None:
-        """Explaining's part of the time, between 0 and 1; None before enough observations were explained."""
+        """Share of the time that explaining took, between 0 and 1; None before enough observations were explained."""
         if self._explained < _ENOUGH or not self._total_s > 0.0:
             return None
         one = self._own_s / self._passed_over if self._passed_over else self._batch_s / self._rows
@@ -82,19 +76,19 @@ class Spent:
 
 
 def next_stride(stride: int, share: float | None, lag: int, lag_before: int, config: ExplainConfig) -> int:
-    """The stride from now on; between half and twice the present one, and at most 64.
+    """Return the stride from now on: between half and twice the present one, and at most 64.
 
-    Explaining each k-th observation takes the share s: e / k of a time r + e / k per observation. Within the budget b
-    is so each k s (1 - b) / (b (1 - s))-th. A stride is raised where that is a tenth beyond it, and lowered only to
-    one beyond which it could grow by a quarter: it does not go to and fro. While the partition lags behind by more
-    than `max_lag`, or by a tenth of it and ever more, the stride doubles, if explaining takes any time worth it.
+    Where each k-th observation is explained and this takes the share s of the time, the stride that takes the budget b
+    is k s (1 - b) / (b (1 - s)). The stride is raised where that exceeds it by a tenth, and lowered only so far that it
+    could grow by a quarter again: it does not oscillate. While the partition lags behind by more than `max_lag`, or by
+    a tenth of it and ever more, the stride doubles, if explaining takes more than 1 % of the time.
 
     Parameters
     ----------
     stride, share
-        As they have been; `share` is None where it is not known.
+        The present stride, and the share of the time that explaining took; None where it is not known.
     lag, lag_before
-        Observations of the partition that wait, now and at the checkpoint before.
+        Observations of the partition that wait, now and at the last checkpoint.
     """
     if config.budget is None or share is None:
         return stride
@@ -112,27 +106,29 @@ def next_stride(stride: int, share: float | None, lag: int, lag_before: int, con
 
 
 class Budget:
-    """What explaining may take, of the models of one partition.
+    """Keeps explaining the models of one partition within their budgets.
 
     Parameters
     ----------
     clock
-        As for `Spent`.
+        Returns seconds; None measures nothing, and explains every observation.
     """
 
     def __init__(self, clock: Callable[[], float] | None) -> None:
         self._clock = clock
-        self._spent: dict[str, Spent] = {}
+        self._timers: dict[str, StageTimer] = {}
         self._lag = 0
 
-    def spent(self, model_id: str) -> Spent:
-        """What the model's observations have taken, to be added to."""
-        return self._spent.setdefault(model_id, Spent(self._clock))
+    def timer(self, model_id: str) -> StageTimer:
+        """Return the timer of the model's observations."""
+        if model_id not in self._timers:
+            self._timers[model_id] = StageTimer(self._clock)
+        return self._timers[model_id]
 
-    def think_over(self, states: Iterable[ModelState], lag: int) -> dict[str, float]:
+    def adapt(self, states: Iterable[ModelState], lag: int) -> dict[str, float]:
         """Set the strides of models by what explaining them took.
 
-        To be called with those that are about to be stored, and at no other time.
+        Call it with the models that are about to be stored, and at no other time.
 
         Parameters
         ----------
@@ -141,16 +137,16 @@ class Budget:
 
         Returns
         -------
-        Model id to the share of the time that explaining took, where it is known.
+        Share of the time that explaining took by model id, where it is known.
         """
         before, self._lag, shares = self._lag, lag, {}
         for state in states:
-            spent = self.spent(state.model_id)
-            share = spent.share
+            timer = self.timer(state.model_id)
+            share = timer.share
             if share is None:
                 continue
             shares[state.model_id] = share
-            spent.reset()
+            timer.reset()
             stride = next_stride(state.stride, share, lag, before, state.config.explain)
             if stride != state.stride:
                 logger.info(

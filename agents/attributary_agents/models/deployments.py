@@ -1,6 +1,6 @@
-"""From a record of the models topic to a model that can be explained, or an error that says why not.
+"""Makes a model that can be explained from a record of the models topic, or says why it cannot.
 
-The worker and `attributary models deploy` both come through `prepare`.
+The worker and `attributary models deploy` both call `prepare`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from attributary_topics import Deployment, InvalidRecordError, decode_deployment
 from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError, NotAllowedError
 from .factory import build_model
-from .prequential import new_state
+from .model_state import new_state
+from .versions import Version
 
 
 def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment:
-    """The deployment that a record says.
+    """Return the deployment that a record describes.
 
     Raises
     ------
     InvalidRecordError
-        The record is not of the form, or no model of its id is configured.
+        The record has not the form of a deployment, or no model of its id is configured.
     """
     deployment = decode_deployment(key, value, max_bytes=config.max_observation_bytes)
     if deployment.model_id not in config.models:
@@ -34,19 +35,19 @@ def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment
 
 
 def prepare(config: Config, deployment: Deployment) -> bytes:
-    """Make the model, see that it can be explained as configured, and return its bytes.
+    """Make the model, check that it can be explained as configured, and return its bytes.
 
     Raises
     ------
     DeploymentError
-        With one of the reasons `not_allowed`, `wrong_artefact` and `unusable_model`.
+        The model cannot be made or used; the reason is `not_allowed`, `wrong_artefact` or `unusable_model`.
     """
     model_config = config.models[deployment.model_id]
     try:
         model = _make(config, deployment.spec)
         if model is None:
             raise DeploymentError("it makes None, which is no model")
-        new_state(deployment.model_id, model_config, model)
+        new_state(deployment.model_id, model_config, Version(deployment.version, deployment.spec, model))
         blob = dump_model(model)
     except DeploymentError:
         raise
@@ -64,7 +65,7 @@ def _make(config: Config, spec: dict[str, Any]) -> Any:
 
 
 def read_artefact(config: Config, name: str, sha256: str | None) -> bytes:
-    """The content of a file of a model.
+    """Return the content of a model's file.
 
     Parameters
     ----------

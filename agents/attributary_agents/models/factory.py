@@ -1,4 +1,4 @@
-"""From a model's description to the model."""
+"""Builds a model from its description."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from river import compose
 
-from ..config.settings import ModelConfig, StepConfig
+from ..config.models import ModelConfig, StepConfig
 from ..errors import ConfigError, NotAllowedError
 
 

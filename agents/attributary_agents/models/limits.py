@@ -1,4 +1,4 @@
-"""How large an observation may be: a single one that everybody may write must not stop the worker.
+"""Checks how large an observation is: no single observation may stop the worker, whoever writes it.
 
 Explaining d features costs in the order of d², and every observation may end in a reservoir or a window of the state.
 """
@@ -10,15 +10,15 @@ from typing import Any
 
 from attributary_topics import InvalidRecordError, Observation
 
-from ..config.settings import ModelConfig
+from ..config.models import ModelConfig
 from .model_state import ModelState
 
 MAX_NAME_LENGTH = 249
-"""Of a feature that is not declared, in characters: it is a label in metrics."""
+"""Longest name of a feature that is not declared, in characters: it is a label in metrics."""
 
 
 def check_size(observation: Observation, config: ModelConfig) -> None:
-    """Check what can be told of an observation by itself.
+    """Check the size of an observation by itself.
 
     Raises
     ------

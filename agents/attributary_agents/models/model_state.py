@@ -1,70 +1,123 @@
-"""What one model id has: its model, the explainers of it, and what is counted."""
+"""Everything that one model id has: its model, the explainers of it, what is counted, and how all of it is kept.
+
+Each field of `ModelState` is declared once, with a rule that says how it begins, how long it is kept, and how it is
+stored. New states, stored states and new versions follow from these rules.
+"""
 
 from __future__ import annotations
 
-import zlib
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from typing import Any
 
 from attributary_explainers import (
     ChangeExplainer,
+    ChangeExplanation,
     ExplainerError,
     Explainers,
-    IncrementalPFI,
-    IncrementalSAGE,
+    Loss,
     RemovalExplainer,
     SmoothedMean,
     SmoothedPrediction,
     dump_model,
-    make_reservoir,
     resolve_loss,
 )
 from attributary_explainers.evaluation.function import FastFunction
 
-from ..config.settings import Config, ModelConfig
+from ..config.models import ModelConfig
+from ..config.settings import Config
 from ..errors import ConfigError
-from .factory import make_model
+from .counts import ModelCounts
+from .explainers import new_change_explainer, new_explainer
 from .publication import Publication
-
-ALARM_ROUTES = ("detector", "discrepancy")
-"""What raises an alarm."""
-
-CHANGE_ROUTES = (*ALARM_ROUTES, "version")
-"""What a change is explained for."""
-
-VERSION_OUTCOMES = ("explained", "unexplained", "refused")
-"""What can become of a new version: it takes over, explained or not, or it cannot."""
-
-_EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
+from .versions import Version, configured_as, configured_version
 
 
-@dataclass
-class ModelCounts:
-    """What has happened to a model id since its first observation ever; kept through every change of its model.
+class Kept(Enum):
+    """How long a field of a model's state is kept."""
 
-    `changes` and `rejected` are by route; `versions` counts new versions that have taken over, by whether the
-    change was explained, and those that could not take over.
+    WITH_VERSION = "until the next version takes over, which begins with its own"
+    WITH_MODEL = "until the model begins afresh"
+    ALWAYS = "as long as the model id is known: its place in the stream of observations"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a field of a model's state begins, how long it is kept, and how it is stored.
+
+    Attributes
+    ----------
+    begin
+        Makes the value that the field has before the first observation, from model id, configuration and version.
+    dump
+        Makes plain data of the value.
+    load
+        Makes the value again from the field's name and all that was stored, for a state that has just begun.
     """
 
-    changes: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(CHANGE_ROUTES, 0)))
-    data_changes: int = 0
-    alarms: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
-    rejected: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
-    rejected_discrepancy: float | None = None
-    versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))
+    begin: Callable[[str, ModelConfig, Version], Any]
+    kept: Kept
+    dump: Callable[[Any], Any]
+    load: Callable[[ModelState, str, dict[str, Any]], Any]
 
-    def snapshot(self) -> dict[str, Any]:
-        """Plain data to restore from."""
-        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
 
-    @classmethod
-    def from_snapshot(cls, snapshot: dict[str, Any]) -> ModelCounts:
-        """The counts that the snapshot was taken of."""
-        values: dict[str, Any] = {
-            name: Counter(value) if isinstance(value, dict) else value for name, value in snapshot.items()
-        }
-        return cls(**values)
+def _stored(_state: ModelState, name: str, stored: dict[str, Any]) -> Any:
+    return stored[name]
+
+
+def _ruled(
+    begin: Callable[[str, ModelConfig, Version], Any],
+    kept: Kept,
+    dump: Callable[[Any], Any] = lambda value: value,
+    load: Callable[[ModelState, str, dict[str, Any]], Any] = _stored,
+) -> dict[str, Rule]:
+    return {"rule": Rule(begin, kept, dump, load)}
+
+
+def _plain(begin: Callable[[], Any], kept: Kept) -> dict[str, Rule]:
+    return _ruled(lambda *_: begin(), kept)
+
+
+def _smoothed(kind: type[SmoothedMean] | type[SmoothedPrediction]) -> dict[str, Rule]:
+    """Return the rule of a mean, which begins anew with another loss (in another unit) and with another alpha."""
+
+    def load(state: ModelState, name: str, stored: dict[str, Any]) -> Any:
+        same = (stored["loss"], stored[name]["weights"]["alpha"]) == (state.loss.name, state.config.alpha)
+        return kind.from_snapshot(stored[name]) if same else getattr(state, name)
+
+    return _ruled(lambda _id, config, _version: kind(config.alpha), Kept.WITH_VERSION, kind.snapshot, load)
+
+
+def _snapshots(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.snapshot() for name, value in values.items()}
+
+
+def _load_explainers(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, RemovalExplainer]:
+    return {
+        name: type(explainer).from_snapshot(stored["explainers"][name], state.model)
+        if is_same_explainer(explainer, stored["explainers"].get(name))
+        else explainer
+        for name, explainer in state.explainers.items()
+    }
+
+
+def _load_publications(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, Publication]:
+    for name, publication in state.publications.items():
+        if is_same_explainer(state.explainers[name], stored["explainers"].get(name)):
+            publication.restore(stored["publications"][name])
+    return state.publications
+
+
+def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> ChangeExplainer | None:
+    if state.change and is_same_explainer(state.change, stored["change"]):
+        return ChangeExplainer.from_snapshot(stored["change"], state.model)
+    return state.change
+
+
+def is_same_explainer(explainer: RemovalExplainer | ChangeExplainer, snapshot: dict[str, Any] | None) -> bool:
+    """Whether the snapshot is of an explainer with the same parameters: old state is never read as new."""
+    return snapshot is not None and bool(snapshot["parameters"] == explainer.parameters)
 
 
 @dataclass
@@ -76,42 +129,84 @@ class ModelState:
 
     model_id: str
     config: ModelConfig
-    model: Any
-    explainers: dict[str, RemovalExplainer]
-    change: ChangeExplainer | None
-    publications: dict[str, Publication]
-    model_loss: SmoothedMean
-    baseline_loss: SmoothedMean
-    marginal: SmoothedPrediction
-    version: str = ""
-    """Version of the model as it is now; the configuration's, or a later one by the models topic."""
-    spec: dict[str, Any] = field(default_factory=dict)
-    """How that version was made, in the form of `Deployment.spec`."""
-    configured: dict[str, Any] = field(default_factory=dict)
-    """`configured_as` of the configuration under which it took over."""
-    deployed: int = -1
-    """Offset in the models topic of the last deployment that took over; -1 before the first."""
-    stored_deployed: int = -1
-    """`deployed` of the stored state, from which a replay would begin."""
-    counts: ModelCounts = field(default_factory=ModelCounts)
-    stride: int = 1
+    current: Version
+    """The version as it is now: the configuration's, or a later one by the models topic."""
+    configured: dict[str, Any] = field(
+        metadata=_ruled(lambda _id, config, _version: configured_as(config), Kept.WITH_VERSION)
+    )
+    """`configured_as` of the configuration under which the version took over."""
+    loss: Loss = field(
+        metadata=_ruled(
+            lambda _id, config, version: resolve_loss(version.model, config.loss),
+            Kept.WITH_VERSION,
+            lambda loss: loss.name,
+            lambda state, _name, _stored: state.loss,
+        )
+    )
+    explainers: dict[str, RemovalExplainer] = field(
+        metadata=_ruled(
+            lambda model_id, config, version: {
+                name: new_explainer(model_id, config, name, version.model) for name in config.explainers
+            },
+            Kept.WITH_VERSION,
+            _snapshots,
+            _load_explainers,
+        )
+    )
+    publications: dict[str, Publication] = field(
+        metadata=_ruled(
+            lambda _id, config, _version: {name: Publication(config.publish) for name in config.explainers},
+            Kept.WITH_MODEL,
+            _snapshots,
+            _load_publications,
+        )
+    )
+    change: ChangeExplainer | None = field(
+        metadata=_ruled(
+            lambda model_id, config, version: new_change_explainer(model_id, config, version.model, version.name),
+            Kept.WITH_VERSION,
+            lambda change: change.snapshot() if change else None,
+            _load_change,
+        )
+    )
+    model_loss: SmoothedMean = field(metadata=_smoothed(SmoothedMean))
+    baseline_loss: SmoothedMean = field(metadata=_smoothed(SmoothedMean))
+    marginal: SmoothedPrediction = field(metadata=_smoothed(SmoothedPrediction))
+    counts: ModelCounts = field(
+        metadata=_ruled(
+            lambda *_: ModelCounts(),
+            Kept.WITH_MODEL,
+            ModelCounts.snapshot,
+            lambda _state, name, stored: ModelCounts.from_snapshot(stored[name]),
+        )
+    )
+    stride: int = field(metadata=_plain(lambda: 1, Kept.WITH_MODEL))
     """Within a budget, one in so many observations is explained; changed only where the state is stored."""
-    n_observations: int = 0
-    n_failed: int = 0
-    last_observation_ms: int | None = None
-    last_change_ms: int | None = None
-    last_change: dict[str, Any] | None = None
-    """The last event of a change, of the model or of its data, `in_short`."""
-    partition: int = -1
+    n_observations: int = field(metadata=_plain(int, Kept.WITH_MODEL))
+    n_failed: int = field(metadata=_plain(int, Kept.WITH_MODEL))
+    last_observation_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
+    last_change_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
+    last_change: dict[str, Any] | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
+    """Summary of the last change event, of the model or of its data, as `change_summary` makes it."""
+    partition: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
     """Partition that the model's observations come on; -1 before the first."""
-    offset: int = -1
+    offset: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
     """Offset of the last observation that is in this state; -1 before the first."""
-    failed_offsets: list[int] = field(default_factory=list)
+    failed_offsets: list[int] = field(metadata=_plain(list, Kept.ALWAYS))
     """Offsets since the last checkpoint on which the model raised."""
+    stored_deployed: int = -1
+    """`current.deployed` of the stored state, from which a replay would begin."""
     _together: Explainers | None = field(init=False, repr=False, default=None)
 
-    def __post_init__(self) -> None:
-        self.loss = resolve_loss(self.model, self.config.loss)
+    @property
+    def model(self) -> Any:
+        """The model of the present version."""
+        return self.current.model
+
+    @property
+    def version(self) -> str:
+        """The name of the present version."""
+        return self.current.name
 
     @property
     def n_changes(self) -> int:
@@ -139,49 +234,69 @@ class ModelState:
         fast = together.function.n_fast if isinstance(together.function, FastFunction) else 0
         return {"fast": fast, "naive": together.n_predicted - fast}
 
-    def predict(self, x: dict[str, Any]) -> Any:
-        """The model's prediction in the form that the loss reads."""
-        return self.together.predict(x, explain=False)
+    def add_change(self, explanation: ChangeExplanation, timestamp_ms: int) -> None:
+        """Count an explained change, which followed from an observation of this time."""
+        self.counts.add_change(explanation)
+        if explanation.kind == "model":
+            self.last_change_ms = timestamp_ms
+
+    def refuse_deployment(self, offset: int) -> None:
+        """Count the deployment at this offset of the models topic as refused: the present version goes on."""
+        self.counts.versions["refused"] += 1
+        self.current = replace(self.current, deployed=offset)
+
+    def with_version(self, version: Version, **given: Any) -> ModelState:
+        """Return the state with another version in place of the present one.
+
+        Parameters
+        ----------
+        given
+            Fields that the version does not begin with its own.
+        """
+        begun = {
+            name: rule.begin(self.model_id, self.config, version)
+            for name, rule in RULES.items()
+            if rule.kept is Kept.WITH_VERSION and name not in given
+        }
+        return replace(self, current=version, **begun, **given)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from; the model in it is bytes of its own."""
+        return {
+            "model_id": self.model_id,
+            "current": {**vars(self.current), "model": dump_model(self.current.model)},
+            **{name: rule.dump(getattr(self, name)) for name, rule in RULES.items()},
+        }
+
+    def restore(self, snapshot: dict[str, Any], *, position_only: bool = False) -> None:
+        """Take back what `snapshot` gave, as far as it still belongs to the configuration.
+
+        Parameters
+        ----------
+        position_only
+            Whether to take back nothing but the place in the stream of observations.
+        """
+        self.stored_deployed = snapshot["current"]["deployed"]
+        for name, rule in RULES.items():
+            if rule.kept is Kept.ALWAYS or not position_only:
+                setattr(self, name, rule.load(self, name, snapshot))
 
 
-def new_state(
-    model_id: str,
-    config: ModelConfig,
-    model: Any = None,
-    *,
-    version: str | None = None,
-    spec: dict[str, Any] | None = None,
-) -> ModelState:
-    """The state of a model before its first observation.
+RULES: dict[str, Rule] = {one.name: one.metadata["rule"] for one in fields(ModelState) if "rule" in one.metadata}
+"""The rule of each field that is stored, in the order in which they are restored."""
+
+
+def new_state(model_id: str, config: ModelConfig, version: Version | None = None) -> ModelState:
+    """Make the state of a model before its first observation.
 
     Parameters
     ----------
-    model
-        The model to explain; None builds the configured one.
-    version, spec
-        Of that model; the configuration's where it is None.
+    version
+        The version to begin with; None makes the configured one.
     """
-    model = make_model(config) if model is None else model
-    version = config.version if version is None else version
-    return ModelState(
-        model_id=model_id,
-        config=config,
-        model=model,
-        explainers={name: new_explainer(model_id, config, name, model) for name in config.explainers},
-        change=new_change_explainer(model_id, config, model, version),
-        publications={name: Publication(config.publish) for name in config.explainers},
-        model_loss=SmoothedMean(config.alpha),
-        baseline_loss=SmoothedMean(config.alpha),
-        marginal=SmoothedPrediction(config.alpha),
-        version=version,
-        spec=spec or config.spec,
-        configured=configured_as(config),
-    )
-
-
-def configured_as(config: ModelConfig) -> dict[str, Any]:
-    """What the configuration says of which model it is: where it differs, another model takes over."""
-    return {"version": config.version, **config.spec}
+    version = configured_version(config) if version is None else version
+    begun = {name: rule.begin(model_id, config, version) for name, rule in RULES.items()}
+    return ModelState(model_id, config, version, **begun)
 
 
 def check_models(config: Config) -> None:
@@ -197,42 +312,3 @@ def check_models(config: Config) -> None:
             dump_model(new_state(model_id, model).model)
         except (ExplainerError, ConfigError) as error:
             raise ConfigError(f"models.{model_id}: {error}") from None
-
-
-def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> RemovalExplainer:
-    """The configured explainer of that name, before its first observation."""
-    chosen = config.explainers[name]  # type: ignore[index]
-    return _EXPLAINERS[name](
-        model,
-        loss=config.loss,
-        alpha=config.alpha if chosen.alpha is None else chosen.alpha,
-        n_samples=chosen.n_samples,
-        removal=chosen.removal,
-        reservoir=make_reservoir(chosen.reservoir, chosen.reservoir_size),
-        sampling=chosen.sampling,
-        groups=config.groups,
-        missing=config.missing,
-        seed=_seed(config.seed, model_id, name),
-        **chosen.of_sage(),
-        **({"feature_share": config.explain.feature_share} if name == "pfi" else {}),
-    )
-
-
-def new_change_explainer(
-    model_id: str, config: ModelConfig, model: Any, version: str | None = None
-) -> ChangeExplainer | None:
-    """The configured change explainer, before its first observation; None where there is none."""
-    if config.change is None:
-        return None
-    return ChangeExplainer(
-        model,
-        **config.change.model_dump(),
-        groups=config.groups,
-        version=version,
-        seed=_seed(config.seed, model_id, "change"),
-    )
-
-
-def _seed(seed: int, model_id: str, name: str) -> int:
-    # Each generator its own stream of numbers, the same in every process: hash() of a string is not.
-    return zlib.crc32(f"{seed}/{model_id}/{name}".encode())

@@ -1,6 +1,6 @@
-"""One observation through one model: predict, score, explain, learn. Plain functions, no Kafka.
+"""Takes one observation through one model: predict, score, explain, learn.
 
-The worker, `attributary replay` and the tests all come through `prequential`.
+The worker, `attributary replay` and the tests all call `prequential`, which knows nothing of Kafka.
 """
 
 from __future__ import annotations
@@ -12,21 +12,18 @@ from typing import Any
 from attributary_explainers import ChangeExplanation, is_usable, read_missing
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 
-from .budget import Spent
-from .change_events import explained
+from .budget import StageTimer
+from .events import change_event, finite, importance_event
 from .limits import check_known
-from .model_state import ModelState, check_models, new_state
-from .publication import feature_importances, finite
-
-__all__ = ["ModelState", "StepError", "check_models", "new_state", "prequential"]
+from .model_state import ModelState
 
 logger = logging.getLogger(__name__)
 
 
 class StepError(Exception):
-    """The model raised on an observation. `stage` says where: predict, explain, learn or change.
+    """The model raised on an observation, or would have had too many features with it.
 
-    Or decode, where it would have had too many features.
+    `stage` says where: decode (too many features), predict, explain, learn or change.
     """
 
     def __init__(self, stage: str, error: Exception) -> None:
@@ -35,22 +32,22 @@ class StepError(Exception):
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
 
-_UNMEASURED = Spent()
+_UNMEASURED = StageTimer()
 
 
 def prequential(
-    state: ModelState, observation: Observation, source: Source, timestamp_ms: int, spent: Spent = _UNMEASURED
+    state: ModelState, observation: Observation, source: Source, timestamp_ms: int, timer: StageTimer = _UNMEASURED
 ) -> list[ImportanceEvent | ChangeEvent]:
     """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
 
     Parameters
     ----------
     state
-        Of the observation's model; updated in place.
+        State of the observation's model; updated in place.
     source, timestamp_ms
-        The observation's record.
-    spent
-        What the model's observations take, which is added to. It decides nothing here.
+        Place and time of the observation's record.
+    timer
+        Adds up what the observation takes; it decides nothing here.
 
     Raises
     ------
@@ -63,13 +60,14 @@ def prequential(
         # The model too reads the observation by the policy; `skip` is the explainers' business.
         x = dict(read_missing(x, state.config.missing) or {})
     stage, explains = "decode", (state.n_observations + 1) % state.explain_every == 0
-    spent.begin()
+    clock = timer.clock
+    began_at = clock()
     try:
         check_known(state, x)
         stage, together = "predict", state.together
         y_pred: Any = together.predict(x, explain=explains)
         n_rows = together.n_rows if explains else None
-        spent.lap("predict")
+        predicted_at = clock()
         stage = "explain"
         if is_usable(y_pred):
             loss = state.loss(y, y_pred)
@@ -80,12 +78,12 @@ def prequential(
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
-        spent.lap("score")
+        scored_at = clock()
         if explains:
             together.explain(y)
         else:
             together.pass_over()
-        spent.lap("explain")
+        explained_at = clock()
         stage = "learn"
         if state.config.learn:
             state.model.learn_one(x, y)
@@ -94,18 +92,19 @@ def prequential(
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         raise StepError(stage, error) from error
-    spent.end(n_rows)
+    timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
     state.last_observation_ms = timestamp_ms
     events: list[ImportanceEvent | ChangeEvent] = []
     if explanation is not None:
-        events.append(explained(state, explanation, state.n_observations, source, timestamp_ms))
+        state.add_change(explanation, timestamp_ms)
+        events.append(change_event(state, explanation, state.n_observations, source))
     for name, publication in state.publications.items():
         if explanation is not None and explanation.kind == "model":
-            publication.model_changed(state.n_observations)
+            publication.restart_reference(state.n_observations)
         trigger = publication.trigger(state.explainers[name], state.n_observations)
         if trigger is not None:
-            events.append(_importance_event(state, name, trigger, source))
+            events.append(importance_event(state, name, trigger, source))
     return events
 
 
@@ -132,27 +131,3 @@ def _look_for_change(state: ModelState, x: dict[str, Any], y: Any, y_pred: Any) 
             alarm.threshold,
         )
     return explanation
-
-
-def _importance_event(state: ModelState, name: str, trigger: str, source: Source) -> ImportanceEvent:
-    explainer, publication = state.explainers[name], state.publications[name]
-    moved, gain = publication.movement(explainer.importance)
-    return ImportanceEvent(
-        model_id=state.model_id,
-        model_version=state.version,
-        explainer=name,
-        removal=explainer.imputer.name,
-        loss=explainer.loss.name,
-        alpha=explainer.alpha,
-        observation=state.n_observations,
-        n_observations=explainer.n_observations,
-        model_loss=finite(state.model_loss.value),
-        baseline_loss=finite(state.baseline_loss.value),
-        discrepancy=finite(state.change.discrepancy) if state.change else None,
-        shift=moved,
-        ndcg=gain,
-        reference_id=publication.reference_id,
-        trigger=trigger,
-        features=feature_importances(explainer),
-        source=source,
-    )

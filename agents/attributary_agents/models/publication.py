@@ -1,6 +1,6 @@
-"""When importance is published, and what the event says.
+"""Decides when the importance of an explainer is published, and compares it with a reference.
 
-Decided by observation counts and importances alone, never by a clock: a replay publishes the same events.
+Observation counts and importances alone decide, never a clock: a replay publishes the same events.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attributary_explainers import RemovalExplainer, ndcg, ranks, shares, shift
-from attributary_topics import FeatureImportance
+from attributary_explainers import RemovalExplainer, ndcg, shift
 
-from ..config.settings import PublishConfig
+from ..config.models import PublishConfig
 
 
 class Publication:
-    """The publishing state of one explainer of one model.
+    """Decides when the importance of one explainer of one model is published.
 
     The reference that `shift` and `ndcg` compare with is taken after `reference_after` observations, and again
     so many after each model change: until then it would compare with importances of an older model.
@@ -29,7 +28,12 @@ class Publication:
         self._take_reference_at: float = config.reference_after
 
     def trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
-        """Why an event is due after this observation of the model: `interval`, `material_change` or None."""
+        """Decide whether an event is due after this observation of the model, and note what it publishes.
+
+        Returns
+        -------
+        Why it is due, `interval` or `material_change`; None where it is not.
+        """
         due = self._trigger(explainer, observation)
         if self._take_reference_at <= observation and explainer.n_observations:
             self._reference, self._reference_at = explainer.importance, observation
@@ -49,8 +53,8 @@ class Publication:
             return "material_change"
         return None
 
-    def model_changed(self, observation: int) -> None:
-        """A model change was explained: compare with the new model from when its importance has settled."""
+    def restart_reference(self, observation: int) -> None:
+        """Take a new reference once the importance of the changed model has settled."""
         self._take_reference_at = observation + self._config.reference_after
 
     @property
@@ -59,13 +63,13 @@ class Publication:
         return None if self._reference_at is None else str(self._reference_at)
 
     def movement(self, importance: dict[str, float]) -> tuple[float | None, float | None]:
-        """Shift and NDCG of `importance` against the reference; None without one."""
+        """Return shift and NDCG of `importance` against the reference; None without one."""
         if self._reference is None:
             return None, None
         return shift(self._reference, importance), ndcg(self._reference, importance)
 
     def snapshot(self) -> dict[str, Any]:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {
             "published": self._published,
             "reference": self._reference,
@@ -77,18 +81,3 @@ class Publication:
         """Take back what `snapshot` gave."""
         self._published, self._reference = snapshot["published"], snapshot["reference"]
         self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
-
-
-def feature_importances(explainer: RemovalExplainer) -> dict[str, FeatureImportance]:
-    """The importances of an explainer as they go over the wire, the most important first."""
-    importance, std_error = explainer.importance, explainer.std_error
-    share, rank = shares(importance), ranks(importance)
-    return {
-        str(name): FeatureImportance(importance[name], finite(std_error[name]), share[name], rank[name])
-        for name in sorted(importance, key=rank.__getitem__)
-    }
-
-
-def finite(value: float | None) -> float | None:
-    """The value, or None where it is NaN or infinite: JSON has no word for them."""
-    return value if value is not None and math.isfinite(value) else None

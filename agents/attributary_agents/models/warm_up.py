@@ -1,4 +1,4 @@
-"""Compiled kernels are made ready before the worker joins its group: an observation must not wait for a compiler."""
+"""Compiles kernels before the worker joins its group: an observation must not wait for a compiler."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def warm_up(config: Config) -> dict[str, str]:
     """Let a new copy of every configured model predict, be explained and learn some made-up observations.
 
     The first time on a machine this compiles, which takes seconds; after that the code comes from numba's cache, beside
-    the installed package or in NUMBA_CACHE_DIR. For a model that cannot read them it is done with its first own one.
+    the installed package or in NUMBA_CACHE_DIR. A model that cannot read them compiles with its first own observation.
 
     Returns
     -------
-    Per model, how it is evaluated.
+    How each model is evaluated, by model id.
     """
     began = time.monotonic()
     of_kind: dict[str, str] = {}  # thousands of models are a few kinds of model

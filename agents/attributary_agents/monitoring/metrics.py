@@ -6,9 +6,10 @@ No metric is kept in a registry: a model that has moved to another worker has no
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import Protocol, Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -18,12 +19,11 @@ from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from ..config.settings import Config
-from ..models.last_change import exemplar
-from ..models.model_state import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES, ModelState
-from ..models.publication import finite
+from ..models.counts import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES
+from ..models.events import exemplar, finite
+from ..models.model_state import ModelState
 from ..state.checkpoints import PartitionCounters
-from ..worker.view import Durations, WorkerView
-from .scrape_turns import BusyError, Turns
+from ..worker.view import Durations, PartitionView, WorkerView
 from .series_limits import ShownFeatures, ShownModels
 
 OTHER = "__other__"
@@ -87,6 +87,43 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
 
 _WITHOUT_LOCK = ("worker_step_seconds", "worker_step_limit_seconds", "worker_stalls_total")
 
+_PATIENCE_S = 1.0
+
+
+class _BusyError(Exception):
+    """A step has held the lock for longer than a scrape waits."""
+
+
+class _Turns:
+    """Takes turns with the observations at the view's lock, so that they pass in between while many models are read.
+
+    Raises _BusyError, also from the block's beginning, when the lock is not to be had within a second.
+    """
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+        self._is_held = False
+
+    def yield_lock(self) -> None:
+        """Let whoever waits have the lock first."""
+        self._lock.release()
+        self._is_held = False
+        time.sleep(0)  # the interpreter's own lock too: otherwise this thread has ours again before the other wakes
+        self._take()
+
+    def __enter__(self) -> Self:
+        self._take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_held:
+            self._lock.release()
+
+    def _take(self) -> None:
+        self._is_held = self._lock.acquire(timeout=_PATIENCE_S)
+        if not self._is_held:
+            raise _BusyError
+
 
 class AttributaryCollector(Collector):
     """Reads every metric off the worker's view."""
@@ -104,31 +141,29 @@ class AttributaryCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """A reading in which each model is of one moment; the previous one while an observation takes over a second."""
-        with contextlib.suppress(BusyError), Turns(self._view.lock) as turns:
-            assigned: list[tuple[int, int]] | None = None
+        with contextlib.suppress(_BusyError), _Turns(self._view.lock) as turns:
+            partitions: list[tuple[int, int]] | None = None
             # Again, where a partition has come or gone between two models: it takes its series along.
-            while assigned != (assigned := self._assigned()):
+            while partitions != (partitions := [(n, id(owned)) for n, owned in self._view.partitions.items()]):
                 read = list(self._read(turns))
             self._last = read
         # Without the lock: they are there for the time when a step holds it.
-        return [*self._last, *self._of_steps()]
+        return [*self._last, *self._activity()]
 
-    def _assigned(self) -> list[tuple[int, int]]:
-        return [(number, id(partition)) for number, partition in self._view.partitions.items()]
-
-    def _of_steps(self) -> Iterator[Metric]:
-        steps = self._view.under_way
+    def _activity(self) -> Iterator[Metric]:
+        activity = self._view.activity
+        steps = activity.steps
         values = {
             "worker_step_seconds": time.monotonic() - steps[0].began if steps else 0.0,
             "worker_step_limit_seconds": self._config.watchdog.warn_after_s,
-            "worker_stalls_total": float(self._view.stalls),
+            "worker_stalls_total": float(activity.n_stalls),
         }
         for name, value in values.items():
             family = _family(name)
             family.add_metric((), value)  # type: ignore[attr-defined]
             yield family
 
-    def _read(self, turns: Turns) -> Iterator[Metric]:
+    def _read(self, turns: _Turns) -> Iterator[Metric]:
         families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
 
         def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
@@ -137,43 +172,39 @@ class AttributaryCollector(Collector):
                 families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
 
         view = self._view
-        models = [state for partition in view.partitions.values() for state in partition.models.values()]
-        models.sort(key=lambda state: state.model_id)
-        self._features.keep_only({state.model_id for state in models})
-        shown = self._models.choose({state.model_id: self._n_series(state) for state in models})
-        for state in models:
-            if state.model_id in shown:
-                self._model(state, add)
-                turns.give()
+        models = {
+            model_id: (state, owned)
+            for owned in view.partitions.values()
+            for model_id, state in owned.partition.models.items()
+        }
+        self._features.keep_only(models.keys())
+        shown = self._models.choose({model_id: self._n_series(state) for model_id, (state, _) in models.items()})
+        for model_id in sorted(models):
+            if model_id in shown:
+                self._model(*models[model_id], add)
+                turns.yield_lock()
         add("series_dropped_models", (), float(len(models) - len(shown)))
-        add("models_refused", (), float(sum(len(partition.refused) for partition in view.partitions.values())))
+        add("models_refused", (), float(sum(len(owned.partition.models.refused) for owned in view.partitions.values())))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics
-        self._records(topics.observations, {n: of.counters for n, of in view.partitions.items()}, add)
-        self._records(topics.models, {n: of.counters for n, of in view.controls.items()}, add)
+        for number, owned in view.partitions.items():
+            place = (topics.observations, str(number))
+            _add_records(place, owned.partition.counters, owned.lag, add)
+            add("checkpoint_pending_seconds", place, owned.pending_s)
+        for number, owned in view.partitions.items():
+            if owned.control is not None:
+                _add_records((topics.models, str(number)), owned.control.counters, owned.control_lag, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
-        for number in view.partitions:
-            add("checkpoint_pending_seconds", (topics.observations, str(number)), view.pending_s(number))
-        for stage, durations in (("observation", view.steps), ("checkpoint", view.checkpoints)):
+        for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
         yield from families.values()
-
-    def _records(self, topic: str, counters: Mapping[int, PartitionCounters], add: _Add) -> None:
-        for number, counted in counters.items():
-            add("records_consumed_total", (topic, str(number)), float(counted.consumed))
-            add("records_unavailable_total", (topic, str(number)), float(counted.unavailable))
-            add("consumer_lag_records", (topic, str(number)), _maybe(self._view.lag.get((topic, number))))
-            # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
-            # rises by all that ever was when one comes.
-            for reason in sorted(REASONS.keys() | counted.dead_letters.keys()):
-                add("dead_letters_total", (topic, str(number), reason), float(counted.dead_letters[reason]))
 
     def _n_series(self, state: ModelState) -> int:
         """Series of features at most: three for each, and the two sums of the others."""
         limit = self._config.metrics.max_features
         return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
 
-    def _model(self, state: ModelState, add: _Add) -> None:
+    def _model(self, state: ModelState, owned: PartitionView, add: _Add) -> None:
         model = (state.model_id,)
         for name, explainer in state.explainers.items():
             labels = (state.model_id, name)
@@ -199,9 +230,9 @@ class AttributaryCollector(Collector):
         for path, n in state.evaluations.items():
             add("model_evaluations_total", (*model, path), float(n))
         add("explain_every_observations", model, float(state.explain_every))
-        add("explain_share_ratio", model, self._view.explain_shares.get(state.model_id))
+        add("explain_share_ratio", model, owned.explain_shares.get(state.model_id))
         add("explain_budget_ratio", model, state.config.explain.budget)
-        add("model_state_bytes", model, _maybe(self._view.state_bytes.get(state.model_id)))
+        add("model_state_bytes", model, _maybe(owned.state_bytes.get(state.model_id)))
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
         change, counts = state.change, state.counts
         detector = change.detector_name or "none" if change else "none"
@@ -221,6 +252,16 @@ class AttributaryCollector(Collector):
             add("model_data_changes_total", model, float(counts.data_changes))
             add("model_rejected_discrepancy", model, counts.rejected_discrepancy)
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
+
+
+def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int | None, add: _Add) -> None:
+    add("records_consumed_total", place, float(counters.consumed))
+    add("records_unavailable_total", place, float(counters.unavailable))
+    add("consumer_lag_records", place, _maybe(lag))
+    # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
+    # rises by all that ever was when one comes.
+    for reason in sorted(REASONS.keys() | counters.dead_letters.keys()):
+        add("dead_letters_total", (*place, reason), float(counters.dead_letters[reason]))
 
 
 def _family(name: str) -> Metric:

@@ -1,4 +1,4 @@
-"""Which models have series, and which of their features have series of their own: without flapping.
+"""Chooses which models have series, and which of their features have series of their own, without flapping.
 
 A feature that hovers around the limit would make a series that comes and goes with every scrape. So one that has
 a series keeps it until it falls clearly behind. A model that has series keeps them while there is room, whichever
@@ -7,7 +7,7 @@ other models come and go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from attributary_explainers import ranks
@@ -28,7 +28,7 @@ class ShownFeatures:
         self._shown: dict[tuple[str, str], frozenset[Any]] = {}
 
     def choose(self, model_id: str, explainer: str, importance: Mapping[Any, float]) -> Sequence[Any]:
-        """The features to show, the most important first."""
+        """Choose the features to show, the most important first."""
         rank = ranks(importance)
         before = self._shown.get((model_id, explainer), frozenset())
         stay = [name for name in before if rank.get(name, self._stays_until + 1) <= self._stays_until]
@@ -39,7 +39,7 @@ class ShownFeatures:
         self._shown[model_id, explainer] = frozenset(chosen)
         return sorted(chosen, key=rank.__getitem__)
 
-    def keep_only(self, model_ids: set[str]) -> None:
+    def keep_only(self, model_ids: Collection[str]) -> None:
         """Forget the models that are no longer here."""
         self._shown = {key: names for key, names in self._shown.items() if key[0] in model_ids}
 
@@ -61,7 +61,13 @@ class ShownModels:
         self._pushed_out: set[str] = set()
 
     def choose(self, n_series: Mapping[str, int]) -> set[str]:
-        """The models to show, of those in `n_series` with as many series of features."""
+        """Choose the models to show.
+
+        Parameters
+        ----------
+        n_series
+            Model id to how many series its features would have.
+        """
         before = [model_id for model_id in self._shown if model_id in n_series]
         self._pushed_out &= n_series.keys()
         # By id where nobody was there before: the same models after every restart.

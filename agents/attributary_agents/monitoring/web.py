@@ -18,14 +18,18 @@ from prometheus_client.process_collector import ProcessCollector
 from ..config.settings import Config
 from ..errors import PreflightError
 from ..worker.view import WorkerView
-from . import changes_page
 from .metrics import AttributaryCollector
 
 logger = logging.getLogger(__name__)
 
+_OK, _NOT_FOUND, _UNAVAILABLE = "200 OK", "404 Not Found", "503 Service Unavailable"
+
+_CHANGES = "/changes"
+"""The last change of each model on this worker, as JSON; with `/` and a model id that of one."""
+
 
 def registry(config: Config, view: WorkerView) -> CollectorRegistry:
-    """A fresh registry with our metrics and those of the process."""
+    """Return a fresh registry with our metrics and those of the process."""
     fresh = CollectorRegistry()
     fresh.register(AttributaryCollector(config, view))
     ProcessCollector(registry=fresh)
@@ -78,39 +82,62 @@ class WebServer:
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "/")
         if path == "/metrics":
-            body: Iterable[bytes] = self._metrics(environ, start_response)
-            return body
+            metrics: Iterable[bytes] = self._metrics(environ, start_response)
+            return metrics
         if path == "/livez":
-            silent, limit = self._view.silent_s, self._config.web.stuck_after_s
+            silent, limit = self._view.activity.silent_s, self._config.web.stuck_after_s
             alive = silent < limit
-            steps = self._view.under_way
+            steps = self._view.activity.steps
             # The last to begin is what blocks the loop, if anything does; the first is what has waited longest.
             where = ", in " + " and ".join(map(str, dict.fromkeys(steps[:1] + steps[-1:]))) if steps else ""
-            return _text(
-                start_response, alive, "alive" if alive else f"stuck: no sign of life for {silent:.0f} s{where}"
-            )
+            text = "alive" if alive else f"stuck: no sign of life for {silent:.0f} s{where}"
+            return _text(start_response, _OK if alive else _UNAVAILABLE, text)
         if path == "/readyz":
-            ready = self._view.ready
-            return _text(start_response, ready, "ready" if ready else "not ready: joining the group or recovering")
-        if path == changes_page.PREFIX or path.startswith(f"{changes_page.PREFIX}/"):
+            ready = self._view.activity.ready
+            text = "ready" if ready else "not ready: joining the group or recovering"
+            return _text(start_response, _OK if ready else _UNAVAILABLE, text)
+        if path == _CHANGES or path.startswith(f"{_CHANGES}/"):
             # The server gives the path's bytes as Latin-1.
-            told = path.encode("latin-1").decode("utf-8", "replace")
-            return _changes(start_response, *changes_page.answer(told, self._config, self._view))
-        start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
-        return [b"/metrics, /livez, /readyz or /changes\n"]
+            decoded = path.encode("latin-1").decode("utf-8", "replace")
+            status, body = self._changes(decoded.removeprefix(_CHANGES).removeprefix("/"))
+            if isinstance(body, str):
+                return _text(start_response, status, body)
+            start_response(status, [("Content-Type", "application/json")])
+            return [orjson.dumps(body)]
+        return _text(start_response, _NOT_FOUND, "/metrics, /livez, /readyz or /changes")
+
+    def _changes(self, model_id: str) -> tuple[str, str | dict[str, Any]]:
+        """Status and body, text or an object for JSON: the last change of the model, or of every one for no id."""
+        found = self._last_changes()
+        if found is None:
+            return _UNAVAILABLE, "the worker is at an observation that takes long: ask again"
+        if not model_id:
+            return _OK, found
+        if model_id in found:
+            return _OK, found[model_id]
+        if model_id not in self._config.models:
+            configured = ", ".join(self._config.models)
+            return _NOT_FOUND, f"no model {model_id!r} is configured, but {configured}"
+        topic = self._config.kafka.topics.changes
+        return _NOT_FOUND, (
+            f"this worker knows no change of {model_id!r}: it has not changed, or is on another worker. The topic "
+            f"{topic} has all changes: attributary changes {model_id}"
+        )
+
+    def _last_changes(self) -> dict[str, dict[str, Any]] | None:
+        """By model id, of the models here that have changed; None while a step takes longer than a second."""
+        if not self._view.lock.acquire(timeout=1.0):
+            return None
+        try:
+            states = [state for owned in self._view.partitions.values() for state in owned.partition.models.values()]
+            return {state.model_id: state.last_change for state in states if state.last_change is not None}
+        finally:
+            self._view.lock.release()
 
 
-def _text(start_response: Any, good: bool, text: str) -> Iterable[bytes]:
-    start_response("200 OK" if good else "503 Service Unavailable", [("Content-Type", "text/plain; charset=utf-8")])
-    return [text.encode() + b"\n"]
-
-
-def _changes(start_response: Any, status: str, body: Any) -> Iterable[bytes]:
-    if isinstance(body, str):
-        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
-        return [body.encode("utf-8", "replace") + b"\n"]
-    start_response(status, [("Content-Type", "application/json")])
-    return [orjson.dumps(body)]
+def _text(start_response: Any, status: str, text: str) -> Iterable[bytes]:
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+    return [text.encode("utf-8", "replace") + b"\n"]
 
 
 class _Server(ThreadingMixIn, WSGIServer):

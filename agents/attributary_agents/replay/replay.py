@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from prometheus_client import generate_latest
 
-from attributary_topics import encode_json, find_not_finite
+from attributary_topics import encode_json
 
 from ..config.settings import Config
+from ..kafka.producing import encode_value
 from ..monitoring.web import registry
 from ..worker.partition import Partition
 from ..worker.records import Record
-from ..worker.view import WorkerView
+from ..worker.view import PartitionView, WorkerView
 from .files import Source
 from .report import write_report
 
@@ -38,18 +37,6 @@ def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
     """Yield the file's records as one partition of the observations topic would have them."""
     for offset, value in enumerate(source.values()):
         yield Record(topic, 0, offset, 0, model_id.encode(), encode_value(value))
-
-
-def encode_value(value: dict[str, object]) -> bytes:
-    """Return an observation's value as a producer sends it; the worker refuses what is wrong in it."""
-    # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
-    # bits, half a surrogate pair).
-    if find_not_finite(value) is not None:
-        return json.dumps(value).encode()
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
-    except orjson.JSONEncodeError:
-        return json.dumps(value).encode()
 
 
 def replay(
@@ -78,8 +65,7 @@ def replay(
     out.mkdir(parents=True, exist_ok=True)
     topics = config.kafka.topics
     partition = Partition(topics.observations, 0, config, load=lambda _key: None)
-    view = WorkerView()
-    view.partitions[0] = partition
+    view = WorkerView({0: PartitionView(partition)})
     names = {topics.importances: IMPORTANCES, topics.changes: CHANGES, topics.dead_letters: DEAD_LETTERS}
     with ExitStack() as stack:
         files = {topic: stack.enter_context((out / name).open("wb")) for topic, name in names.items()}
@@ -97,4 +83,4 @@ def replay(
     (out / "metrics.prom").write_bytes(generate_latest(registry(config, view)))
     write_report(out / "report.html", out / IMPORTANCES, out / CHANGES)
     counters = partition.counters
-    return ReplayResult(counters.consumed, counters.explained, sum(counters.dead_letters.values()), out)
+    return ReplayResult(counters.consumed, counters.used, sum(counters.dead_letters.values()), out)

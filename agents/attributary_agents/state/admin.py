@@ -1,17 +1,15 @@
-"""The stored states as the command line sees them; what changes them is in `state_writing`."""
+"""Reads stored states outside of a worker, for the command line; `writing` changes them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-
 from ..config.settings import Config
 from ..errors import AttributaryError, DamagedStateError, StateError
-from ..kafka.clients import client_fault, client_log_muted, client_options
-from .files import Exported
+from ..kafka.clients import client_log_muted
+from ..kafka.reading import topic_reader
+from .files import ExportedState
 from .names import wanted_names
 from .objects import object_store
 from .records import StateRecords
@@ -19,11 +17,11 @@ from .seal import Seal
 from .store import PartitionStore, Send
 
 READINGS = 3
-"""While workers write, a cleaner may take away what we are about to read, because there is something newer."""
+"""Attempts to read a state: while workers write, compaction may remove what is about to be read for something newer."""
 
 
 async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords:
-    """Everything in the state's changelog that is of the configured models.
+    """Read all records of the configured models from the state's changelog.
 
     Parameters
     ----------
@@ -35,39 +33,27 @@ async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords
     PreflightError
         The broker cannot be reached.
     """
-    topic = config.kafka.changelog
     records = StateRecords(wanted_names([*config.models, *also]))
-    consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False, auto_offset_reset="earliest")
-    try:
-        await consumer.start()
-        places = [TopicPartition(topic, n) for n in range(config.kafka.partitions)]
-        consumer.assign(places)
-        ends = await consumer.end_offsets(places)
-        # Positions and not counts: a compacted topic has offsets without a record.
-        while any([await consumer.position(place) < end for place, end in ends.items()]):
-            for batch in (await consumer.getmany(timeout_ms=500)).values():
-                for record in batch:
-                    records.apply(record.partition, record.key, record.value)
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
+    async with topic_reader(config.kafka, config.kafka.changelog) as reader:
+        async for batch in reader.present():
+            for record in batch:
+                records.apply(record.partition, record.key, record.value)
     return records
 
 
 def partitions_of(records: StateRecords, model_id: str, config: Config) -> list[int]:
-    """The partitions on which a state of the model is stored: one, where all is well."""
+    """Return the partitions on which a state of the model is stored: one, where all is well."""
     return [n for n in range(config.kafka.partitions) if records.latest(n, model_id.encode())]
 
 
 def store_of(config: Config, records: StateRecords, partition: int, send: Send | None = None) -> PartitionStore:
-    """A partition's states, under an epoch above all that are there; without `send` nothing can be written."""
+    """Return a store of a partition's states, under an epoch above all that there are; without `send` it only reads."""
     objects = object_store(config.state.url, config.kafka.group)
     return PartitionStore(records, partition, 1, send or _nothing_is_sent, seal_of(config), objects)
 
 
 def seal_of(config: Config) -> Seal:
-    """Signs and checks as the configuration says."""
+    """Return the seal that signs and checks as the configuration says."""
     return Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
 
 
@@ -75,8 +61,8 @@ def _nothing_is_sent(_partition: int, _key: bytes, _value: bytes | None) -> asyn
     raise AssertionError("this store is for reading")
 
 
-def export_state(config: Config, model_id: str) -> Exported:
-    """The model's stored state: that of its last checkpoint, where workers run.
+def export_state(config: Config, model_id: str) -> ExportedState:
+    """Return the stored state of a model: that of its last checkpoint, where workers run.
 
     Raises
     ------
@@ -87,7 +73,7 @@ def export_state(config: Config, model_id: str) -> Exported:
         return asyncio.run(_export(config, model_id))
 
 
-async def _export(config: Config, model_id: str) -> Exported:
+async def _export(config: Config, model_id: str) -> ExportedState:
     topic = config.kafka.changelog
     for reading in range(READINGS):
         records = await read_records(config, [model_id])
@@ -100,7 +86,7 @@ async def _export(config: Config, model_id: str) -> Exported:
         store = store_of(config, records, places[0])
         try:
             await store.fetch(model_id.encode())
-            return Exported.of(model_id, store.load(model_id.encode()) or b"")
+            return ExportedState.of(model_id, store.load(model_id.encode()) or b"")
         except DamagedStateError as error:
             if reading == READINGS - 1:
                 raise AttributaryError(f"{topic}: {error}") from None
@@ -118,7 +104,13 @@ def _on_several(topic: str, model_id: str, places: list[int]) -> str:
 
 
 def one_partition(config: Config, records: StateRecords, model_id: str) -> int | None:
-    """The partition on which the model is stored, None where it is not. Raises AttributaryError for several."""
+    """Return the partition on which the model is stored; None where it is not.
+
+    Raises
+    ------
+    AttributaryError
+        It is stored on several.
+    """
     places = partitions_of(records, model_id, config)
     if len(places) > 1:
         raise AttributaryError(_on_several(config.kafka.changelog, model_id, places))

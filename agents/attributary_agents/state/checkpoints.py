@@ -1,4 +1,4 @@
-"""A partition's counters, and its checkpoint in the state table."""
+"""Stores and reads the checkpoint of a partition: the last durable offset, and the counters up to it."""
 
 from __future__ import annotations
 
@@ -14,42 +14,34 @@ from attributary_topics import REASONS
 
 from ..errors import DamagedStateError, StateError
 
+FORMAT = 2
+
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class PartitionCounters:
-    """Counters of a partition since its first record ever: they are part of the checkpoint.
+    """Counts the records of a partition since its first one ever; the counters are part of the checkpoint.
 
-    consumed = explained + dead letters, always; `unavailable` counts offsets that were gone from the topic
-    (retention) before they could be read, which are in none of the three. Of the models topic `explained` counts the
-    records that could be used.
+    `used` counts the observations that were explained, and in the models topic the deployments that could be used.
+    consumed = used + dead letters, always; `unavailable` counts offsets that were gone from the topic (retention)
+    before they could be read, which are in none of the three.
     """
 
     consumed: int = 0
-    explained: int = 0
+    used: int = 0
     unavailable: int = 0
     dead_letters: Counter[str] = field(default_factory=Counter)
 
 
-def checkpoint_key(partition: int) -> bytes:
-    """Key of a partition's checkpoint in the state table; no model id can begin with a control character."""
-    return b"\x00checkpoint/%d" % partition
-
-
-def control_checkpoint_key(partition: int) -> bytes:
-    """As `checkpoint_key`, of the models topic."""
-    return b"\x00control-checkpoint/%d" % partition
-
-
 def encode_checkpoint(offset: int, counters: PartitionCounters) -> bytes:
-    """The checkpoint of a partition: the last offset whose effects are durable, and the counters up to it."""
+    """Return the bytes of a checkpoint: the last offset whose effects are durable, and the counters up to it."""
     return orjson.dumps(
         {
-            "format": 1,
+            "format": FORMAT,
             "offset": offset,
             "consumed": counters.consumed,
-            "explained": counters.explained,
+            "used": counters.used,
             "unavailable": counters.unavailable,
             "dead_letters": dict(counters.dead_letters),
         }
@@ -57,9 +49,9 @@ def encode_checkpoint(offset: int, counters: PartitionCounters) -> bytes:
 
 
 def load_checkpoint(load: Callable[[bytes], bytes | None], key: bytes) -> tuple[PartitionCounters, int, bool]:
-    """Counters and offset as `decode_checkpoint`, and whether they are lost because what is stored is damaged.
+    """Return counters and offset of the stored checkpoint, and whether they are lost because it is damaged.
 
-    The models are none the worse: each has its own offset. What is lost are the counters.
+    The models lose nothing, for each has its own offset; only the counters begin again.
     """
     try:
         return *decode_checkpoint(load(key)), False
@@ -69,7 +61,7 @@ def load_checkpoint(load: Callable[[bytes], bytes | None], key: bytes) -> tuple[
 
 
 def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
-    """Counters and offset of a stored checkpoint; zeros and -1 where there is none.
+    """Return counters and offset of a stored checkpoint; zeros and -1 where there is none.
 
     Raises
     ------
@@ -81,9 +73,9 @@ def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
         return counters, -1
     try:
         data: dict[str, Any] = orjson.loads(blob)
-        if data["format"] != 1:
+        if data["format"] != FORMAT:
             raise ValueError(f"format {data['format']!r}")
-        counters.consumed, counters.explained = data["consumed"], data["explained"]
+        counters.consumed, counters.used = data["consumed"], data["used"]
         counters.unavailable = data["unavailable"]
         counters.dead_letters.update(data["dead_letters"])
         return counters, data["offset"]

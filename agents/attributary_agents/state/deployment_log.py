@@ -1,4 +1,4 @@
-"""The deployments of a model that its stored state may not have behind it: written ahead, so that a replay finds them.
+"""Keeps the deployments that a model's stored state may not contain yet, so that a replay finds them.
 
 Two topics have no order between them, but after a crash a version must take over at the same observation as before.
 So a deployment is stored, with the offset of the observation after which it holds, before any further observation of
@@ -19,16 +19,16 @@ MAGIC = b"ATD1"
 
 @dataclass(frozen=True)
 class Entry:
-    """One deployment.
+    """One deployment, as the log keeps it.
 
     Attributes
     ----------
     offset
-        Of its record in the models topic, on the partition of the log.
+        Offset of its record in the models topic, on the partition of the log.
     after
-        Offset in the observations topic: it holds for observations beyond.
+        Offset in the observations topic: the deployment holds for the observations behind it.
     configured
-        `configured_as` of the configuration under which it came; under another one it holds no longer.
+        `configured_as` of the configuration under which it came; the deployment does not hold under another one.
     model
         Bytes of `dump_model`.
     """
@@ -42,45 +42,45 @@ class Entry:
 
 
 @dataclass
-class ControlLog:
-    """The log of one model on one partition: offset of the last deployment, and those that may still be needed."""
+class DeploymentLog:
+    """The deployments of one model on one partition: the offset of the last one, and those that may still be needed."""
 
     offset: int = -1
     entries: list[Entry] = field(default_factory=list)
 
     def due(self, state: ModelState, configured: dict[str, Any], offset: int) -> Entry | None:
-        """The deployment that is to take over before the observation at `offset` is handled.
+        """Return the deployment that has to take over before the observation at `offset` is handled; None for none.
 
-        Of several the last: no observation has been predicted by the others.
+        Of several it is the last: the others have predicted no observation.
         """
-        due = [entry for entry in self._waiting(state.deployed, configured) if entry.after < offset]
+        due = [entry for entry in self._waiting(state.current.deployed, configured) if entry.after < offset]
         return due[-1] if due else None
 
     def last(self, state: ModelState | None, configured: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Version and spec that the model has now, or will have when all that waits has taken over."""
-        waiting = self._waiting(-1 if state is None else state.deployed, configured)
+        """Return version and spec that the model has when all waiting deployments have taken over."""
+        waiting = self._waiting(-1 if state is None else state.current.deployed, configured)
         if waiting:
             return waiting[-1].version, waiting[-1].spec
         if state is None or state.configured != configured:
             return configured["version"], {name: value for name, value in configured.items() if name != "version"}
-        return state.version, state.spec
+        return state.current.name, state.current.spec
 
     def outdated(self, configured: dict[str, Any]) -> int:
-        """Offset up to which deployments hold no longer, because the configuration has changed since; -1 for none."""
+        """Return the offset of the last deployment that a later change of the configuration overrules; -1 for none."""
         return max((entry.offset for entry in self.entries if entry.configured != configured), default=-1)
 
     def _waiting(self, deployed: int, configured: dict[str, Any]) -> list[Entry]:
         beyond = max(deployed, self.outdated(configured))
         return [entry for entry in self.entries if entry.offset > beyond]
 
-    def with_entry(self, entry: Entry, stored: int, unseen_from: int | None) -> ControlLog:
-        """The log with a further deployment, without those that no replay can need.
+    def with_entry(self, entry: Entry, stored: int, unseen_from: int | None) -> DeploymentLog:
+        """Return the log with a further deployment, and without those that no replay can need.
 
         Parameters
         ----------
         stored
-            `deployed` of the stored state, from which a replay would begin: it has the deployments up to that one
-            behind it.
+            `current.deployed` of the stored state, from which a replay would begin: it contains the deployments up to
+            that one.
         unseen_from
             Offset such that no observation of the model lies beyond it and before the new deployment holds: of two
             deployments that hold from there on the former never takes over. None where that is not known.
@@ -90,21 +90,16 @@ class ControlLog:
             for other in self._waiting(stored, entry.configured)
             if other.after != entry.after and (unseen_from is None or other.after < unseen_from)
         ]
-        return ControlLog(entry.offset, [*kept, entry])
+        return DeploymentLog(entry.offset, [*kept, entry])
 
 
-def control_key(model_id: str, partition: int) -> bytes:
-    """Key of a model's log in the state table; no model id can begin with a control character."""
-    return b"\x00control/%d/" % partition + model_id.encode()
-
-
-def encode_log(log: ControlLog) -> bytes:
-    """The bytes to store."""
+def encode_log(log: DeploymentLog) -> bytes:
+    """Return the bytes to store."""
     return pack(MAGIC, asdict(log))
 
 
-def decode_log(model_id: str, blob: bytes | None) -> ControlLog:
-    """The stored log; an empty one where there is none.
+def decode_log(model_id: str, blob: bytes | None) -> DeploymentLog:
+    """Return the stored log; an empty one where there is none.
 
     Raises
     ------
@@ -112,10 +107,10 @@ def decode_log(model_id: str, blob: bytes | None) -> ControlLog:
         The bytes are torn (`DamagedStateError`), or no log of this format.
     """
     if blob is None:
-        return ControlLog()
+        return DeploymentLog()
     try:
         data = unpack(MAGIC, blob)
-        return ControlLog(data["offset"], [Entry(**entry) for entry in data["entries"]])
+        return DeploymentLog(data["offset"], [Entry(**entry) for entry in data["entries"]])
     except TornError as error:
         raise DamagedStateError(f"the stored deployments of {model_id}: {error}") from error
     except (PackError, KeyError, TypeError) as error:

@@ -1,10 +1,10 @@
-"""A model's state as a file: a line of JSON that says what it is, and behind it the state as in the changelog.
+"""Writes and reads a model's state as a file: a line of JSON that describes it, then the state as in the changelog.
 
     {"format":"attributary-state-1","model_id":"credit","version":"1","partition":0,"offset":41,...}
     ATH1{"size":...,"sha256":...,"hmac":...}
     the bytes
 
-The signature of the second line, where a key is configured, covers the first line, too.
+Where a key is configured, the signature in the second line covers the first line, too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FORMAT = "attributary-state-1"
 
 
 @dataclass(frozen=True)
-class Exported:
-    """A state outside of Kafka.
+class ExportedState:
+    """A model's state outside of Kafka.
 
     Attributes
     ----------
@@ -35,15 +35,15 @@ class Exported:
         The file's first line: `model_id`, `version`, `observations` that the model has seen, `partition` and `offset`
         of the last one, `size` in bytes and `sha256` of the state, and the `packages` that wrote it.
     blob
-        The state, as `state_codec` encodes it.
+        The state, as `codec` encodes it.
     """
 
     header: dict[str, Any]
     blob: bytes
 
     @classmethod
-    def of(cls, model_id: str, blob: bytes) -> Exported:
-        """The state with what it says of itself.
+    def of(cls, model_id: str, blob: bytes) -> ExportedState:
+        """Return the state with a header that describes it.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Exported:
 
     @property
     def model_id(self) -> str:
-        """Of the model that it was exported of."""
+        """The id of the model that it was exported from."""
         return str(self.header["model_id"])
 
 
@@ -76,8 +76,8 @@ def check_free(path: Path, *, force: bool = False) -> None:
         raise AttributaryError(f"{path} exists: name another file, or replace it with --force")
 
 
-def write_file(path: Path, exported: Exported, seal: Seal) -> None:
-    """Write the file; under its name it is whole or not there.
+def write_file(path: Path, exported: ExportedState, seal: Seal) -> None:
+    """Write the file; it appears under its name only when it is complete.
 
     Raises
     ------
@@ -98,8 +98,8 @@ def write_file(path: Path, exported: Exported, seal: Seal) -> None:
         raise AttributaryError(f"cannot write {path}: {error.strerror}") from None
 
 
-def read_file(path: Path, seal: Seal) -> Exported:
-    """The state in the file, its signature and checksum found right before anything of it is used.
+def read_file(path: Path, seal: Seal) -> ExportedState:
+    """Return the state in the file; its signature and checksum are checked before anything of it is used.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def read_file(path: Path, seal: Seal) -> Exported:
         )
     try:
         head, blob = seal.read(_signed_key(line), sealed)
-        exported = Exported.of(model_id, check_bytes(head, blob))
+        exported = ExportedState.of(model_id, check_bytes(head, blob))
     except StateError as error:
         raise AttributaryError(f"{path} {error}") from None
     if exported.header != header:

@@ -1,41 +1,40 @@
-"""An exported state becomes a model's state again, here or in another group, so that nothing is counted twice."""
+"""Makes an exported state a model's state again, here or in another group, so that nothing is counted twice."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-from aiokafka.partitioner import DefaultPartitioner
+from dataclasses import dataclass, replace
 
 from attributary_explainers import ExplainerError
 
 from ..config.settings import Config
 from ..errors import AttributaryError, StateError
-from ..kafka.clients import client_fault, client_log_muted, client_options
+from ..kafka.clients import client_log_muted
+from ..kafka.producing import default_partition
+from ..kafka.reading import topic_reader
 from ..models.model_state import ModelState
 from .admin import one_partition, read_records, store_of
-from .checkpoints import checkpoint_key, load_checkpoint
+from .checkpoints import load_checkpoint
 from .codec import decode_state, describe, encode_state
-from .deployment_log import control_key, decode_log
-from .files import Exported
+from .deployment_log import decode_log
+from .files import ExportedState
+from .names import checkpoint_key, control_key
 from .records import StateRecords
 from .writing import changelog_writer, check_no_workers
 
 
 @dataclass(frozen=True)
 class Import:
-    """An import that has been found possible, and is still to be carried out.
+    """An import that has been checked and is not carried out yet.
 
     Attributes
     ----------
     partition, offset
-        Where the model goes on: behind this observation.
+        Place of the observation behind which the model goes on.
     n_observations
-        That the model has seen.
+        Observations that the model has seen.
     replaces
-        Observations of the state that it replaces; None where there is none, or where that one is damaged.
+        Observations that the replaced state has seen; None where no state is replaced, or where it is damaged.
     """
 
     model_id: str
@@ -49,14 +48,14 @@ class Import:
 
 
 def plan_import(
-    config: Config, model_id: str, exported: Exported, *, partition: int | None = None, as_other: bool = False
+    config: Config, model_id: str, exported: ExportedState, *, partition: int | None = None, as_other: bool = False
 ) -> Import:
-    """Check everything, write nothing.
+    """Check everything that an import needs, and write nothing.
 
     Parameters
     ----------
     partition
-        Of the model's observations; needed where neither the group's states nor the file say it.
+        Partition of the model's observations; needed where neither the group's states nor the file tell it.
     as_other
         Whether the state of another model is taken.
 
@@ -81,7 +80,7 @@ def plan_import(
         raise AttributaryError(" ".join(str(error).split())) from None
 
 
-def _decoded(config: Config, model_id: str, exported: Exported) -> ModelState:
+def _decoded(config: Config, model_id: str, exported: ExportedState) -> ModelState:
     state = decode_state(exported.model_id, config.models[model_id], exported.blob)
     # Where its model cannot be loaded and the configuration says another one, that one would begin in its place.
     if state.n_observations != exported.header["observations"]:
@@ -93,7 +92,9 @@ def _decoded(config: Config, model_id: str, exported: Exported) -> ModelState:
     return state
 
 
-async def _plan(config: Config, model_id: str, exported: Exported, state: ModelState, partition: int | None) -> Import:
+async def _plan(
+    config: Config, model_id: str, exported: ExportedState, state: ModelState, partition: int | None
+) -> Import:
     records = await read_records(config)
     present = one_partition(config, records, model_id)
     file = describe(exported.model_id, exported.blob)
@@ -116,7 +117,7 @@ async def _plan(config: Config, model_id: str, exported: Exported, state: ModelS
     state.offset = max([checkpoint, *(one.offset for one in behind)])
     state.failed_offsets = sorted({n for one in behind for n in one.failed_offsets if n > checkpoint})
     # What has been deployed here before is not to replace it.
-    state.deployed = max(log.offset, file.deployed if goes_on else -1)
+    state.current = replace(state.current, deployed=max(log.offset, file.deployed if goes_on else -1))
     blob = encode_state(state)
     decode_state(model_id, config.models[model_id], blob)  # as the worker will, under the model's own id
     return Import(
@@ -140,7 +141,7 @@ def _partition(config: Config, model_id: str, given: int | None, present: int | 
     for number in (given, present, of_file):
         if number is not None:
             return number
-    usual = DefaultPartitioner()(model_id.encode(), list(range(config.kafka.partitions)), [])
+    usual = default_partition(model_id, config.kafka.partitions)
     raise AttributaryError(
         f"the group {config.kafka.group} has no state of {model_id} to tell the partition of its observations: say it "
         f"with --partition. Kafka's own clients send the key {model_id} to partition {usual} of "
@@ -149,31 +150,18 @@ def _partition(config: Config, model_id: str, given: int | None, present: int | 
 
 
 async def _has_observation(config: Config, state: ModelState) -> bool:
-    """Whether the last observation of the state is in our topic, at its place: then offsets mean the same.
+    """Return whether the last observation of the state is in our topic at its place: then offsets mean the same.
 
     Where retention has deleted it, nothing is left that could be counted twice.
     """
-    topic = config.kafka.topics.observations
-    place = TopicPartition(topic, state.partition)
     if state.offset < 0 or not 0 <= state.partition < config.kafka.partitions:
         return False
-    consumer = AIOKafkaConsumer(**client_options(config.kafka), enable_auto_commit=False)
-    try:
-        await consumer.start()
-        consumer.assign([place])
-        begins, ends = await consumer.beginning_offsets([place]), await consumer.end_offsets([place])
-        if not begins[place] <= state.offset < ends[place]:
-            return False
-        consumer.seek(place, state.offset)
-        while await consumer.position(place) <= state.offset:
-            for record in (await consumer.getmany(timeout_ms=500, max_records=1)).get(place, []):
-                same_time = record.timestamp == state.last_observation_ms or state.offset in state.failed_offsets
-                return bool(record.offset == state.offset and record.key == state.model_id.encode() and same_time)
+    topic = config.kafka.topics.observations
+    async with topic_reader(config.kafka, topic) as reader:
+        record = await reader.record_at(topic, state.partition, state.offset)
+    if record is None or record.key != state.model_id.encode():
         return False
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await consumer.stop()
+    return bool(record.timestamp == state.last_observation_ms or state.offset in state.failed_offsets)
 
 
 def carry_out(config: Config, planned: Import) -> None:

@@ -1,7 +1,7 @@
-"""Large states as objects in a bucket or on a volume, by any file system of fsspec; the state table has their names.
+"""Stores large states as objects in a bucket or on a volume, by any file system of fsspec.
 
-An object is written under a name that no other writer uses, and never changed. The head that names it makes it the
-state.
+An object is written under a name that no other writer uses, and never changed. It becomes the state when a head in the
+state table names it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 30.0
 _KEPT = 2
-"""Generations of our own; one more than is needed, for a store whose listing is behind its writes."""
+"""Objects of our own that are kept of each name; one more than is needed, for a store that lists late what it has."""
 
 
 class ObjectStore:
-    """Objects below one folder.
+    """Reads, writes and deletes objects below one folder.
 
     While the store fails, reading and writing wait and try again: the partition's observations wait with them, and
     nothing is lost. The log says so each time.
@@ -33,14 +33,14 @@ class ObjectStore:
     Parameters
     ----------
     url
-        Of the folder, as fsspec reads it: `file:///var/lib/states`, `s3://bucket/states`.
+        URL of the folder, as fsspec reads it: `file:///var/lib/states`, `s3://bucket/states`.
     group
         Consumer group: the states of several can share the folder.
 
     Raises
     ------
     ConfigError
-        fsspec, or the package for this kind of store, is not installed, or the URL is none.
+        fsspec, or the package for this kind of store, is not installed, or the URL is not valid.
     """
 
     def __init__(self, url: str, group: str) -> None:
@@ -61,7 +61,7 @@ class ObjectStore:
         Raises
         ------
         ConfigError
-            That cannot be done.
+            The store refuses one of the three, or returns other bytes.
         """
         path = f"{self._root}/check"
         try:
@@ -73,7 +73,7 @@ class ObjectStore:
             raise ConfigError(f"state.url {self.url} cannot be used: {type(error).__name__}: {error}") from None
 
     async def read(self, name: str, what: str) -> bytes:
-        """The object's bytes.
+        """Return the object's bytes.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class ObjectStore:
         return object_name
 
     async def delete_older(self, partition: int, name: bytes, epoch: int, number: int) -> None:
-        """Delete the objects of earlier owners and ours but the last two; never those of a later owner."""
+        """Delete the objects of earlier owners, and our own except the last two; never those of a later owner."""
         folder = f"{self._root}/{_folder(partition, name)}"
         kept = f"{epoch:015d}-{max(number - _KEPT + 1, 0):09d}"
 
@@ -141,7 +141,7 @@ def _folder(partition: int, name: bytes) -> str:
 
 
 def object_store(url: str | None, group: str) -> ObjectStore | None:
-    """The configured one, or None."""
+    """Return the configured object store; None where none is configured."""
     return None if url is None else ObjectStore(url, group)
 
 

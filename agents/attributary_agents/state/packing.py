@@ -1,13 +1,12 @@
-"""Bytes of what is stored: 4 bytes that name the format, a line with the versions that wrote it, and a zstd frame.
+"""Packs data into bytes: 4 bytes that name the format, a line with the versions that wrote it, and a zstd frame.
 
-In the frame is a pickle. Unpickling runs code: what is read has been checked and, with a key, authenticated before
-(`state_seal`); without a key the state's changelog topic must be writable by the workers alone.
+The frame holds a pickle. Unpickling runs code: what is read has been checked and, with a key, authenticated before
+(`seal`); without a key only the workers may be able to write to the state's changelog topic.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -27,12 +26,12 @@ class PackError(Exception):
 
 
 class TornError(PackError):
-    """They are not all there, or not what was written."""
+    """The bytes are incomplete, or not those that were written."""
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of what a pickle depends on, here and now; what is not installed is left out."""
+    """Return the installed versions of what a pickle depends on; what is not installed is left out."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -43,34 +42,27 @@ def versions() -> dict[str, str]:
 
 
 def pack(magic: bytes, data: Any) -> bytes:
-    """Bytes of plain data, in the format that `magic` names."""
+    """Return plain data as bytes, in the format that `magic` names."""
     return magic + orjson.dumps(versions()) + b"\n" + _COMPRESSOR.compress(dump_model(data))
 
 
-def unpack(magic: bytes, blob: bytes, *, older: Collection[bytes] = ()) -> Any:
-    """What `pack` was given.
-
-    Parameters
-    ----------
-    older
-        Formats of earlier releases with the same data, which had no line of versions.
+def unpack(magic: bytes, blob: bytes) -> Any:
+    """Return the data that `pack` was given.
 
     Raises
     ------
     TornError
         The bytes are damaged.
     PackError
-        They are of another format, or hold what can no longer be loaded.
+        The bytes are of another format, or hold what can no longer be loaded.
     """
-    found, rest = blob[:4], blob[4:]
-    if found == magic:
-        _, newline, rest = rest.partition(b"\n")
-        if not newline:
-            raise TornError("is torn: it has no versions")
-    elif found not in older:
-        raise PackError(f"begins with {found!r}, not {magic!r}")
+    if blob[:4] != magic:
+        raise PackError(f"begins with {blob[:4]!r}, not {magic!r}")
+    _, newline, frame = blob[4:].partition(b"\n")
+    if not newline:
+        raise TornError("is torn: it has no versions")
     try:
-        raw = zstandard.ZstdDecompressor().decompress(rest, max_output_size=_MAX_DECOMPRESSED_BYTES)
+        raw = zstandard.ZstdDecompressor().decompress(frame, max_output_size=_MAX_DECOMPRESSED_BYTES)
     except zstandard.ZstdError as error:
         raise TornError(f"is torn: {error}") from error
     try:
@@ -80,7 +72,7 @@ def unpack(magic: bytes, blob: bytes, *, older: Collection[bytes] = ()) -> Any:
 
 
 def packed_with(blob: bytes) -> dict[str, str]:
-    """The versions that packed the bytes; empty where they do not say."""
+    """Return the versions that packed the bytes; nothing where the bytes do not say."""
     try:
         found = orjson.loads(blob[4:].partition(b"\n")[0])
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
-"""The head of a stored state: where its bytes are, their checksum, and a signature where a key is configured.
+"""Writes and checks the head of a stored state: where its bytes are, their checksum, and a signature.
 
 A head is `ATH1`, one line of JSON, and the bytes themselves where they fit. Nothing is unpickled before its checksum,
-and its signature where there is a key, have been found right. The signature covers the record's key, so that a state
+and its signature where a key is configured, have been checked. The signature covers the record's key, so that a state
 cannot be passed off as another model's or another epoch's.
 """
 
@@ -20,16 +20,16 @@ MAGIC = b"ATH1"
 
 @dataclass(frozen=True)
 class Head:
-    """What the head says.
+    """The head of a stored state.
 
     Attributes
     ----------
     size, sha256
-        Of the bytes, wherever they are.
+        Size and checksum of the bytes, wherever they are.
     chunks, slot
         Number of further records that hold them, 0 where none does, and which of the two generations these are.
     object_name
-        Of the object that holds them, where they are in an object store.
+        Name of the object that holds them, where they are in an object store.
     """
 
     size: int
@@ -41,7 +41,7 @@ class Head:
 
     @classmethod
     def of(cls, blob: bytes, *, chunks: int = 0, slot: int = 0, object_name: str | None = None) -> Head:
-        """The head of these bytes, without a signature."""
+        """Return the head of these bytes, without a signature."""
         return cls(len(blob), hashlib.sha256(blob).hexdigest(), chunks, slot, object_name)
 
     @property
@@ -51,12 +51,12 @@ class Head:
 
 
 class Seal:
-    """Writes and reads heads.
+    """Signs heads, and checks the signature of those that are read.
 
     Parameters
     ----------
     key
-        Of the HMAC-SHA256; None neither signs nor asks for a signature.
+        Secret of the HMAC-SHA256; None neither signs nor asks for a signature.
     accept_unsigned
         Whether a head without a signature is taken all the same: while a group changes over to a key.
     """
@@ -66,12 +66,12 @@ class Seal:
         self._accept_unsigned = accept_unsigned
 
     def write(self, record_key: bytes, head: Head, inline: bytes = b"") -> bytes:
-        """The value of the record with this key."""
+        """Return the signed bytes of a state record: the head, then the state where it is inline."""
         signed = replace(head, hmac=self._sign(record_key, head))
         return MAGIC + orjson.dumps(asdict(signed)) + b"\n" + inline
 
     def read(self, record_key: bytes, value: bytes) -> tuple[Head, bytes]:
-        """Head and inline bytes of a record's value, the signature checked; not yet the checksum.
+        """Return head and inline bytes of a record's value; the signature is checked, the checksum is not yet.
 
         Raises
         ------
@@ -111,12 +111,12 @@ class Seal:
 
 
 def check_bytes(head: Head, blob: bytes) -> bytes:
-    """The bytes, if they are those of which the head speaks.
+    """Return the bytes if their size and checksum are those in the head.
 
     Raises
     ------
     DamagedStateError
-        They are not.
+        Size or checksum differ.
     """
     if len(blob) != head.size or hashlib.sha256(blob).hexdigest() != head.sha256:
         raise DamagedStateError(f"has {len(blob)} bytes of {head.size}, or its checksum is wrong")

@@ -1,4 +1,4 @@
-"""The state of one partition while it is ours: bytes by name, read and written so that no crash leaves half of them.
+"""Reads and writes the stored bytes of one partition while it is ours, so that no crash leaves half of them.
 
 `put` writes in this order, each step awaited:
 
@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 
 from ..errors import DamagedStateError, StateError
 from .objects import ObjectStore
-from .records import StateRecords, chunk_key, head_key, is_of_older_release
+from .records import StateRecords, chunk_key, head_key
 from .seal import Head, Seal, check_bytes
 
 logger = logging.getLogger(__name__)
@@ -25,23 +25,20 @@ logger = logging.getLogger(__name__)
 CHUNK_BYTES = 900_000
 """Longest piece of a state in one record."""
 
-RECORD_BYTES = 1_000_000
-"""What a record of the changelog may have, generously, with key and head; brokers take 1 048 588 by default."""
-
 Send = Callable[[int, bytes, bytes | None], Awaitable[object]]
 """Partition, key and value, None to delete: queued in the order of the calls, durable once awaited."""
 
 
 class PartitionStore:
-    """Reads and writes under an epoch of its own.
+    """Reads and writes a partition's bytes by name, under an epoch of its own.
 
     Parameters
     ----------
     records
-        What the changelog holds; kept up with what is written here.
+        The changelog's records; what is written here is added to them.
     generation
-        Of the consumer group, in which the partition became ours. Together with the highest epoch that there is it
-        gives the new one: higher than every earlier owner's, also than that of one whose writes are still under way.
+        Generation of the consumer group in which the partition became ours. Added to the highest epoch that there
+        is, it gives an epoch above that of every earlier owner, even of one whose writes are still under way.
     send
         Writes a record to the changelog.
     objects
@@ -68,7 +65,7 @@ class PartitionStore:
         self._n_objects = 0
 
     async def fetch(self, name: bytes) -> None:
-        """Get an object that `load` will be asked for, trying again while the object store does not answer."""
+        """Fetch the object that `load` will need, and try again while the object store does not answer."""
         try:
             found = self._find(name)
             if found is None or found[1].object_name is None or self._objects is None:
@@ -79,7 +76,7 @@ class PartitionStore:
             self._fetched[name] = error  # for whoever asks for it
 
     def load(self, name: bytes) -> bytes | None:
-        """The bytes last written; None where there are none.
+        """Return the bytes last written; None where there are none.
 
         Raises
         ------
@@ -169,8 +166,6 @@ class PartitionStore:
         if latest is None or latest[1].head is None:
             return None
         epoch, value = latest[0], latest[1].head
-        if epoch == 0 and is_of_older_release(value):
-            value = Seal().write(head_key(name, 0), Head.of(value), value)
         try:
             return epoch, *self._seal.read(head_key(name, epoch), value)
         except DamagedStateError as error:

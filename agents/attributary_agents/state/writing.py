@@ -1,4 +1,4 @@
-"""Writing stored states outside of a worker: only while none runs, under an epoch above all that are there."""
+"""Writes stored states outside of a worker: only while none runs, under an epoch above all that there are."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, for_code
-
 from ..config.settings import Config
 from ..errors import PreflightError
-from ..kafka.clients import client_fault, client_log_muted, client_options
-from ..kafka.topics import with_admin
+from ..kafka.admin import count_members
+from ..kafka.clients import client_log_muted, producer
 from .admin import read_records, store_of
-from .deployment_log import control_key
+from .names import control_key
 from .store import Send
 
 
@@ -25,23 +21,9 @@ def check_no_workers(config: Config, *, written: bool = False) -> None:
     Parameters
     ----------
     written
-        Whether ours has been written just now: a worker that has begun meanwhile may have read what was there before.
+        Whether our state has just been written: a worker that began meanwhile may have read the one before.
     """
-    group = config.kafka.group
-
-    async def members(admin: AIOKafkaAdminClient) -> int:
-        try:
-            answers = await admin.describe_consumer_groups([group])
-        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster
-            return 0
-        n = 0
-        for code, *_, found in (group[:6] for answer in answers for group in answer.groups):
-            if code:
-                raise for_code(code)(config.kafka.group)
-            n += len(found)
-        return n
-
-    n = with_admin(config.kafka, members)
+    group, n = config.kafka.group, count_members(config.kafka)
     if not n:
         return
     workers = "a worker" if n == 1 else f"{n} workers"
@@ -58,7 +40,7 @@ def check_no_workers(config: Config, *, written: bool = False) -> None:
 
 @asynccontextmanager
 async def changelog_writer(config: Config) -> AsyncIterator[Send]:
-    """What a `PartitionStore` writes with, outside of a worker.
+    """Yield the function that a `PartitionStore` writes with, outside of a worker.
 
     Raises
     ------
@@ -66,24 +48,16 @@ async def changelog_writer(config: Config) -> AsyncIterator[Send]:
         The broker cannot be reached, or refuses.
     """
     topic = config.kafka.changelog
-    producer = AIOKafkaProducer(
-        **client_options(config.kafka), acks="all", max_request_size=config.kafka.max_record_bytes
-    )
+    async with producer(config.kafka, topic, max_request_size=config.kafka.max_record_bytes) as client:
 
-    async def send(partition: int, key: bytes, value: bytes | None) -> object:
-        return await producer.send_and_wait(topic, value, key, partition)
+        async def send(partition: int, key: bytes, value: bytes | None) -> object:
+            return await client.send_and_wait(topic, value, key, partition)
 
-    try:
-        await producer.start()
         yield send
-    except KafkaError as error:
-        raise await client_fault(config.kafka, error, topic) from None
-    finally:
-        await producer.stop()
 
 
 def reset_state(config: Config, model_id: str) -> list[int]:
-    """Delete everything that is stored of the model, of all owners; return the partitions on which there was something.
+    """Delete everything that any owner has stored of the model; return the partitions that had something.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One partition of the models topic: what each record makes of the models whose observations are on that partition.
+"""One partition of the models topic: what follows from each record for the models on that partition.
 
 Plain Python without Faust: a record comes in; what is to be stored and sent goes out, and is stored by the worker
 before any further observation of the partition is handled.
@@ -14,9 +14,10 @@ from attributary_topics import Deployment, InvalidRecordError
 
 from ..errors import DamagedStateError, DeploymentError
 from ..models.deployments import decode, prepare
-from ..models.model_state import configured_as
-from ..state.checkpoints import control_checkpoint_key, encode_checkpoint, load_checkpoint
-from ..state.deployment_log import Entry, control_key, encode_log
+from ..models.versions import configured_as
+from ..state.checkpoints import encode_checkpoint, load_checkpoint
+from ..state.deployment_log import Entry, encode_log
+from ..state.names import control_checkpoint_key, control_key
 from .partition import Partition
 from .records import Outgoing, Record, dead_letter
 
@@ -24,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass
-class Step:
-    """What is to be done for one control record, in this order: await `outgoing`, store `writes` one by one."""
+class Outcome:
+    """What follows from one control record, to be done in this order: await `outgoing`, store `writes` one by one."""
 
     outgoing: list[Outgoing] = field(default_factory=list)
     writes: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
 class PartitionControl:
-    """Takes the control records of one partition.
+    """Handles the control records of one partition.
 
     Parameters
     ----------
@@ -48,20 +49,21 @@ class PartitionControl:
         self.counters, self.offset, self._lost = load_checkpoint(load, control_checkpoint_key(partition.number))
 
     def begin_at(self, offset: int) -> None:
-        """The first record that is delivered: where to go on if the stored checkpoint is damaged."""
+        """Go on at `offset`, the first record that is delivered, if the stored checkpoint is damaged."""
         if self._lost:
             self._lost, self.offset = False, offset - 1
 
-    def take(self, record: Record, settled: int) -> Step:
+    def take(self, record: Record, backlog_end: int) -> Outcome:
         """Take one control record: a deployment that will hold from the next observation on, or a dead letter.
 
         Never raises for what is in the record.
 
         Parameters
         ----------
-        settled
-            Offset up to which observations may have been handled by an earlier owner of the partition, whose events
-            have been read: for those no other version can hold any more, even where they are to be repeated.
+        backlog_end
+            The last observation that there was when the partition became ours. Up to it an earlier owner may have
+            handled them, and its events have been read: for those no other version can hold any more, even where they
+            are to be repeated.
 
         Raises
         ------
@@ -69,32 +71,32 @@ class PartitionControl:
             The model's stored state or deployments cannot be used by this release.
         """
         if record.offset <= self.offset:
-            return Step()  # delivered again: the state table has it
+            return Outcome()  # delivered again: the state table has it
         self.offset = record.offset
         self.counters.consumed += 1
-        step = Step()
+        outcome = Outcome()
         stage, reason = "decode", ""
         try:
             deployment = decode(self.partition.config, record.key, record.value)
             stage = "deploy"
-            step.writes += self._deploy(deployment, record.offset, settled)
-            self.counters.explained += 1
+            outcome.writes += self._deploy(deployment, record.offset, backlog_end)
+            self.counters.used += 1
         except (InvalidRecordError, DeploymentError) as error:
             reason = error.reason
             self.counters.dead_letters[reason] += 1
-            step.outgoing.append(dead_letter(record, stage, reason, error, self.partition.config))
+            outcome.outgoing.append(dead_letter(record, stage, reason, error, self.partition.config))
         except DamagedStateError as error:
             self.counters.dead_letters["damaged_state"] += 1
-            step.outgoing.append(dead_letter(record, "restore", "damaged_state", error, self.partition.config))
+            outcome.outgoing.append(dead_letter(record, "restore", "damaged_state", error, self.partition.config))
         # After the deployment itself: a crash in between has it delivered again, and its offset skips it.
         blob = encode_checkpoint(self.offset, self.counters)
-        step.writes.append((control_checkpoint_key(self.partition.number), blob))
-        return step
+        outcome.writes.append((control_checkpoint_key(self.partition.number), blob))
+        return outcome
 
-    def _deploy(self, deployment: Deployment, offset: int, settled: int) -> list[tuple[bytes, bytes]]:
+    def _deploy(self, deployment: Deployment, offset: int, backlog_end: int) -> list[tuple[bytes, bytes]]:
         partition, model_id = self.partition, deployment.model_id
         config = partition.config.models[model_id]
-        state, log = partition.known(model_id), partition.log(model_id)
+        state, log = partition.models.find(model_id), partition.models.log(model_id)
         if offset <= log.offset:
             return []  # stored before the crash, but not counted
         configured = configured_as(config)
@@ -102,12 +104,12 @@ class PartitionControl:
             logger.info("model %s: version %s is deployed already; ignored", model_id, deployment.version)
             return []
         model = prepare(partition.config, deployment)
-        after = max(partition.offset, settled)
+        after = max(partition.offset, backlog_end)
         entry = Entry(offset, after, deployment.version, deployment.spec, configured, model)
         unseen_from = (state.offset if state else -1) if after == partition.offset else None
         longer = log.with_entry(entry, state.stored_deployed if state else -1, unseen_from)
         blob = encode_log(longer)
-        partition.logs[model_id] = longer
+        partition.models.replace_log(model_id, longer)
         logger.info(
             "model %s: version %s takes over after observation %s[%d]@%d (%s[%d]@%d)",
             model_id,

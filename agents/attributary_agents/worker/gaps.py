@@ -1,4 +1,4 @@
-"""Offsets that do not follow each other: never go on over records that delivery has skipped."""
+"""Offsets that do not follow each other: the worker never goes on over records that delivery has skipped."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ logger = logging.getLogger(__name__)
 
 
 class Gaps:
-    """Tells a gap in the topic (retention, compaction, transaction markers) from one that delivery has made."""
+    """Distinguishes gaps in the topic (retention, compaction, transactions) from records that delivery has skipped."""
 
     def __init__(self, app: faust.App, config: Config) -> None:
         self._app = app
         self._config = config
 
     async def check(self, partition: Partition, offset: int) -> None:
-        """Count a gap before `offset` that the topic has; for another one, set the group back to the checkpoint.
+        """Count the offsets before `offset` at which the topic has no records.
+
+        Where it has some, the group is set back to the checkpoint, so that a restarted worker reads them.
 
         Raises
         ------
         DeliveryError
-            The topic has records there.
+            The topic has records there that were not delivered.
         """
         expected = partition.offset + 1
         if offset <= expected:
@@ -55,7 +57,7 @@ class Gaps:
         partition.counters.unavailable += offset - expected
         partition.offset = offset - 1
 
-    def check_not_made_again(self, tp: TP, checkpointed: int) -> None:
+    def check_not_recreated(self, tp: TP, checkpointed: int) -> None:
         """Raise DeliveryError where the topic ends before the checkpoint."""
         end = self._app.consumer.highwater(tp)
         if end is not None and end <= checkpointed:
@@ -66,7 +68,7 @@ class Gaps:
             )
 
     async def _first_offset(self, tp: TP, offset: int) -> int:
-        """Offset of the first record at or after `offset`, asked of the broker by a consumer of its own."""
+        """Ask the broker, by a consumer of its own, for the offset of the first record at or after `offset`."""
         consumer = AIOKafkaConsumer(
             **client_options(self._config.kafka),
             enable_auto_commit=False,

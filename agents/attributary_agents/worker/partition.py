@@ -1,4 +1,4 @@
-"""One partition's work: its models, what is not yet durable, and its counters.
+"""The observations of one partition: its models, what is not yet durable, and its counters.
 
 Plain Python without Faust: what comes in are records, what goes out are `Outgoing`s.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from attributary_explainers import load_model
 from attributary_topics import (
     ChangeEvent,
     ImportanceEvent,
@@ -22,22 +21,20 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError
 from ..models.budget import Budget
-from ..models.factory import make_model
-from ..models.last_change import in_short
+from ..models.events import change_summary
 from ..models.limits import check_size
-from ..models.model_state import configured_as
-from ..models.prequential import ModelState, StepError, new_state, prequential
-from ..models.swap import Version, begin_with, swap
-from ..state.checkpoints import checkpoint_key, load_checkpoint
-from ..state.codec import decode_state, how_to_mend
-from ..state.deployment_log import ControlLog, control_key, decode_log
+from ..models.model_state import ModelState
+from ..models.prequential import StepError, prequential
+from ..state.checkpoints import load_checkpoint
+from ..state.names import checkpoint_key
+from .models import PartitionModels
 from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)
 
 
 class Partition:
-    """The work on one assigned partition in one generation of the consumer group.
+    """Handles the observations of one partition in one generation of the consumer group.
 
     Parameters
     ----------
@@ -56,15 +53,12 @@ class Partition:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.topic = topic
-        self._budget = Budget(clock)
+        self.budget = Budget(clock)
         self.number = partition
         self.config = config
-        self._load = load
-        self.models: dict[str, ModelState] = {}
-        self.logs: dict[str, ControlLog] = {}
+        self.models = PartitionModels(partition, config, load)
         self.dirty: set[str] = set()
-        self.refused: dict[str, DamagedStateError] = {}
-        """Models whose stored state is damaged: their observations go to the dead letters."""
+        """Ids of the models that have changed since they were last stored."""
         self.counters, self.checkpointed, self._lost = load_checkpoint(load, checkpoint_key(partition))
         self.offset = self.checkpointed
         """Last offset that has been handled; -1 before the first."""
@@ -74,8 +68,13 @@ class Partition:
         """Offsets that are handled and not yet in a checkpoint."""
         return self.offset - self.checkpointed
 
+    @property
+    def changed(self) -> list[ModelState]:
+        """The states that have changed since they were last stored, in the order of their model ids."""
+        return [self.models[model_id] for model_id in sorted(self.dirty)]
+
     def begin_at(self, offset: int) -> None:
-        """The first record that is delivered: where to go on if the stored checkpoint is damaged.
+        """Go on at `offset`, the first record that is delivered, if the stored checkpoint is damaged.
 
         What was committed was in the checkpoint; what lies behind it the models have, or not, by their own offsets.
         """
@@ -110,9 +109,9 @@ class Partition:
         except StepError as error:
             self.models[decode_model_id(record.key)].failed_offsets.append(record.offset)
             # A new version may have taken over just before.
-            return [*self._sent(events, record), self._dead_letter(record, error.stage, "model_failed", error.error)]
-        self.counters.explained += 1
-        return self._sent(events, record)
+            return [*self._publish(events, record), self._dead_letter(record, error.stage, "model_failed", error.error)]
+        self.counters.used += 1
+        return self._publish(events, record)
 
     def _explain(self, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> None:
         model_id = decode_model_id(record.key)
@@ -124,146 +123,34 @@ class Partition:
             record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes
         )
         check_size(observation, model_config)
-        state = self.state(model_id)
+        state = self.models.find_or_make(model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what
             # followed from it was sent before the snapshot. Only the counters are behind.
             if record.offset in state.failed_offsets:
                 raise _AlreadyFailedError
             return
-        state = self._take_over(state, record, events)
+        state, changes = self.models.take_over(state, record)
+        events += changes
         state.offset = record.offset
         self.dirty.add(model_id)
-        spent = self._budget.spent(model_id)
-        events += prequential(state, observation, record.source, record.timestamp_ms, spent)
+        timer = self.budget.timer(model_id)
+        events += prequential(state, observation, record.source, record.timestamp_ms, timer)
 
-    def _take_over(self, state: ModelState, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> ModelState:
-        """Let the version take over that is due before this observation, by the models topic or the configuration."""
-        config, model_id = state.config, state.model_id
-        configured, log = configured_as(config), self.log(model_id)
-        entry = log.due(state, configured, record.offset)
-        if entry is None and state.configured == configured:
-            return state
-        found: list[ChangeEvent] = []
-        try:
-            if entry is None:
-                new = Version(config.version, config.spec, make_model(config), log.outdated(configured))
-            else:
-                new = Version(entry.version, entry.spec, load_model(entry.model), entry.offset)
-            if state.n_observations == state.n_failed == 0:
-                swapped = begin_with(state, new)
-            else:
-                swapped, found = swap(state, new, record.source, record.timestamp_ms)
-        except Exception:
-            if entry is None:
-                raise  # the worker has made the configured model when it started
-            # It could when it was deployed. The last version goes on: losing the observations would be worse.
-            logger.exception("model %s: version %s stays, %s cannot take over", model_id, state.version, entry.version)
-            state.counts.versions["refused"] += 1
-            state.deployed = entry.offset
-            return self._take_over(state, record, events)
-        self.models[model_id] = swapped
-        events += found
-        return swapped
-
-    def _sent(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
+    def _publish(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event, sent in zip(events, outgoing, strict=True):
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
-                self.models[event.model_id].last_change = in_short(event, sent.headers, record.timestamp_ms)
+                self.models[event.model_id].last_change = change_summary(event, sent.headers, record.timestamp_ms)
         return outgoing
 
-    def think_over(self, lag: int) -> dict[str, float]:
-        """`Budget.think_over` for the models that are about to be stored."""
-        return self._budget.think_over([self.models[model_id] for model_id in sorted(self.dirty)], lag)
-
-    def checkpoint_done(self, offset: int) -> None:
-        """Everything up to `offset` is durable."""
+    def record_checkpoint(self, offset: int) -> None:
+        """Note that everything up to `offset` is durable."""
         self.checkpointed = offset
         for state in self.models.values():
             state.failed_offsets = [failed for failed in state.failed_offsets if failed > offset]
-            state.stored_deployed = state.deployed
-
-    def restore(self, model_id: str) -> None:
-        """Load a configured model, if its observations come on this partition.
-
-        Raises
-        ------
-        StateError
-            The stored state cannot be used by this release or under this configuration.
-        """
-        if model_id in self.models:
-            return
-        try:
-            state = self._stored(model_id)
-        except DamagedStateError:
-            return  # said, and to be said of each of its observations
-        if state is not None and state.partition == self.number:
-            self.models[model_id] = state
-
-    def _stored(self, model_id: str) -> ModelState | None:
-        if model_id in self.refused:
-            raise self.refused[model_id]
-        try:
-            blob = self._load(model_id.encode())
-            return None if blob is None else decode_state(model_id, self.config.models[model_id], blob)
-        except DamagedStateError as error:
-            message = f"{error}. Its observations go to the dead letters. {how_to_mend(model_id)}"
-            self.refused[model_id] = DamagedStateError(message)
-            logger.error("model %s is refused: %s", model_id, message)
-            raise self.refused[model_id] from None
-
-    def log(self, model_id: str) -> ControlLog:
-        """The deployments of a model that its stored state may not have behind it.
-
-        Raises
-        ------
-        StateError
-            The stored ones cannot be read.
-        """
-        if model_id not in self.logs:
-            self.logs[model_id] = decode_log(model_id, self._load(control_key(model_id, self.number)))
-        return self.logs[model_id]
-
-    def known(self, model_id: str) -> ModelState | None:
-        """The state of a model whose observations have come, on this partition; None before the first.
-
-        Raises
-        ------
-        StateError, InvalidRecordError
-            As for `state`.
-        """
-        if model_id not in self.models and self._stored(model_id) is None:
-            return None
-        return self.state(model_id)
-
-    def state(self, model_id: str) -> ModelState:
-        """The state of a configured model, loaded or new.
-
-        Raises
-        ------
-        DamagedStateError
-            The stored state is not what a worker has written.
-        StateError
-            It cannot be used by this release or under this configuration.
-        InvalidRecordError
-            The model's observations began on another partition.
-        """
-        state = self.models.get(model_id)
-        if state is None:
-            state = self._stored(model_id) or new_state(model_id, self.config.models[model_id])
-            if state.partition not in (-1, self.number):
-                raise InvalidRecordError(
-                    "model_on_two_partitions",
-                    "key",
-                    f"observations of {model_id!r} on partition {state.partition}, where they began "
-                    "(one partitioner for all producers)",
-                    self.number,
-                )
-            state.partition = self.number
-            self.models[model_id] = state
-        return state
+            state.stored_deployed = state.current.deployed
 
     def _outgoing(self, event: ImportanceEvent | ChangeEvent, n: int, record: Record) -> Outgoing:
         topics = self.config.kafka.topics

@@ -1,10 +1,12 @@
-"""Records as they come and go, and the dead letter of one that cannot be used."""
+"""Records as they come in and go out, and the dead letter of one that cannot be used."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from attributary_topics import DeadLetter, Source, fit_dead_letter
 
@@ -13,7 +15,7 @@ from ..config.settings import Config
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
     """One record of the observations or the models topic, as Kafka has it."""
 
@@ -25,10 +27,25 @@ class Record:
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]] = ()
 
-    @property
+    @cached_property
     def source(self) -> Source:
-        """Where it is."""
+        """The record's place, as the events that follow from it name it."""
         return Source(self.topic, self.partition, self.offset)
+
+
+def record_of(message: Any) -> Record:
+    """Return the record that Faust's message stands for."""
+    headers = message.headers
+    pairs = headers.items() if hasattr(headers, "items") else headers or []
+    return Record(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp_ms=round(message.timestamp * 1000) if message.timestamp else 0,
+        key=message.key,
+        value=message.value,
+        headers=[(name, value) for name, value in pairs],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +59,7 @@ class Outgoing:
 
 
 def dead_letter(record: Record, stage: str, reason: str, error: Exception, config: Config) -> Outgoing:
-    """The dead letter of a record, which is logged too."""
+    """Log that a record cannot be used, and return its dead letter."""
     where = f"{record.topic}[{record.partition}]@{record.offset}"
     logger.warning("dead letter %s: %s at %s: %s", where, reason, stage, error)
     letter = fit_dead_letter(

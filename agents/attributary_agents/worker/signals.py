@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, seen by a thread: a step that blocks the event loop does not delay them.
+"""SIGTERM and SIGINT, received by a thread: a step that blocks the event loop does not delay them.
 
 asyncio's own handlers run in the loop, so a worker in a step that hangs would not even know that it is to stop.
 """
@@ -15,7 +15,7 @@ STOP = (signal.SIGTERM, signal.SIGINT)
 
 
 def stop_before_the_start() -> None:
-    """Until `StopSignals` listens, SIGTERM and SIGINT end the process with exit code 0: nothing has begun."""
+    """Let SIGTERM and SIGINT end the process with exit code 0 until `StopSignals` listens: nothing has begun."""
 
     def stop(number: int, _frame: object) -> None:
         raise SystemExit(0)
@@ -29,20 +29,20 @@ class StopSignals:
 
     def __init__(self, on_stop: Callable[[signal.Signals], None]) -> None:
         self._on_stop = on_stop
-        self._ours, self._pythons = socket.socketpair()
+        self._reader, self._writer = socket.socketpair()
 
     def install(self) -> None:
-        """Listen; to be called by the main thread."""
-        self._pythons.setblocking(False)
+        """Begin to listen; the main thread has to call this."""
+        self._writer.setblocking(False)
         for number in STOP:
             signal.signal(number, lambda _number, _frame: None)
         # Written by the interpreter's handler in C, whatever the main thread is at.
-        signal.set_wakeup_fd(self._pythons.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         faulthandler.register(signal.SIGUSR1, all_threads=True)
         threading.Thread(target=self._listen, name="signals", daemon=True).start()
 
     def _listen(self) -> None:
-        while numbers := self._ours.recv(64):
+        while numbers := self._reader.recv(64):
             for number in numbers:
                 if number in STOP:
                     self._on_stop(signal.Signals(number))

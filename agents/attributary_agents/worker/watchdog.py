@@ -1,4 +1,4 @@
-"""A thread that sees when a step does not end, says where it hangs, and ends the process before it hangs for good.
+"""A thread that sees when a step does not end, logs where it hangs, and ends the process before it hangs for good.
 
 A step is an observation in a model, a deployment, a checkpoint. Models are the user's code: they block the event loop,
 and nothing in it can tell. Code in C that holds the interpreter's lock silences this thread too: then `faulthandler`,
@@ -17,9 +17,10 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from ..config.settings import WatchdogConfig
-from .view import WorkerView
+from .activity import Activity
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +34,22 @@ def end_process(code: int) -> None:
     os._exit(code)
 
 
+class _Oldest(NamedTuple):
+    """What has lasted longest: since when, what it is called, and whether it blocks the event loop."""
+
+    since: float
+    name: str
+    blocks_loop: bool
+
+
 class Watchdog:
-    """Looks at the steps in `view` and at the event loop.
+    """Ends the process where a step or a stop takes too long.
 
     Parameters
     ----------
-    stops
+    activity
+        The steps that are under way.
+    is_stopping
         Whether the application is stopping for another reason than a signal: it has crashed.
     end
         Ends the process, for tests to replace.
@@ -47,28 +58,28 @@ class Watchdog:
     def __init__(
         self,
         config: WatchdogConfig,
-        view: WorkerView,
-        stops: Callable[[], bool] = lambda: False,
+        activity: Activity,
+        is_stopping: Callable[[], bool] = lambda: False,
         end: Callable[[int], None] = end_process,
     ) -> None:
         self._config = config
-        self._view = view
-        self._stops = stops
+        self._activity = activity
+        self._is_stopping = is_stopping
         self._end = end
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread_of_loop = 0
+        self._loop_thread = 0
         self._closed = threading.Event()
         self._answered = True
-        self._moved = time.monotonic()
-        self._why = ""
-        # Of the stall that was told: since when, and what it was called.
-        self._told: tuple[float, str] | None = None
+        self._answered_at = time.monotonic()
+        self._stop_reason = ""
+        self._logged: _Oldest | None = None
+        """The stall that has been logged and is not over."""
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Watch the loop that this thread is about to run."""
         self._loop = loop
-        self._thread_of_loop = threading.get_ident()
-        self._moved = time.monotonic()
+        self._loop_thread = threading.get_ident()
+        self._answered_at = time.monotonic()
         threading.Thread(target=self._run, name="watchdog", daemon=True).start()
 
     def close(self) -> None:
@@ -76,11 +87,11 @@ class Watchdog:
         self._closed.set()
         faulthandler.cancel_dump_traceback_later()
 
-    def must_stop(self, why: str) -> None:
-        """The process has to end from now within `watchdog.stop_within_s`; only the first call counts."""
-        if self._view.stop_by is None:
-            self._why = why
-            self._view.stop_by = time.monotonic() + self._config.stop_within_s
+    def begin_stop(self, reason: str) -> None:
+        """Give the process `watchdog.stop_within_s` to end, from now; only the first call counts."""
+        if self._activity.stop_by is None:
+            self._stop_reason = reason
+            self._activity.stop_by = time.monotonic() + self._config.stop_within_s
 
     def _run(self) -> None:
         while not self._closed.wait(POLL_S):
@@ -92,58 +103,59 @@ class Watchdog:
                     self._answer()
             # Fires where a step holds the interpreter's lock for so long that this thread cannot look.
             faulthandler.dump_traceback_later(self._config.end_after_s + 2 * POLL_S, exit=True)
-            self.look(time.monotonic())
+            self.check(time.monotonic())
 
     def _answer(self) -> None:
-        self._moved = time.monotonic()
+        self._answered_at = time.monotonic()
         self._answered = True
 
-    def look(self, now: float) -> None:
-        """Say what has lasted for too long at `now`, by `time.monotonic`, and end the process where it must."""
-        if self._stops():
-            self.must_stop("a failure")
-        since, what, blocked = self._present(now)
-        told = self._told
-        if told is not None and told[0] != since:
-            logger.warning("%s: moved again after %.0f s", told[1], now - told[0])
-            self._told = None
-        lasted = now - since
-        if lasted >= self._config.warn_after_s and self._told is None:
-            self._told = (since, what)
-            self._view.stalls += 1
-            logger.warning("%s has lasted for %.0f s%s", what, lasted, self._where(blocked))
-        stop_by = self._view.stop_by
+    def check(self, now: float) -> None:
+        """Log what has lasted for too long at `now`, by `time.monotonic`, and end the process where it must."""
+        if self._is_stopping():
+            self.begin_stop("a failure")
+        oldest = self._find_oldest(now)
+        self._log_stalls(oldest, now)
+        lasted, stop_by = now - oldest.since, self._activity.stop_by
         if stop_by is not None and now >= stop_by:
             asked = now - stop_by + self._config.stop_within_s
-            busy = f": {what} has lasted for {lasted:.0f} s{self._where(blocked)}" if lasted > 2 * POLL_S else ""
-            logger.error("not stopped %.0f s after %s; ends now, %s%s", asked, self._why, REPEATS, busy)
+            busy = f": {oldest.name} has lasted for {lasted:.0f} s{self._where(oldest)}" if lasted > 2 * POLL_S else ""
+            logger.error("not stopped %.0f s after %s; ends now, %s%s", asked, self._stop_reason, REPEATS, busy)
             self._end(1)
         elif lasted >= self._config.end_after_s:
             logger.error(
                 "%s has lasted for %.0f s, watchdog.end_after_s is %g: the worker ends, %s%s",
-                what,
+                oldest.name,
                 lasted,
                 self._config.end_after_s,
                 REPEATS,
-                self._where(blocked),
+                self._where(oldest),
             )
             self._end(1)
 
-    def _present(self, now: float) -> tuple[float, str, bool]:
-        """Since when what has lasted, and whether it blocks the event loop."""
-        steps = self._view.under_way
-        blocked = not self._answered and now - self._moved > 2 * POLL_S
+    def _log_stalls(self, oldest: _Oldest, now: float) -> None:
+        logged, lasted = self._logged, now - oldest.since
+        if logged is not None and logged.since != oldest.since:
+            logger.warning("%s: moved again after %.0f s", logged.name, now - logged.since)
+            self._logged = None
+        if lasted >= self._config.warn_after_s and self._logged is None:
+            self._logged = oldest
+            self._activity.n_stalls += 1
+            logger.warning("%s has lasted for %.0f s%s", oldest.name, lasted, self._where(oldest))
+
+    def _find_oldest(self, now: float) -> _Oldest:
+        steps = self._activity.steps
+        blocks_loop = not self._answered and now - self._answered_at > 2 * POLL_S
         if steps:
             # Of several only the last to begin can block the loop: no other could have begun since.
-            step = steps[-1 if blocked else 0]
-            return step.began, str(step), blocked
-        return (self._moved if blocked else now), "the event loop", blocked
+            step = steps[-1 if blocks_loop else 0]
+            return _Oldest(step.began, str(step), blocks_loop)
+        return _Oldest(self._answered_at if blocks_loop else now, "the event loop", blocks_loop)
 
-    def _where(self, blocked: bool) -> str:
+    def _where(self, oldest: _Oldest) -> str:
         """The stack, without local variables: they may hold what nobody else may read."""
-        if not blocked:
+        if not oldest.blocks_loop:
             return ", waiting; the event loop moves"
-        frame = sys._current_frames().get(self._thread_of_loop)
+        frame = sys._current_frames().get(self._loop_thread)
         frames = traceback.extract_stack(frame)
         # What lies below the task is the same in every worker.
         first = max((n for n, at in enumerate(frames, 1) if Path(at.filename).parent.name == "asyncio"), default=0)

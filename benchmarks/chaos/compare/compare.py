@@ -57,7 +57,7 @@ def _counters(bootstrap: str, config: Config, expected: Undisturbed) -> Iterator
     total = sum(counters.consumed for counters, _ in wanted.values())
     yield Check("counters and offsets of the checkpoints", not faults, _said(faults, f"{total} observations consumed"))
     topic, counters = config.kafka.topics.observations, [counted for counted, _ in found.values()]
-    consumed, explained = sum(c.consumed for c in counters), sum(c.explained for c in counters)
+    consumed, explained = sum(c.consumed for c in counters), sum(c.used for c in counters)
     dead = sum(c.dead_letters.total() for c in counters)
     letters = [name for name in expected.sent[config.kafka.topics.dead_letters] if name.startswith(topic)]
     holds = consumed == explained + dead and dead == len(letters)

@@ -10,7 +10,8 @@ from typing import Any, Self
 from support.kafka import Record, produce
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.kafka.topics import create_topics
 from benchmarks.chaos.compare.compare import compare
 from benchmarks.chaos.compare.positions import is_drained, positions

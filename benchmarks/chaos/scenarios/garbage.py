@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.kafka import read_all
 from support.undisturbed import event_id, undisturbed
 
-from attributary_agents.state.checkpoints import checkpoint_key
+from attributary_agents.state.names import checkpoint_key
 from benchmarks.chaos.compare.compare import offsets, states
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab

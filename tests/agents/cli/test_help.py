@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError, DeploymentError
 from attributary_agents.kafka import deployments as models_topic
 from attributary_agents.kafka import topics as topic_admin

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from attributary_agents.config.settings import EXAMPLE, Config, parse_config
+from attributary_agents.config.reading import EXAMPLE, parse_config
+from attributary_agents.config.settings import Config
 
 
 def _schema_leaves(schema: dict[str, Any], node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:

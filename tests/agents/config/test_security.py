@@ -15,9 +15,10 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 from support.secure_kafka import CANARY
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import load_config, parse_config
 from attributary_agents.config.secrets import MASK, read_secret
-from attributary_agents.config.settings import Config, load_config, parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError
 from attributary_agents.kafka.clients import client_options
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from attributary_agents.config.models import ChangeConfig
-from attributary_agents.config.settings import EXAMPLE, load_config, parse_config
+from attributary_agents.config.explainers import ChangeConfig
+from attributary_agents.config.reading import EXAMPLE, load_config, parse_config
 from attributary_agents.errors import ConfigError
 from attributary_explainers import ChangeExplainer
 
@@ -233,6 +233,13 @@ def test_an_environment_variable_that_is_no_json_is_named(monkeypatch: pytest.Mo
 def test_an_unknown_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "x")
     assert f"unknown environment variable {name}:" in refusal(with_model())
+
+
+@pytest.mark.parametrize("name", ["ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB", "ATTRIBUTARY_NUMBA"])
+def test_a_variable_that_is_no_setting_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    plain = parse_config(with_model())
+    monkeypatch.setenv(name, "0")
+    assert parse_config(with_model()) == plain
 
 
 def test_an_unknown_key_in_a_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

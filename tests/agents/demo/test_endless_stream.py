@@ -14,8 +14,8 @@ from river.datasets import synth
 from support.kafka import read_all
 
 from attributary_agents.cli import demo_stream as drift_stream_cli
-from attributary_agents.cli.command import cli
-from attributary_agents.config.settings import parse_config
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.endless_stream import DriftStream
 from attributary_agents.errors import AttributaryError, PreflightError

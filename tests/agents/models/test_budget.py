@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.models import ExplainConfig
-from attributary_agents.models.budget import Budget, Spent, next_stride
+from attributary_agents.config.explainers import ExplainConfig
+from attributary_agents.kafka.producing import encode_value
+from attributary_agents.models.budget import Budget, StageTimer, next_stride
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
-from attributary_agents.replay.replay import encode_value
-from attributary_agents.state import codec as state_codec
-from attributary_agents.state.checkpoints import checkpoint_key, encode_checkpoint
+from attributary_agents.models.versions import configured_version
+from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_topics import ImportanceEvent, Observation, Source
@@ -28,7 +29,8 @@ TENTH = ExplainConfig(budget=0.1, max_lag=1000)
 
 
 def state_of(model: Any = None, **settings: Any) -> ModelState:
-    return new_state("m", config_of(**{"explainers": FEW, "change": None, **settings}).models["m"], model)
+    config = config_of(**{"explainers": FEW, "change": None, **settings}).models["m"]
+    return new_state("m", config, configured_version(config, model))
 
 
 @pytest.mark.parametrize(
@@ -98,35 +100,41 @@ class Clock:
         return self.now
 
 
-def spent_of(*observations: tuple[float, float, float, int | None]) -> Spent:
+def timer_of(*observations: tuple[float, float, float, int | None]) -> StageTimer:
     """Per observation: seconds to predict, to explain, for all else, and rows."""
-    steps = [s for predict, explain, rest, _ in observations for s in (0.0, predict, rest / 2, explain, rest / 2)]
-    spent = Spent(Clock(iter(steps)))
-    for *_, rows in observations:
-        spent.begin()
-        for lap in ("predict", "score", "explain"):
-            spent.lap(lap)
-        spent.end(rows)
-    return spent
+    timer = StageTimer()
+    for predict, explain, rest, rows in observations:
+        timer.add(predict, explain, predict + explain + rest, rows)
+    return timer
+
+
+def test_the_times_of_an_observation_are_those_of_its_stages() -> None:
+    # Read when it begins, is predicted, scored, explained and done: prediction 1, explaining 4, in all 1 + 2 + 4 + 8.
+    state, timer = state_of(), StageTimer(Clock(iter([0.0, 1.0, 2.0, 4.0, 8.0] * 10)))
+    for i, observation in enumerate(observations(10)):
+        prequential(state, observation, Source("topic", 0, i), 0, timer)
+    rows = 1 + 2 * 3 + 2  # the first has nothing to draw from: one row
+    alone = 10 * 1.0 / (9 * rows + 1)
+    assert timer.share == pytest.approx((10 * (1.0 - alone) + 10 * 4.0) / (10 * 15.0))
 
 
 def test_the_share_leaves_out_what_the_prediction_takes_alone() -> None:
     # Ten rows in a second and a quarter of one: an eighth is that of the prediction.
-    assert spent_of(*[(1.25, 0.25, 2.5, 10)] * 10).share == pytest.approx((1.125 + 0.25) / 4.0)
+    assert timer_of(*[(1.25, 0.25, 2.5, 10)] * 10).share == pytest.approx((1.125 + 0.25) / 4.0)
     # Where some were passed over it is known: half a second.
-    some = spent_of(*[(1.25, 0.25, 2.5, 10), (0.5, 0.25, 3.25, None)] * 10)
+    some = timer_of(*[(1.25, 0.25, 2.5, 10), (0.5, 0.25, 3.25, None)] * 10)
     assert some.share == pytest.approx((0.75 + 0.25) / 8.0)
     # A fast path can be faster than the model alone: then the rows took nothing.
-    assert spent_of(*[(1.0, 0.5, 2.5, 10), (2.0, 0.0, 2.0, None)] * 10).share == pytest.approx(0.5 / 8.0)
+    assert timer_of(*[(1.0, 0.5, 2.5, 10), (2.0, 0.0, 2.0, None)] * 10).share == pytest.approx(0.5 / 8.0)
 
 
 def test_few_observations_have_no_share() -> None:
-    assert spent_of(*[(1.0, 1.0, 1.0, 5)] * 7, *[(1.0, 1.0, 1.0, None)] * 50).share is None
-    assert Spent().share is None
-    spent = spent_of(*[(1.0, 1.0, 1.0, 5)] * 8)
-    assert spent.share is not None
-    spent.reset()
-    assert spent.share is None
+    assert timer_of(*[(1.0, 1.0, 1.0, 5)] * 7, *[(1.0, 1.0, 1.0, None)] * 50).share is None
+    assert StageTimer().share is None
+    timer = timer_of(*[(1.0, 1.0, 1.0, 5)] * 8)
+    assert timer.share is not None
+    timer.reset()
+    assert timer.share is None
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 7])
@@ -174,14 +182,14 @@ def test_what_took_so_long_changes_nothing_until_the_models_are_stored() -> None
     ticks = random.Random(3)
     budget = Budget(Clock(iter(lambda: ticks.random(), None)))
     for i, observation in enumerate(observations(50)):
-        found = prequential(state, observation, Source("topic", 0, i), 0, budget.spent("m"))
+        found = prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
         assert found == prequential(twin, observation, Source("topic", 0, i), 0)
     assert (state.stride, state.explain_every) == (1, 1)
     assert state.explainers["pfi"].snapshot() == twin.explainers["pfi"].snapshot()
-    (share,) = budget.think_over([state], lag=0).values()
+    (share,) = budget.adapt([state], lag=0).values()
     assert 0.3 < share < 0.7
     assert state.stride == 2
-    assert budget.think_over([state], lag=0) == {}, "nothing has been measured since"
+    assert budget.adapt([state], lag=0) == {}, "nothing has been measured since"
     assert state.stride == 2
 
 
@@ -193,25 +201,16 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
     for lag in (200, 200, 500, 5000, 0):
         for _ in range(80):
             i, observation = next(stream)
-            prequential(state, observation, Source("topic", 0, i), 0, budget.spent("m"))
-        budget.think_over([state], lag)
+            prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
+        budget.adapt([state], lag)
         strides.append(state.stride)
     assert strides == [2, 2, 4, 8, 4]
 
 
-def test_the_stride_is_stored_and_states_without_one_have_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stride_is_stored() -> None:
     state = state_of(explain={"budget": 0.1})
     state.stride = 16
     assert decode_state("m", state.config, encode_state(state)).stride == 16
-    packed: list[Any] = []
-    monkeypatch.setattr(state_codec, "pack", lambda magic, data, pack=state_codec.pack: pack(magic, older(data)))
-
-    def older(data: dict[str, Any]) -> dict[str, Any]:
-        packed.append(data.pop("stride"))
-        return data
-
-    assert decode_state("m", state.config, encode_state(state)).stride == 1
-    assert packed == [16]
 
 
 def records(n: int) -> list[Record]:
@@ -224,13 +223,13 @@ def records(n: int) -> list[Record]:
 
 def store(partition: Partition, table: dict[bytes, bytes], lag: int, *, finish: bool = True) -> None:
     """As the worker stores; not `finish`: it crashes before the partition's own checkpoint."""
-    partition.think_over(lag)
+    partition.budget.adapt(partition.changed, lag)
     for model_id in sorted(partition.dirty):
         table[model_id.encode()] = encode_state(partition.models[model_id])
     partition.dirty = set()
     if finish:
         table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-        partition.checkpoint_done(partition.offset)
+        partition.record_checkpoint(partition.offset)
 
 
 @pytest.mark.parametrize("explain", [{"budget": 0.05}, {"every": 3}, {"budget": 0.9, "max_lag": 50}])
@@ -265,7 +264,7 @@ def test_a_replay_has_no_clock_and_explains_everything() -> None:
     partition = Partition(TOPIC, 0, config_of("m", "n", explain={"budget": 0.01}, change=None), lambda _key: None)
     for record in records(100):
         partition.handle(record)
-    assert partition.think_over(10**6) == {}
+    assert partition.budget.adapt(partition.changed, 10**6) == {}
     assert [state.explain_every for state in partition.models.values()] == [1, 1]
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from river import linear_model, naive_bayes
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.errors import DeploymentError, NotAllowedError
 from attributary_agents.models.deployments import decode, prepare, read_artefact
 from attributary_explainers import dump_model, load_model

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from river import compose, ensemble, linear_model, preprocessing, tree
 
-from attributary_agents.config.settings import ModelConfig, parse_config
+from attributary_agents.config.models import ModelConfig
+from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.factory import make_model
-from attributary_agents.models.prequential import check_models
+from attributary_agents.models.model_state import check_models
 from tests.agents.stand_ins import FACTORY, CountingClassifier
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from river import linear_model
 
-from attributary_agents.config.settings import ModelConfig
+from attributary_agents.config.models import ModelConfig
 from attributary_agents.errors import ConfigError
-from attributary_agents.models.prequential import ModelState, StepError, check_models, new_state, prequential
+from attributary_agents.models.model_state import ModelState, check_models, new_state
+from attributary_agents.models.prequential import StepError, prequential
+from attributary_agents.models.versions import configured_version
 from attributary_explainers import ModelFailureWarning
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
 from tests.agents.stand_ins import TOUCHY_FACTORY, CountingClassifier, TouchyClassifier, config_of, observations
@@ -20,7 +22,8 @@ CHANGE = {"window": 30, "threshold": 0.2, "detector_params": {"delta": 0.05}}
 
 
 def state_of(model: Any = None, **settings: Any) -> ModelState:
-    return new_state("m", config_of(**settings).models["m"], model)
+    config = config_of(**settings).models["m"]
+    return new_state("m", config, configured_version(config, model))
 
 
 def run(state: ModelState, stream: list[Observation]) -> list[ImportanceEvent | ChangeEvent]:
@@ -190,7 +193,7 @@ def test_model_loss_and_baseline_loss_equal_their_definitions() -> None:
 def test_a_model_without_a_prediction_yet_is_neither_scored_nor_explained() -> None:
     config = ModelConfig.model_validate({"model": {"class": "river.tree.HoeffdingTreeClassifier"}})
     state = new_state("m", config)
-    assert state.predict({"a": 1.0, "b": 1.0}) is None
+    assert state.together.predict({"a": 1.0, "b": 1.0}, explain=False) is None
     run(state, observations(1))
     assert state.model_loss.value is None
     assert state.n_observations == 1

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from river import linear_model
 
-from attributary_agents.config.settings import Config, parse_config
-from attributary_agents.models.model_state import ModelState, configured_as, new_state
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import prequential
-from attributary_agents.models.swap import Version, swap
-from attributary_agents.state.checkpoints import checkpoint_key, encode_checkpoint
+from attributary_agents.models.swap import swap
+from attributary_agents.models.versions import Version, configured_as
+from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -91,7 +94,7 @@ def test_what_is_of_the_old_version_starts_afresh_and_the_rest_stays() -> None:
     n_alarms = state.counts.alarms.total()
     swapped, events = swap(state, contrary(), SOURCE, 1000)
 
-    assert (swapped.version, swapped.deployed, swapped.spec) == ("2", 7, {"factory": CONTRARY_FACTORY})
+    assert (swapped.version, swapped.current.deployed, swapped.current.spec) == ("2", 7, {"factory": CONTRARY_FACTORY})
     assert (swapped.n_observations, swapped.n_changes, swapped.last_change_ms) == (100, 1, 1000)
     assert swapped.counts.versions == {"explained": 1, "unexplained": 0, "refused": 0}
     assert swapped.counts.alarms.total() == n_alarms
@@ -228,7 +231,7 @@ class Worker:
 
     @property
     def state(self) -> ModelState:
-        return self.partition.state("m")
+        return self.partition.models.find_or_make("m")
 
 
 def config(**model: Any) -> Config:
@@ -440,4 +443,4 @@ def test_prequential_alone_never_changes_the_version() -> None:
     state = new_state("m", config_of().models["m"])
     for i, one in enumerate(observations(20)):
         prequential(state, one, Source("topic", 0, i), i)
-    assert (state.version, state.deployed) == ("1", -1)
+    assert (state.version, state.current.deployed) == ("1", -1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.models import warm_up as module
 from attributary_agents.models.warm_up import warm_up
 

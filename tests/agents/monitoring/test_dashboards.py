@@ -22,7 +22,7 @@ from deploy.grafana.make.queries import catalogued, latest, series
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.monitoring.dashboards import dashboards, provisioning
 from attributary_agents.monitoring.metrics import CATALOGUE
 

@@ -8,12 +8,12 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
+from attributary_agents.kafka.producing import encode_value
 from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
-from attributary_agents.replay.replay import encode_value
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_agents.worker.view import STEP_BUCKETS_S, Durations, WorkerView
+from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_topics import REASONS
 from tests.agents.monitoring.views import MODEL, MODELS, PREFIX, TOPIC, config_of, filled, samples, value
 
@@ -22,7 +22,7 @@ from tests.agents.monitoring.views import MODEL, MODELS, PREFIX, TOPIC, config_o
 def worker() -> tuple[AttributaryCollector, WorkerView]:
     config = config_of("m", explain={"budget": 0.5})
     view = filled(config, {0: ["m"]}, n=200)
-    assert view.partitions[0].models["m"].n_changes > 0, "so that there is a time of the last change"
+    assert view.partitions[0].partition.models["m"].n_changes > 0, "so that there is a time of the last change"
     return AttributaryCollector(config, view), view
 
 
@@ -47,7 +47,7 @@ def test_counters_end_in_total_and_nothing_else_does(worker: tuple[AttributaryCo
 
 def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, WorkerView]) -> None:
     collector, view = worker
-    found, state = samples(collector), view.partitions[0].models["m"]
+    found, state = samples(collector), view.partitions[0].partition.models["m"]
     m = {"model_id": "m"}
     for name, explainer in state.explainers.items():
         of = {**m, "explainer": name}
@@ -89,9 +89,9 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
 
 def test_every_reason_for_a_dead_letter_starts_at_zero() -> None:
     config = config_of("m")
-    view = WorkerView()
-    partition = view.partitions[3] = Partition(TOPIC, 3, config, lambda _key: None)
-    view.controls[3] = PartitionControl(MODELS, partition, lambda _key: None)
+    partition = Partition(TOPIC, 3, config, lambda _key: None)
+    control = PartitionControl(MODELS, partition, lambda _key: None)
+    view = WorkerView({3: PartitionView(partition, control)})
     found = samples(AttributaryCollector(config, view))
     reasons = {dict(at)["topic"]: {} for name, at in found if name == "dead_letters_total"}
     for (name, at), n in found.items():
@@ -126,7 +126,7 @@ def test_rejected_alarms_are_counted_by_route_and_logged_with_their_discrepancy(
     caplog.set_level("INFO")
     config = config_of("m", change={**MODEL["change"], "threshold": 0.9})
     view = filled(config, {0: ["m"]}, n=200)
-    state = view.partitions[0].models["m"]
+    state = view.partitions[0].partition.models["m"]
     assert state.change is not None
     found = samples(AttributaryCollector(config, view))
     rejected = value(found, "model_changes_rejected_total", model_id="m", route="detector")
@@ -145,23 +145,24 @@ def test_rejected_alarms_are_counted_by_route_and_logged_with_their_discrepancy(
 def test_the_live_version_and_the_records_of_the_models_topic() -> None:
     config = config_of("m")
     view = filled(config, {0: ["m"]}, n=30)
-    control = view.controls[0] = PartitionControl(MODELS, view.partitions[0], lambda _key: None)
+    own = view.partitions[0]
+    own.control = control = PartitionControl(MODELS, own.partition, lambda _key: None)
     for offset, body in enumerate(
         (b'{"version": "v4", "model": {"class": "river.naive_bayes.GaussianNB"}}', b"{poison")
     ):
         control.take(Record(MODELS, 0, offset, 0, b"m", body), -1)
-    view.lag[MODELS, 0] = 3
+    own.control_lag = 3
     collector = AttributaryCollector(config, view)
     labels = {"model_id": "m", "loss": "cross_entropy", "detector": "page_hinkley"}
     assert value(samples(collector), "model_info", version="v3", **labels) == 1
-    view.partitions[0].handle(Record(TOPIC, 0, 100, 0, b"m", b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'))
+    own.partition.handle(Record(TOPIC, 0, 100, 0, b"m", b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'))
     found = samples(collector)
     assert value(found, "model_info", version="v4", **labels) == 1
     assert value(found, "model_versions_total", model_id="m", outcome="unexplained") == 1
     assert value(found, "records_consumed_total", topic=MODELS, partition="0") == 2
     assert value(found, "consumer_lag_records", topic=MODELS, partition="0") == 3
     assert value(found, "dead_letters_total", topic=MODELS, partition="0", reason="invalid_json") == 1
-    view.forget(0)
+    del view.partitions[0]
     left = samples(collector)
     assert {dict(at).get("partition") for _, at in left} == {None}
 
@@ -175,7 +176,7 @@ def test_dead_letters_are_counted_by_partition_so_that_they_move_with_it() -> No
         at = {"topic": TOPIC, "partition": partition}
         assert value(found, "dead_letters_total", **at, reason="invalid_json") == 1
         assert value(found, "dead_letters_total", **at, reason="not_finite") == 0
-    view.forget(0)
+    del view.partitions[0]
     left = {dict(at)["partition"]: n for (name, at), n in samples(collector).items() if name == "dead_letters_total"}
     assert left.keys() == {"1"}
 
@@ -185,16 +186,16 @@ def test_what_no_checkpoint_has_grows_old_until_one_has_it() -> None:
     view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
     collector = AttributaryCollector(config, view)
     assert pending(collector) == {"0": 0.0, "1": 0.0}
-    view.pending(0)
+    view.partitions[0].mark_pending()
     began = pending(collector)["0"]
-    view.pending(0)  # a later record makes the oldest no younger
+    view.partitions[0].mark_pending()  # a later record makes the oldest no younger
     assert pending(collector)["0"] > began > 0
     assert pending(collector)["1"] == 0
-    view.stored(0)
+    view.partitions[0].mark_stored()
     assert pending(collector) == {"0": 0.0, "1": 0.0}
-    view.pending(1)
-    view.forget(1)
-    assert view.pending_s(1) == 0, "another generation of it has not handled anything yet"
+    view.partitions[1].mark_pending()
+    view.partitions[1] = PartitionView(view.partitions[1].partition)
+    assert pending(collector)["1"] == 0, "another generation of it has not handled anything yet"
 
 
 def pending(collector: AttributaryCollector) -> dict[str, float]:
@@ -203,7 +204,7 @@ def pending(collector: AttributaryCollector) -> dict[str, float]:
 
 
 def test_a_worker_without_partitions_has_no_series_of_models() -> None:
-    found = samples(AttributaryCollector(config_of("m"), WorkerView()))
+    found = samples(AttributaryCollector(config_of("m"), WorkerView({})))
     assert {name for name, labels in found if "model_id" in dict(labels)} == set()
     assert value(found, "series_dropped_models") == 0
 
@@ -219,7 +220,7 @@ def test_features_beyond_the_limit_are_summed_as_other() -> None:
     config = config_of("m", metrics={"max_features": 1})
     view = filled(config, {0: ["m"]}, flip_at=60)
     found = samples(AttributaryCollector(config, view))
-    for name, explainer in view.partitions[0].models["m"].explainers.items():
+    for name, explainer in view.partitions[0].partition.models["m"].explainers.items():
         of = {"model_id": "m", "explainer": name}
         first, second = sorted(explainer.importance.items(), key=lambda item: -item[1])
         shown = {dict(at)["feature"] for n, at in found if n == "feature_importance" and set(of.items()) <= set(at)}
@@ -239,17 +240,9 @@ def test_models_beyond_the_limit_are_counted() -> None:
 
 
 def test_registering_does_not_read_the_worker() -> None:
-    view = WorkerView()
+    view = WorkerView({})
     with view.lock:
         CollectorRegistry().register(AttributaryCollector(config_of("m"), view))
-
-
-def test_durations_fall_into_their_buckets() -> None:
-    durations = Durations((0.1, 1.0))
-    for seconds in (0.05, 0.1, 0.5, 1.0, 7.0):
-        durations.observe(seconds)
-    assert durations.counts == [2, 2, 1]
-    assert durations.sum == pytest.approx(8.65)
 
 
 def test_the_histogram_is_cumulative(worker: tuple[AttributaryCollector, WorkerView]) -> None:
@@ -259,7 +252,7 @@ def test_the_histogram_is_cumulative(worker: tuple[AttributaryCollector, WorkerV
         for (name, labels), n in found.items()
         if name == "stage_duration_seconds_bucket" and dict(labels)["stage"] == "observation"
     }
-    assert sorted(buckets) == [*STEP_BUCKETS_S, math.inf]
+    assert sorted(buckets) == [*OBSERVATION_BUCKETS_S, math.inf]
     assert (buckets[0.001], buckets[0.0025], buckets[math.inf]) == (0, 200, 200)
     assert value(found, "stage_duration_seconds_count", stage="observation") == 200
     assert value(found, "stage_duration_seconds_count", stage="checkpoint") == 1
@@ -271,8 +264,7 @@ def test_hostile_names_are_escaped_for_the_scrape() -> None:
     hostile = 'b"} 1\nfaked{x="y'
     for offset in range(3):
         partition.handle(Record(TOPIC, 0, offset, 0, b"m", encode_value({"x": {"a": offset, hostile: 1.0}, "y": True})))
-    view = WorkerView()
-    view.partitions[0] = partition
+    view = WorkerView({0: PartitionView(partition)})
     features = {dict(labels).get("feature") for _, labels in samples(AttributaryCollector(config, view))}
     assert features == {None, "a", hostile}
 
@@ -282,7 +274,7 @@ def test_a_scrape_during_a_stuck_step_is_given_the_previous_reading() -> None:
     view = filled(config, {0: ["m"]}, n=3)
     collector = AttributaryCollector(config, view)
     before = samples(collector)
-    view.partitions[0].counters.consumed += 1000
+    view.partitions[0].partition.counters.consumed += 1000
     with view.lock:
         assert samples(collector) == before
     assert value(samples(collector), "records_consumed_total", topic=TOPIC, partition="0") == 1004
@@ -298,7 +290,7 @@ def test_a_scrape_waits_for_a_step_that_ends() -> None:
         target=lambda: read.append(value(samples(collector), "records_consumed_total", topic=TOPIC, partition="0"))
     )
     scrape.start()
-    view.partitions[0].counters.consumed = 7
+    view.partitions[0].partition.counters.consumed = 7
     view.lock.release()
     scrape.join()
     assert read == [7]
@@ -349,7 +341,7 @@ def test_a_step_that_lasts_in_the_middle_of_a_scrape_gives_the_previous_reading(
     view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
     collector = AttributaryCollector(config, view)
     before = samples(collector)
-    view.partitions[0].counters.consumed += 1000
+    view.partitions[0].partition.counters.consumed += 1000
     view.lock = lock = Recorded(refused_at)  # type: ignore[assignment]
     assert samples(collector) == before
     assert lock.calls == ["take", "give"] * (refused_at - 1) + ["take"], "never given back without having it"
@@ -360,9 +352,10 @@ def test_a_partition_that_is_lost_takes_its_series_along() -> None:
     view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
     collector = AttributaryCollector(config, view)
     assert {dict(labels).get("partition") for _, labels in samples(collector)} == {None, "0", "1"}
-    view.forget(0)
+    del view.partitions[0]
     left = samples(collector)
     assert {dict(labels).get("partition") for _, labels in left} == {None, "1"}
     assert {dict(labels).get("model_id") for _, labels in left} == {None, "n"}
-    assert view.state_bytes == {"n": 1001}
-    view.forget(0)  # twice does no harm: a revocation and a shutdown may both ask
+    assert {labels: n for (name, labels), n in left.items() if name == "model_state_bytes"} == {
+        (("model_id", "n"),): 1001
+    }

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError
 from attributary_agents.monitoring.metrics import CATALOGUE

@@ -14,9 +14,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import PreflightError
-from attributary_agents.models.last_change import exemplar
+from attributary_agents.models.events import exemplar
 from attributary_agents.monitoring.metrics import CATALOGUE
 from attributary_agents.monitoring.web import WebServer
 from attributary_agents.worker.records import Outgoing
@@ -50,7 +50,7 @@ def get(web: WebServer, path: str, accept: str = "*/*") -> tuple[int, str]:
 
 
 def test_metrics_are_those_of_the_worker_and_of_the_process() -> None:
-    with serving(WorkerView()) as web:
+    with serving(WorkerView({})) as web:
         status, text = get(web, "/metrics")
     families = {family.name for family in text_string_to_metric_families(text)}
     assert status == 200
@@ -59,30 +59,30 @@ def test_metrics_are_those_of_the_worker_and_of_the_process() -> None:
 
 
 def test_alive_while_the_loop_gives_signs_of_life() -> None:
-    with serving(WorkerView(), stuck_after_s=1e9) as web:
+    with serving(WorkerView({}), stuck_after_s=1e9) as web:
         assert get(web, "/livez") == (200, "alive\n")
 
 
 def test_not_alive_when_it_has_been_silent_for_too_long() -> None:
-    with serving(WorkerView(), stuck_after_s=1e-9) as web:
+    with serving(WorkerView({}), stuck_after_s=1e-9) as web:
         status, text = get(web, "/livez")
     assert status == 503
     assert text.startswith("stuck")
 
 
 def test_ready_once_the_worker_says_so() -> None:
-    view = WorkerView()
+    view = WorkerView({})
     with serving(view) as web:
         status, text = get(web, "/readyz")
         assert (status, text.split(":")[0]) == (503, "not ready")
-        view.ready = True
+        view.activity.ready = True
         assert get(web, "/readyz") == (200, "ready\n")
-        view.ready = False
+        view.activity.ready = False
         assert get(web, "/readyz")[0] == 503
 
 
 def test_health_is_answered_while_a_step_holds_the_lock() -> None:
-    view = WorkerView()
+    view = WorkerView({})
     with serving(view, stuck_after_s=1e9) as web, view.lock:
         assert get(web, "/livez")[0] == 200
         assert get(web, "/readyz")[0] == 503
@@ -91,7 +91,7 @@ def test_health_is_answered_while_a_step_holds_the_lock() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/metric", "/metrics/more", "/favicon.ico"])
 def test_other_paths_are_not_found_and_say_what_there_is(path: str) -> None:
-    with serving(WorkerView()) as web:
+    with serving(WorkerView({})) as web:
         assert get(web, path) == (404, "/metrics, /livez, /readyz or /changes\n")
 
 
@@ -101,25 +101,25 @@ def test_a_port_in_use_is_told_before_the_start() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(PreflightError, match=f"127.0.0.1:{port} .*set web.port"):
-            server(WorkerView(), port=port).start()
+            server(WorkerView({}), port=port).start()
 
 
 def test_an_address_that_is_not_ours_is_told() -> None:
     with pytest.raises(PreflightError, match=r"192\.0\.2\.1"):
-        server(WorkerView(), host="192.0.2.1").start()
+        server(WorkerView({}), host="192.0.2.1").start()
 
 
 def test_the_port_is_free_again_after_a_stop() -> None:
-    with serving(WorkerView()) as web:
+    with serving(WorkerView({})) as web:
         port = web.port
-    with serving(WorkerView(), port=port) as again:
+    with serving(WorkerView({}), port=port) as again:
         assert again.port == port
     again.stop()  # twice does no harm
 
 
 def test_the_port_is_not_known_before_the_start() -> None:
     with pytest.raises(RuntimeError, match="not been started"):
-        _ = server(WorkerView()).port
+        _ = server(WorkerView({})).port
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,7 @@ def test_the_last_change_of_a_model_is_that_of_its_event(changed: tuple[WorkerVi
 
 
 def test_a_model_without_a_change_here_says_where_to_look() -> None:
-    with serving(WorkerView()) as web:
+    with serving(WorkerView({})) as web:
         assert get(web, "/changes") == (200, "{}")
         status, text = get(web, "/changes/m")
         assert status == 404
@@ -179,7 +179,7 @@ def test_the_exemplar_of_a_long_id_keeps_the_end_which_is_the_place(
     changed: tuple[WorkerView, dict[str, Any]],
 ) -> None:
     view, event = changed
-    state = view.partitions[0].models["m"]
+    state = view.partitions[0].partition.models["m"]
     state = replace(state, last_change={**(state.last_change or {}), "id": "ü" * 300 + ":0:17:1"})
     told = exemplar(state, event["route"])
     assert told is not None

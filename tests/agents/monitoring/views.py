@@ -7,12 +7,13 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.kafka.producing import encode_value
 from attributary_agents.monitoring.metrics import AttributaryCollector
-from attributary_agents.replay.replay import encode_value
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from attributary_agents.worker.view import WorkerView
+from attributary_agents.worker.view import PartitionView, WorkerView
 from tests.agents.stand_ins import FACTORY, observations
 
 TOPIC = "attributary.observations.v1"
@@ -49,7 +50,7 @@ def filled(
     What it has sent of the observations is added to `sent`.
     """
     sent = [] if sent is None else sent
-    view = WorkerView()
+    view = WorkerView(found := {})
     for number, model_ids in partitions.items():
         partition = Partition(TOPIC, number, config, lambda _key: None)
         offset = 0
@@ -57,14 +58,14 @@ def filled(
             for observation in observations(n, flip_at=flip_at):
                 value = encode_value({"x": observation.x, "y": observation.y})
                 sent += partition.handle(Record(TOPIC, number, offset, 1_700_000_000_500, model_id.encode(), value))
-                view.step(0.002)
+                view.observation_times.observe(0.002)
                 offset += 1
-            view.state_bytes[model_id] = 1000 + number
-            view.explain_shares[model_id] = 0.25
         partition.handle(Record(TOPIC, number, offset, 0, b"m", b"{poison"))
-        view.partitions[number] = partition
-        view.lag[TOPIC, number] = 5 * (number + 1)
-    view.checkpoint(0.02)
+        own = found[number] = PartitionView(partition)
+        own.state_bytes = dict.fromkeys(model_ids, 1000 + number)
+        own.explain_shares = dict.fromkeys(model_ids, 0.25)
+        own.lag = 5 * (number + 1)
+    view.record_checkpoint(0.02)
     return view
 
 

@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.cli.command import cli
+from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError, ConfigError, SourceError
 from attributary_agents.monitoring.metrics import CATALOGUE
 from tests.agents.stand_ins import FACTORY

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def attributary(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "attributary_agents.cli.command", *arguments]
+    command = [sys.executable, "-m", "attributary_agents.cli", *arguments]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ATTRIBUTARY_")}
     path = os.pathsep.join([str(ROOT), *(str(ROOT / part) for part in ("agents", "topics", "explainers"))])
     return subprocess.run(

@@ -12,14 +12,16 @@ from aiokafka.errors import (
     GroupLoadInProgressError,
 )
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError, PreflightError
+from attributary_agents.kafka import admin as kafka_admin
 from attributary_agents.models.model_state import new_state
 from attributary_agents.state import importing as state_import
 from attributary_agents.state import writing as state_writing
 from attributary_agents.state.admin import one_partition
 from attributary_agents.state.codec import encode_state
-from attributary_agents.state.files import Exported
+from attributary_agents.state.files import ExportedState
 from attributary_agents.state.importing import _decoded, _partition, plan_import
 from attributary_agents.state.records import StateRecords, chunk_key, head_key
 
@@ -29,10 +31,10 @@ def config(**model: object) -> Config:
     return parse_config({"kafka": {"brokers": ["127.0.0.1:1"], "partitions": 4}, "models": {"credit": made}})
 
 
-def exported(model_id: str = "credit") -> Exported:
+def exported(model_id: str = "credit") -> ExportedState:
     state = new_state(model_id, config().models["credit"])
     state.n_observations, state.partition, state.offset = 9, 1, 17
-    return Exported.of(model_id, encode_state(state))
+    return ExportedState.of(model_id, encode_state(state))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ class Admin:
 
 class TestWorkers:
     def check(self, monkeypatch: pytest.MonkeyPatch, admin: Admin, *, written: bool = False) -> None:
-        monkeypatch.setattr(state_writing, "with_admin", lambda _kafka, work: asyncio.run(work(admin)))
+        monkeypatch.setattr(kafka_admin, "with_admin", lambda _kafka, work: asyncio.run(work(admin)))
         state_writing.check_no_workers(config(), written=written)
 
     @pytest.mark.parametrize("admin", [Admin(), Admin(new_cluster=True)])

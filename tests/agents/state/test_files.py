@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from attributary_agents.config.settings import parse_config
+from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import AttributaryError
 from attributary_agents.models.model_state import new_state
 from attributary_agents.state.codec import encode_state
-from attributary_agents.state.files import Exported, check_free, read_file, write_file
+from attributary_agents.state.files import ExportedState, check_free, read_file, write_file
 from attributary_agents.state.packing import versions
 from attributary_agents.state.seal import Seal
 
@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def written(file: Path, seal: Seal | None = None) -> bytes:
-    write_file(file, Exported.of("credit", blob_of()), seal or Seal())
+    write_file(file, ExportedState.of("credit", blob_of()), seal or Seal())
     return file.read_bytes()
 
 

@@ -172,15 +172,14 @@ def test_chunks_are_deleted_when_there_are_fewer_and_no_more_than_two_generation
     assert kept == {head_key(b"m", 1), *(chunk_key(b"m", 1, slot, index) for slot in (0, 1) for index in (0, 1))}
 
 
-def test_a_state_of_the_last_release_is_read_and_replaced() -> None:
+def test_a_record_under_a_name_alone_is_foreign_and_left_alone() -> None:
     log = Log()
-    log.records = [(b"m", b"ATS3 old"), (b"\0checkpoint/3", b'{"format":1}')]
+    log.records = [(b"m", b"ATS5 of nobody"), (b"\0checkpoint/3", b'{"format":1}')]
     store = log.owner(1)
-    assert store.load(b"m") == b"ATS3 old"
-    assert store.load(b"\0checkpoint/3") == b'{"format":1}'
+    assert store.load(b"m") is store.load(b"\0checkpoint/3") is None
     put(store, b"m", b"new")
     assert log.owner(2).load(b"m") == b"new"
-    assert log.records[-1] == (b"m", None)
+    assert (b"m", None) not in log.records
 
 
 @pytest.mark.parametrize("length", [8, 35])
@@ -234,12 +233,6 @@ class TestSignature:
         put(changing, b"m", b"signed")
         assert log.owner(3, Seal(KEY)).load(b"m") == b"signed"
 
-    def test_a_state_of_the_last_release_is_unsigned(self) -> None:
-        log = Log()
-        log.records = [(b"m", b"ATS3 old")]
-        with pytest.raises(StateError, match="not at all"):
-            log.owner(1, Seal(KEY)).load(b"m")
-
     def test_a_record_under_another_model_s_key_or_epoch_is_refused(self) -> None:
         (_, value) = next((key, value) for key, value in self.signed().records if key == head_key(b"m", 1))
         for key in (head_key(b"n", 1), head_key(b"m", 2)):
@@ -289,15 +282,14 @@ def test_foreign_records_never_raise_and_are_never_taken_for_a_state(records: li
             loaded = store.load(name)
         except (DamagedStateError, StateError):
             continue
-        legacy = dict(records).get(name)  # a plain key is the last release's
-        assert loaded in (None, b"true", legacy)
+        assert loaded in (None, b"true")
 
 
 def test_names_of_others_are_counted_and_not_kept() -> None:
     records = StateRecords(lambda name: name == b"m")
     for key in (b"m", head_key(b"m", 4), b"other", head_key(b"other", 4), None, b""):
         records.apply(0, key, b"value")
-    assert records.n_foreign == 4
+    assert records.n_foreign == 5
     assert records.names(0) == [b"m"]
     assert records.latest(0, b"m")[0] == 4
 
@@ -305,7 +297,7 @@ def test_names_of_others_are_counted_and_not_kept() -> None:
 def test_only_partitions_that_are_ours_are_kept() -> None:
     records = StateRecords()
     for partition in range(3):
-        records.apply(partition, b"m", b"value")
+        records.apply(partition, head_key(b"m", 1), b"value")
     records.keep_only({1})
     assert [records.names(n) for n in range(3)] == [[], [b"m"], []]
 

@@ -14,7 +14,7 @@ import yaml
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 
 from attributary_agents.app import create_app
-from attributary_agents.config.settings import EXAMPLE, parse_config
+from attributary_agents.config.reading import EXAMPLE, parse_config
 
 ALL = ("attributary.observations.v1", "attributary.models.v1", "attributary-state-changelog")
 

@@ -8,10 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from attributary_agents.config.settings import Config, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.errors import DamagedStateError, StateError
-from attributary_agents.state.checkpoints import PartitionCounters, checkpoint_key, decode_checkpoint, encode_checkpoint
+from attributary_agents.state.checkpoints import PartitionCounters, decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import encode_state
+from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
@@ -59,7 +61,7 @@ def header(outgoing: Outgoing, name: str) -> str:
 
 
 def balances(counters: PartitionCounters) -> bool:
-    return counters.consumed == counters.explained + sum(counters.dead_letters.values())
+    return counters.consumed == counters.used + sum(counters.dead_letters.values())
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -83,7 +85,7 @@ def test_a_bad_record_becomes_one_dead_letter_with_its_bytes_and_reason(kind: st
     assert len(ours["message"]) < 500
     assert "expected" in ours["message"]
     assert partition.counters.dead_letters[reason] == 1
-    assert (partition.counters.consumed, partition.counters.explained) == (2, 1)
+    assert (partition.counters.consumed, partition.counters.used) == (2, 1)
     assert balances(partition.counters)
     # The next good one is explained as if nothing had been.
     partition.handle(record(2))
@@ -121,7 +123,7 @@ def test_a_model_that_raises_costs_one_dead_letter(stage: str) -> None:
     assert header(letter, "attributary-dlq-message").startswith("cannot")
     assert balances(partition.counters)
     assert partition.models["m"].failed_offsets == [5]
-    partition.checkpoint_done(5)
+    partition.record_checkpoint(5)
     assert partition.models["m"].failed_offsets == []
 
 
@@ -174,8 +176,8 @@ def damaged(name: bytes, table: Table) -> Callable[[bytes], bytes | None]:
 
 def test_a_damaged_state_is_refused_and_the_other_models_go_on(caplog: pytest.LogCaptureFixture) -> None:
     partition = Partition(TOPIC, 0, config(), damaged(b"m", {}))
-    partition.restore("m")
-    partition.restore("n")
+    partition.models.restore("m")
+    partition.models.restore("n")
     letters = [one for i in range(40) for one in partition.handle(record(i, b"m" if i % 2 else b"n"))]
     refused = [one for one in letters if one.topic == DEAD_LETTERS]
     assert [header(one, "attributary-dlq-offset") for one in refused] == [str(i) for i in range(1, 40, 2)]
@@ -183,7 +185,7 @@ def test_a_damaged_state_is_refused_and_the_other_models_go_on(caplog: pytest.Lo
     assert "attributary models reset m" in header(refused[0], "attributary-dlq-message")
     assert partition.models.keys() == {"n"}
     assert partition.models["n"].n_observations == 20
-    assert (partition.counters.consumed, partition.counters.explained) == (40, 20)
+    assert (partition.counters.consumed, partition.counters.used) == (40, 20)
     assert balances(partition.counters)
     assert len([r for r in caplog.records if r.levelname == "ERROR"]) == 1, "said once, not of each observation"
 
@@ -205,10 +207,10 @@ def test_a_damaged_checkpoint_loses_the_counters_and_nothing_else() -> None:
 
 
 def test_a_checkpoint_round_trip() -> None:
-    counters = PartitionCounters(consumed=9, explained=5, unavailable=3)
+    counters = PartitionCounters(consumed=9, used=5, unavailable=3)
     counters.dead_letters["invalid_json"] = 4
     found, offset = decode_checkpoint(encode_checkpoint(11, counters))
-    assert (offset, found.consumed, found.explained, found.unavailable) == (11, 9, 5, 3)
+    assert (offset, found.consumed, found.used, found.unavailable) == (11, 9, 5, 3)
     assert found.dead_letters == dict.fromkeys(REASONS, 0) | {"invalid_json": 4}
     fresh, nowhere = decode_checkpoint(None)
     assert nowhere == -1

@@ -10,9 +10,10 @@ import time
 
 import pytest
 
-from attributary_agents.config.settings import WatchdogConfig, parse_config
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import WatchdogConfig
 from attributary_agents.errors import ConfigError
-from attributary_agents.worker.view import Step, WorkerView
+from attributary_agents.worker.activity import Activity, Step
 from attributary_agents.worker.watchdog import POLL_S, Watchdog
 from tests.agents.stand_ins import FACTORY
 
@@ -21,12 +22,12 @@ STEP = "observation of model 'credit' at t[3]@17"
 
 
 class Watched:
-    """A watchdog over a view, with the exit codes instead of exits."""
+    """A watchdog over an activity, with the exit codes instead of exits."""
 
     def __init__(self, stops: bool = False) -> None:
-        self.view = WorkerView()
+        self.activity = Activity()
         self.codes: list[int] = []
-        self.dog = Watchdog(CONFIG, self.view, stops=lambda: stops, end=self.codes.append)
+        self.dog = Watchdog(CONFIG, self.activity, is_stopping=lambda: stops, end=self.codes.append)
 
 
 def step() -> Step:
@@ -37,28 +38,28 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_a_long_step_is_told_once_and_again_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_long_step_is_logged_once_and_again_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     long = step()
-    with watched.view.doing(long):
+    with watched.activity.doing(long):
         for after in (1, 29.9, 30, 31, 60):
-            watched.dog.look(long.began + after)
-    watched.dog.look(long.began + 61)
-    watched.dog.look(long.began + 62)
-    told, over = warnings(caplog)
-    assert told.startswith(f"{STEP} has lasted for 30 s")
+            watched.dog.check(long.began + after)
+    watched.dog.check(long.began + 61)
+    watched.dog.check(long.began + 62)
+    logged, over = warnings(caplog)
+    assert logged.startswith(f"{STEP} has lasted for 30 s")
     assert over == f"{STEP}: moved again after 61 s"
-    assert watched.view.stalls == 1
+    assert watched.activity.n_stalls == 1
     assert watched.codes == []
 
 
-def test_each_of_two_long_steps_in_succession_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_of_two_long_steps_in_succession_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     for _ in range(2):
         long = step()
-        with watched.view.doing(long):
-            watched.dog.look(long.began + 40)
-    assert watched.view.stalls == 2
+        with watched.activity.doing(long):
+            watched.dog.check(long.began + 40)
+    assert watched.activity.n_stalls == 2
     assert sum("has lasted for 40 s" in line for line in warnings(caplog)) == 2
 
 
@@ -66,59 +67,59 @@ def test_steps_that_follow_one_another_are_no_stall(caplog: pytest.LogCaptureFix
     watched = Watched()
     for _ in range(100):
         short = step()
-        with watched.view.doing(short):
-            watched.dog.look(short.began + 29)
+        with watched.activity.doing(short):
+            watched.dog.check(short.began + 29)
     assert warnings(caplog) == []
 
 
-def test_of_several_steps_the_one_that_has_waited_longest_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_of_several_steps_the_one_that_has_waited_longest_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     first, second = Step("checkpoint", ("t", 0), 5), step()
     second.began = first.began + 20
-    with watched.view.doing(first), watched.view.doing(second):
-        watched.dog.look(first.began + 35)
+    with watched.activity.doing(first), watched.activity.doing(second):
+        watched.dog.check(first.began + 35)
     assert [line.split(" has")[0] for line in warnings(caplog)] == ["checkpoint at t[0]@5"]
 
 
 def test_a_step_that_does_not_end_ends_the_process(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     long = step()
-    with watched.view.doing(long):
-        watched.dog.look(long.began + 99)
+    with watched.activity.doing(long):
+        watched.dog.check(long.began + 99)
         assert watched.codes == []
-        watched.dog.look(long.began + 100)
+        watched.dog.check(long.began + 100)
     assert watched.codes == [1]
     assert re.search(r"end_after_s is 100: the worker ends, the next owner repeats", caplog.text)
 
 
 def test_a_stop_has_its_time_from_the_first_request(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
-    watched.dog.must_stop("SIGTERM")
-    stop_by = watched.view.stop_by
+    watched.dog.begin_stop("SIGTERM")
+    stop_by = watched.activity.stop_by
     assert stop_by is not None
-    watched.dog.must_stop("SIGINT")
-    assert watched.view.stop_by == stop_by
-    watched.dog.look(stop_by - 0.1)
+    watched.dog.begin_stop("SIGINT")
+    assert watched.activity.stop_by == stop_by
+    watched.dog.check(stop_by - 0.1)
     assert watched.codes == []
-    watched.dog.look(stop_by)
+    watched.dog.check(stop_by)
     assert watched.codes == [1]
     assert "not stopped 20 s after SIGTERM; ends now" in caplog.text
 
 
 def test_a_crash_that_does_not_end_is_ended_too() -> None:
     watched = Watched(stops=True)
-    watched.dog.look(time.monotonic())
-    assert watched.view.stop_by is not None
-    watched.dog.look(watched.view.stop_by)
+    watched.dog.check(time.monotonic())
+    assert watched.activity.stop_by is not None
+    watched.dog.check(watched.activity.stop_by)
     assert watched.codes == [1]
 
 
-def test_a_blocked_loop_is_told_with_the_innermost_function_and_no_values(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_blocked_loop_is_logged_with_the_innermost_function_and_no_values(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     secret = "not for the log"
     warned = threading.Event()
     watched = Watched()
-    watched.dog = Watchdog(WatchdogConfig(warn_after_s=2 * POLL_S), watched.view, end=watched.codes.append)
+    watched.dog = Watchdog(WatchdogConfig(warn_after_s=2 * POLL_S), watched.activity, end=watched.codes.append)
     caplog.handler.addFilter(lambda record: warned.set() or True if "has lasted" in record.getMessage() else True)
 
     async def run() -> None:
@@ -130,11 +131,11 @@ def test_a_blocked_loop_is_told_with_the_innermost_function_and_no_values(caplog
         asyncio.run(run())
     finally:
         watched.dog.close()
-    told, over = warnings(caplog)
-    assert told.startswith("the event loop has lasted")
-    assert "in hangs" in told
-    assert "asyncio" not in told
-    assert secret not in told
+    logged, over = warnings(caplog)
+    assert logged.startswith("the event loop has lasted")
+    assert "in hangs" in logged
+    assert "asyncio" not in logged
+    assert secret not in logged
     assert "moved again" in over
 
 

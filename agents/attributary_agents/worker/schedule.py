@@ -11,8 +11,8 @@ from collections.abc import Callable
 from ..config.settings import CheckpointConfig
 
 
-class Cadence:
-    """Of one partition.
+class CheckpointSchedule:
+    """Decides when one partition's state is stored.
 
     A checkpoint is wanted every `interval_s` seconds, or after `max_observations`. It is put off while it would cost
     more than the share `max_share` of the time since the last one, measured by what the last one took; but never
@@ -32,12 +32,12 @@ class Cadence:
         self.work_s = 0.0
         """Time that the observations since the last checkpoint took."""
 
-    def worked(self, seconds: float) -> None:
-        """An observation took so long."""
+    def add_work(self, seconds: float) -> None:
+        """Add the time that one observation took."""
         self.work_s += seconds
 
-    def stored(self, cost_s: float) -> None:
-        """A checkpoint is done, and kept the worker from other work for so long."""
+    def record_checkpoint(self, cost_s: float) -> None:
+        """Begin anew after a checkpoint, which has kept the worker from other work for so long."""
         self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, 0.0
 
     def is_due(self, n_pending: int) -> bool:

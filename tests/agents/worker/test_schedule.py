@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attributary_agents.config.settings import CheckpointConfig
-from attributary_agents.worker.cadence import Cadence
+from attributary_agents.worker.schedule import CheckpointSchedule
 
 CONFIG = CheckpointConfig(interval_s=10, max_observations=100, max_share=0.1, max_replay_s=60)
 
@@ -24,53 +24,53 @@ def clock() -> Clock:
 
 
 def test_nothing_is_stored_where_nothing_is_pending(clock: Clock) -> None:
-    cadence = Cadence(CONFIG, clock)
-    cadence.worked(1e6)
+    schedule = CheckpointSchedule(CONFIG, clock)
+    schedule.add_work(1e6)
     clock.now += 1e6
-    assert not cadence.is_due(0)
-    assert cadence.is_due(1)
+    assert not schedule.is_due(0)
+    assert schedule.is_due(1)
 
 
 @pytest.mark.parametrize(("elapsed", "pending", "due"), [(9.9, 99, False), (10, 1, True), (0.1, 100, True)])
 def test_cheap_states_are_stored_by_time_or_number(clock: Clock, elapsed: float, pending: int, due: bool) -> None:
-    cadence = Cadence(CONFIG, clock)
+    schedule = CheckpointSchedule(CONFIG, clock)
     clock.now += elapsed
-    assert cadence.is_due(pending) is due
+    assert schedule.is_due(pending) is due
 
 
 def test_storing_takes_no_more_than_its_share(clock: Clock) -> None:
-    cadence, stored = Cadence(CONFIG, clock), 0.0
+    schedule, stored = CheckpointSchedule(CONFIG, clock), 0.0
     began = clock.now
     while clock.now < began + 10_000:
         clock.now += 0.5
-        cadence.worked(0.001)
-        if cadence.is_due(1000):
+        schedule.add_work(0.001)
+        if schedule.is_due(1000):
             clock.now += 3.0
             stored += 3.0
-            cadence.stored(3.0)
+            schedule.record_checkpoint(3.0)
     share = stored / (clock.now - began)
     assert 0.09 < share < 0.1005  # the last one is cut off by the end
 
 
 def test_a_crash_repeats_no_more_work_than_that_whatever_storing_costs(clock: Clock) -> None:
-    cadence, longest = Cadence(CONFIG, clock), 0.0
+    schedule, longest = CheckpointSchedule(CONFIG, clock), 0.0
     for _ in range(100_000):
         clock.now += 0.01
-        cadence.worked(0.01)
-        longest = max(longest, cadence.work_s)
-        if cadence.is_due(1):
+        schedule.add_work(0.01)
+        longest = max(longest, schedule.work_s)
+        if schedule.is_due(1):
             clock.now += 500.0
-            cadence.stored(500.0)
+            schedule.record_checkpoint(500.0)
     assert longest == pytest.approx(60, abs=0.02)
 
 
 def test_a_cost_is_forgotten_when_the_next_one_is_small(clock: Clock) -> None:
-    cadence = Cadence(CONFIG, clock)
-    cadence.stored(5.0)
+    schedule = CheckpointSchedule(CONFIG, clock)
+    schedule.record_checkpoint(5.0)
     clock.now += 10
-    assert not cadence.is_due(1)
+    assert not schedule.is_due(1)
     clock.now += 35
-    assert cadence.is_due(1)
-    cadence.stored(0.01)
+    assert schedule.is_due(1)
+    schedule.record_checkpoint(0.01)
     clock.now += 10
-    assert cadence.is_due(1)
+    assert schedule.is_due(1)

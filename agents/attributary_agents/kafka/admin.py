@@ -1,0 +1,90 @@
+"""Asks brokers about consumer groups, and runs what needs an admin client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    GroupCoordinatorNotAvailableError,
+    KafkaError,
+    for_code,
+)
+
+from ..config.settings import Config, KafkaConfig
+from .clients import client_fault, client_log_muted, client_options
+
+T = TypeVar("T")
+
+
+def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitable[T]]) -> T:
+    """Run `work` with an admin client.
+
+    Raises
+    ------
+    ConfigError
+        A file of kafka.security cannot be used.
+    PreflightError
+        No broker answers, or it refuses.
+    """
+
+    async def run() -> T:
+        admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
+        try:
+            await admin.start()
+            return await work(admin)
+        finally:
+            await admin.close()
+
+    async def bounded() -> T:
+        try:
+            async with asyncio.timeout(30):
+                return await run()
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise await client_fault(kafka, error) from None
+
+    with client_log_muted():
+        return asyncio.run(bounded())
+
+
+def check_group(config: Config) -> None:
+    """Raise PreflightError where the brokers hide the consumer group from this user: a worker would wait for ever."""
+
+    async def work(admin: AIOKafkaAdminClient) -> None:
+        group = config.kafka.group
+        try:
+            await admin.find_coordinator(group)
+        except GroupAuthorizationFailedError:
+            raise GroupAuthorizationFailedError(group) from None
+        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster; who may ask is checked before
+            return
+
+    if config.kafka.security.protocol != "PLAINTEXT":  # without users there is nothing to ask
+        with_admin(config.kafka, work)
+
+
+def count_members(kafka: KafkaConfig) -> int:
+    """Count the members of the configured consumer group: its workers, and those that were killed just now.
+
+    Raises
+    ------
+    PreflightError
+        No broker answers, or it refuses.
+    """
+
+    async def work(admin: AIOKafkaAdminClient) -> int:
+        try:
+            answers = await admin.describe_consumer_groups([kafka.group])
+        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster
+            return 0
+        n = 0
+        for code, *_, members in (group[:6] for answer in answers for group in answer.groups):
+            if code:
+                raise for_code(code)(kafka.group)
+            n += len(members)
+        return n
+
+    return with_admin(kafka, work)

@@ -1,0 +1,47 @@
+"""A version of a model: the one that the configuration describes, or one that was deployed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..config.models import ModelConfig
+from .factory import make_model
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a model.
+
+    Attributes
+    ----------
+    name
+        Its name in the configuration or in its deployment.
+    spec
+        How the model was made, in the form of `Deployment.spec`.
+    deployed
+        Offset in the models topic of the last deployment that is in effect or was refused; -1 before the first.
+    """
+
+    name: str
+    spec: dict[str, Any]
+    model: Any = field(repr=False)
+    deployed: int = -1
+
+
+def configured_version(config: ModelConfig, model: Any = None, deployed: int = -1) -> Version:
+    """Return the version that the configuration describes.
+
+    Parameters
+    ----------
+    model
+        The model of that version; None makes it.
+    deployed
+        Offset of the last deployment that the configuration overrules.
+    """
+    return Version(config.version, config.spec, make_model(config) if model is None else model, deployed)
+
+
+def configured_as(config: ModelConfig) -> dict[str, Any]:
+    """Return what the configuration says of which model it is: where it differs, another model takes over."""
+    return {"version": config.version, **config.spec}

@@ -1,0 +1,60 @@
+"""What the partitions of one worker have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+import faust
+from faust.types import TP
+
+from ..config.settings import Config
+from ..state.objects import object_store
+from ..state.records import StateRecords
+from ..state.seal import Seal
+from ..state.store import PartitionStore
+from .gaps import Gaps
+from .records import Outgoing
+from .view import WorkerView
+
+
+class Shared:
+    """What all partitions of a worker use: the Faust app, the outputs, where states are stored, and the view.
+
+    Parameters
+    ----------
+    table
+        The state table; its `sink` is the `StateRecords` that a recovery fills.
+    outputs
+        Topic name to the Faust topic.
+    """
+
+    def __init__(self, app: faust.App, config: Config, table: Any, outputs: dict[str, Any], view: WorkerView) -> None:
+        self.app = app
+        self.config = config
+        self.table = table
+        self.outputs = outputs
+        self.view = view
+        self.records: StateRecords = table.sink
+        self.gaps = Gaps(app, config)
+        self.model_ids = {model_id.encode(): model_id for model_id in config.models}
+        self._seal = Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
+        self._objects = object_store(config.state.url, config.kafka.group)
+
+    def open_store(self, number: int, generation: int) -> PartitionStore:
+        """Return the store of one partition in one generation of the consumer group."""
+        # The changelog's future is awaited by us: Faust itself only logs a write that the broker refuses.
+        write = self.table.send_changelog
+        return PartitionStore(self.records, number, generation, write, self._seal, self._objects)
+
+    def send(self, record: Outgoing) -> Awaitable[Any]:
+        """Queue a record to be sent, and return what ends when the broker has it."""
+        sent: Awaitable[Any] = self.outputs[record.topic].send_soon(
+            key=record.key, value=record.value, headers=record.headers
+        )
+        return sent
+
+    def end(self, tp: TP) -> int | None:
+        """The offset that the topic's next record will have, as far as the consumer knows."""
+        end: int | None = self.app.consumer.highwater(tp)
+        return end
