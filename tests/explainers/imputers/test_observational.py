@@ -398,7 +398,7 @@ def test_draws_do_not_depend_on_the_process():
     # Strings hash differently in every process, and sets of them have another order.
     code = """
 import numpy as np
-from attributary_explainers.conditional import ConditionalSampler
+from attributary_explainers import ConditionalSampler
 rng, sampler = np.random.default_rng(1), ConditionalSampler(seed=1, grace_period=50)
 for t in range(600):
     a, c = ["red", "green", "blue", ("t", None)][rng.integers(4)], ["no", "yes"][rng.integers(2)]
