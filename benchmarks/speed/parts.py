@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.incremental.batching import Asking
+from attributary_explainers.incremental.batching import Batch
 from attributary_explainers.incremental.removal import RemovalExplainer
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
@@ -26,10 +26,10 @@ PARTS = {
 """Part to its title, in the order in which they come."""
 
 _METHODS: tuple[tuple[type, str, str], ...] = (
-    (Asking, "__init__", "encode"),
-    (RemovalExplainer, "ask", "ask"),
-    (Asking, "answer", "answer"),
-    (RemovalExplainer, "hear", "hear"),
+    (Batch, "__init__", "encode"),
+    (RemovalExplainer, "request", "ask"),
+    (Batch, "evaluate", "answer"),
+    (RemovalExplainer, "update", "hear"),
 )
 EVALUATOR = "evaluator"
 """Within `answer`: the evaluator alone."""

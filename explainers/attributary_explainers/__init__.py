@@ -7,8 +7,8 @@ from .batch.exact import exact_sage, expected_pfi
 from .batch.sampled import batch_pfi, batch_sage
 from .batch.tables import BatchImportance
 from .batch.window import IntervalPFI, SlidingWindowSAGE, interval_pfi
-from .change.detectors import DETECTOR_NAMES, DETECTORS_OF_ERRORS, make_detector
-from .change.discrepancy import Distance, as_distance, expected_discrepancy
+from .change.detectors import DETECTOR_NAMES, make_detector
+from .change.discrepancy import Distance, expected_discrepancy
 from .change.explainer import ChangeExplainer
 from .change.explanation import ChangeExplanation, RejectedAlarm
 from .change.importance import ImportanceChange
@@ -24,8 +24,8 @@ from .errors import (
     SnapshotError,
 )
 from .history import ChangeMark, ImportanceHistory
-from .imputers.conditional.sampler import EMPTY, ConditionalSampler
-from .imputers.marginal import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Draws, Imputer, MarginalImputer
+from .imputers.conditional.sampler import ConditionalSampler
+from .imputers.marginal import REMOVAL_NAMES, SAMPLING_NAMES, ConstantImputer, Imputer, MarginalImputer
 from .imputers.observational import ConditionalImputer
 from .imputers.reservoirs import (
     RESERVOIR_NAMES,
@@ -45,20 +45,17 @@ from .incremental.together import Explainers
 from .losses.losses import LOSS_NAMES, Loss, as_loss
 from .missing import MISSING_NAMES, read_missing
 from .models.batch import BatchModel, as_batch
-from .models.cost import is_cheap
 from .models.function import is_classifier, model_function, model_kind, resolve_loss
 from .models.sklearn import SklearnModel
 from .pickling import dump_model, freeze, load_model
-from .predictions import is_usable, most_probable, predict_rows, show_row
+from .predictions import is_usable
 from .ranking import ndcg, ranks, shares, shift
 from .smoothing.importance import SmoothedImportance
 from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .typing import ModelFunction
 
 __all__ = [
-    "DETECTORS_OF_ERRORS",
     "DETECTOR_NAMES",
-    "EMPTY",
     "LOSS_NAMES",
     "MISSING_NAMES",
     "REMOVAL_NAMES",
@@ -75,7 +72,6 @@ __all__ = [
     "ConstantImputer",
     "ConstantLossWarning",
     "Distance",
-    "Draws",
     "ExplainerError",
     "Explainers",
     "FastPathFaultWarning",
@@ -109,7 +105,6 @@ __all__ = [
     "SnapshotError",
     "UniformReservoir",
     "as_batch",
-    "as_distance",
     "as_loss",
     "batch_pfi",
     "batch_sage",
@@ -119,7 +114,6 @@ __all__ = [
     "expected_pfi",
     "freeze",
     "interval_pfi",
-    "is_cheap",
     "is_classifier",
     "is_usable",
     "load_model",
@@ -127,13 +121,10 @@ __all__ = [
     "make_reservoir",
     "model_function",
     "model_kind",
-    "most_probable",
     "ndcg",
-    "predict_rows",
     "ranks",
     "read_missing",
     "resolve_loss",
     "shares",
     "shift",
-    "show_row",
 ]

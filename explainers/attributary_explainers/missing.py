@@ -16,7 +16,7 @@ MISSING_NAMES = ("value", "absent", "skip")
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None or NaN."""
+    """Return whether a value stands for none: None or NaN."""
     if isinstance(value, (Real, Decimal)):
         try:
             return math.isnan(value)
@@ -28,12 +28,12 @@ def is_missing(value: Any) -> bool:
 
 
 def has_missing(x: Features) -> bool:
-    """Whether some feature of an observation is missing."""
+    """Return whether some feature of an observation is missing."""
     return any(map(is_missing, x.values()))
 
 
 def drop_missing(x: Features) -> dict[Any, Any]:
-    """A copy of an observation without its missing features."""
+    """Return a copy of an observation without its missing features."""
     return {name: value for name, value in x.items() if not is_missing(value)}
 
 
@@ -43,7 +43,7 @@ def check_missing(missing: object) -> str | dict[Any, Any]:
 
 
 def read_missing(x: Features, policy: str | Mapping[Any, Any]) -> Features | None:
-    """The observation by the policy: `x` itself where nothing is to be done, None where it is to be left out."""
+    """Return the observation by the policy: `x` itself where nothing is to be done, None where it is left out."""
     if policy == "value" or not has_missing(x):
         return x
     if isinstance(policy, Mapping):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import ModelError
+from .ordering import sort_key
 from .typing import Features, ModelFunction, Output, Prediction, Probabilities
 
 Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
@@ -17,7 +21,7 @@ Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
 
 
 def as_probabilities(prediction: Any) -> Prediction:
-    """A dict of label to probability; None for no prediction (None, or River's empty dict).
+    """Return a dict of label to probability; None for no prediction (None, or River's empty dict).
 
     Raises
     ------
@@ -35,7 +39,7 @@ def as_probabilities(prediction: Any) -> Prediction:
 
 
 def as_label(prediction: Any) -> Prediction:
-    """`{label: 1.0}`. Any hashable is a label but None, which is no prediction; of probabilities the most probable.
+    """Return `{label: 1.0}`; of probabilities the most probable. Any hashable is a label but None: no prediction.
 
     Raises
     ------
@@ -57,7 +61,7 @@ def as_label(prediction: Any) -> Prediction:
 
 
 def as_number(prediction: Any) -> Prediction:
-    """A float; None for no prediction.
+    """Return a prediction as a float; None for no prediction.
 
     Raises
     ------
@@ -75,22 +79,22 @@ def as_number(prediction: Any) -> Prediction:
 
 
 def as_any(prediction: Any) -> Prediction:
-    """Probabilities where the model returns a dict, else a number."""
+    """Return probabilities where the model returns a dict, else a number."""
     return as_probabilities(prediction) if isinstance(prediction, dict) else as_number(prediction)
 
 
 def as_output(output: Output) -> Callable[[Any], Prediction]:
-    """The conversion for the output that a loss reads."""
+    """Return the conversion for the output that a loss reads."""
     return _CONVERSIONS[output]
 
 
 def most_probable(probabilities: Probabilities) -> Any:
-    """The label with the largest probability; of equals the first, as River's `predict_one` chooses."""
+    """Return the label with the largest probability; of equals the first, as River's `predict_one` chooses."""
     return max(probabilities, key=probabilities.__getitem__)
 
 
 def is_usable(prediction: Prediction) -> bool:
-    """Whether a prediction can enter a loss: there is one, and it is finite."""
+    """Return whether a prediction can enter a loss: there is one, and it is finite."""
     if prediction is None:
         return False
     if isinstance(prediction, dict):
@@ -98,8 +102,87 @@ def is_usable(prediction: Prediction) -> bool:
     return math.isfinite(prediction)
 
 
+class Predictions(abc.ABC):
+    """What a model predicted for an observation and for rows made of it: one array, and each in the form losses read.
+
+    `GivenPredictions` has what the model itself returned, row by row; a fast path gives the array.
+    """
+
+    own: Prediction
+    """The prediction for the observation itself, which is row 0."""
+    start: int
+    """The rows made of it begin here; before them may be those of others."""
+    array: npt.NDArray[np.float64]
+    """Shape (rows, classes): probabilities, 0 for a class that a row does not name; or (rows, 1): numbers.
+
+    A row that is no prediction has NaN.
+    """
+    labels: tuple[Any, ...] | None
+    """The class of each column; None for numbers."""
+    error: Exception | None = None
+    """What the model raised on the rows made of the observation, which are then not there."""
+
+    @abc.abstractmethod
+    def column(self, label: Any) -> int:
+        """Return the column of a class; -1 for one that no row names."""
+
+    @abc.abstractmethod
+    def rows(self, n: int) -> list[Prediction]:
+        """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
+
+
+class GivenPredictions(Predictions):
+    """Predictions as a model has returned them; the array is made where a loss reads it.
+
+    Parameters
+    ----------
+    predictions
+        The first is that for the observation itself. One of another kind than the first that there is (a number among
+        probabilities) counts as no prediction.
+    start, error
+        See `Predictions`.
+    """
+
+    def __init__(self, predictions: list[Prediction], start: int = 1, error: Exception | None = None) -> None:
+        self._given, self.start, self.error = predictions, start, error
+        self.own = predictions[0] if predictions else None
+
+    def rows(self, n: int) -> list[Prediction]:
+        """Return the predictions for `n` rows, from `start` on, as they were given."""
+        return self._given[self.start : self.start + n]
+
+    def column(self, label: Any) -> int:
+        """Return the column of a class; -1 for one that no row names."""
+        return self._columns.get(label, -1)
+
+    @cached_property
+    def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # made once it is read
+        """All classes that a row names, in the order of `sort_key`; None for numbers."""
+        first = next((prediction for prediction in self._given if prediction is not None), None)
+        if not isinstance(first, dict):
+            return None
+        dicts = [prediction for prediction in self._given if isinstance(prediction, dict)]
+        return tuple(sorted(dict.fromkeys(label for prediction in dicts for label in prediction), key=sort_key))
+
+    @cached_property
+    def _columns(self) -> dict[Any, int]:
+        return {label: column for column, label in enumerate(self.labels or ())}
+
+    @cached_property
+    def array(self) -> npt.NDArray[np.float64]:  # type: ignore[override]  # made once it is read
+        """The predictions as an array, see `Predictions`."""
+        labels, nan = self.labels, math.nan
+        rows: list[list[Any]]
+        if labels is None:
+            rows = [[nan if p is None or isinstance(p, dict) else p] for p in self._given]
+        else:
+            none = [nan] * len(labels)
+            rows = [[p.get(label, 0.0) for label in labels] if isinstance(p, dict) else none for p in self._given]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), 1 if labels is None else len(labels))
+
+
 def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
-    """The predictions for `rows`, in one call where the function takes many, else one by one.
+    """Return the predictions for `rows`, in one call where the function takes many, else one by one.
 
     Parameters
     ----------

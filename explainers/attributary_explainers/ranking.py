@@ -16,20 +16,20 @@ BAND = 1.96
 
 
 def ranks(importance: Mapping[Any, float]) -> dict[Any, int]:
-    """Rank per feature, 1 for the most important; ties by name, so that ranks are reproducible."""
+    """Return the rank per feature, 1 for the most important; ties by name, so that ranks are reproducible."""
     order = sorted(importance, key=lambda name: (-importance[name], str(name)))
     return {name: rank for rank, name in enumerate(order, start=1)}
 
 
 def shares(importance: Mapping[Any, float]) -> Importance:
-    """Each feature's part of the sum of importances, negatives counted as 0; all 0 where nothing is positive."""
+    """Return each feature's part of the sum of importances, negatives counted as 0; all 0 if nothing is positive."""
     clipped = {name: max(value, 0.0) for name, value in importance.items()}
     total = sum(clipped.values())
     return {name: value / total if total > 0.0 else 0.0 for name, value in clipped.items()}
 
 
 def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
-    """Half the L1 distance between the shares of two importances, in [0, 1].
+    """Return half the L1 distance between the shares of two importances, in [0, 1].
 
     The part of the importance that has moved to other features. A feature that one side lacks counts as 0
     there; where nothing is positive on exactly one side, everything has moved: 1.
@@ -46,7 +46,7 @@ def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
 
 
 def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
-    """Normalised discounted cumulative gain of today's ranking, with the earlier shares as relevance, in (0, 1].
+    """Return the normalised discounted cumulative gain of today's ranking, earlier shares as relevance, in (0, 1].
 
     1 when the ranking is unchanged. Blind where equals trade places: read it beside `shift`.
 
@@ -65,5 +65,5 @@ def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
 
 
 def largest_first(change: Importance, names: list[Any]) -> list[Any]:
-    """The names, that with the largest change first, whatever its sign; equals by name."""
+    """Return the names in the order of their changes, the largest first whatever its sign; equals by name."""
     return sorted(names, key=lambda f: (-abs(change[f]), str(f)))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
-FeatureName: TypeAlias = Hashable
-"""Name of one feature; a string almost always, but River allows any hashable."""
-
 Features: TypeAlias = Mapping[Any, Any]
 """The features `x` of one observation: name to value."""
 
@@ -35,7 +32,7 @@ class ModelFunction(Protocol):
     """
 
     def __call__(self, x: Features, /) -> Prediction:
-        """The prediction for `x`, None where there is none yet."""
+        """Return the prediction for `x`, None where there is none yet."""
 
 
 Groups: TypeAlias = Mapping[str, Sequence[Any]]

@@ -68,5 +68,5 @@ def check_groups(groups: Groups | None) -> dict[str, tuple[Any, ...]]:
 
 
 def is_representable(values: npt.ArrayLike) -> bool:
-    """Whether values are finite, and sums of their squares too."""
+    """Return whether values are finite, and sums of their squares too."""
     return bool((np.abs(values) < LARGEST).all())

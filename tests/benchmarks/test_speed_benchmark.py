@@ -294,14 +294,14 @@ def test_the_slope_is_that_of_the_ratio_per_feature() -> None:
 
 
 def test_parts_are_within_the_whole_and_nothing_stays_wrapped() -> None:
-    hear = RemovalExplainer.hear
+    update = RemovalExplainer.update
     found = profile(LINEAR, KINDS[1], learned=50, observations=20)
     of_parts = found["parts_us"]
     assert set(of_parts) == {*PARTS, EVALUATOR}
     assert all(value > 0.0 for value in of_parts.values())
     assert of_parts[EVALUATOR] < of_parts["answer"]
     assert found["rows"] == 1 + 9 * 10
-    assert RemovalExplainer.hear is hear
+    assert RemovalExplainer.update is update
     model_alone = {**found, "alone_us": 10.0, "predict_us": 4.0, "explain_us": 12.0}
     model_alone["parts_us"] = {**dict.fromkeys(PARTS, 2.0), EVALUATOR: 1.0}
     (table,) = tables({"parts": {"subjects_parts": {"linear": {"iPFI, M 10": model_alone}}}})

@@ -23,7 +23,6 @@ from attributary_explainers import (
     dump_model,
     resolve_loss,
 )
-from attributary_explainers.evaluation.function import FastFunction
 
 from ..config.models import ModelConfig
 from ..config.settings import Config
@@ -230,9 +229,8 @@ class ModelState:
     @property
     def evaluations(self) -> dict[str, int]:
         """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
-        together = self.together
-        fast = together.function.n_fast if isinstance(together.function, FastFunction) else 0
-        return {"fast": fast, "naive": together.n_predicted - fast}
+        paths = self.together.paths
+        return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
 
     def add_change(self, explanation: ChangeExplanation, timestamp_ms: int) -> None:
         """Count an explained change, which followed from an observation of this time."""

@@ -9,7 +9,6 @@ import warnings
 from typing import Any
 
 from attributary_explainers import model_kind
-from attributary_explainers.evaluation.function import FastFunction
 
 from ..config.settings import Config
 from .model_state import new_state
@@ -51,19 +50,19 @@ def _run(model_id: str, config: Config) -> str:
         warnings.simplefilter("ignore")  # they will be said about real observations
         try:
             state = new_state(model_id, config.models[model_id])
-            function = state.together.function
-            if not isinstance(function, FastFunction):
-                return "row by row, there is no fast path for this type"
+            together = state.together
+            if together.paths:  # the reason for all models of its type
+                return f"row by row, {next(iter(together.paths))}"
             numbers = model_kind(state.model) == "regressor"
             rng = random.Random(1)
             for _ in range(_OBSERVATIONS):
                 x = {"a": rng.random(), "b": rng.random()}
                 y: Any = x["a"] if numbers else x["a"] > x["b"]
-                state.together.explain_one(x, y)
+                together.explain_one(x, y)
                 state.model.learn_one(x, y)
         except Exception as error:  # noqa: BLE001 - made-up observations: what is wrong with them says nothing
             logger.debug("models.%s was not made ready: %r", model_id, error)
             return _LATER
-    if function.n_fast:
+    if together.paths["fast"]:
         return "by its fast path"
-    return f"row by row, {function.counts.most_common(1)[0][0]}"
+    return f"row by row, {together.paths.most_common(1)[0][0]}"

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from ..errors import InvalidParameterError, NoPredictionError
 from ..imputers.marginal import MarginalImputer
+from ..imputers.requests import walked_coalitions
 from ..imputers.reservoirs import SlidingWindowReservoir
 from ..imputers.rows import replace
-from ..incremental.coalitions import coalition_losses, components
-from ..incremental.sage import walk
+from ..incremental.coalitions import walk_of
+from ..predictions import GivenPredictions
 from ..typing import Importance, Prediction
-from ..validation import is_representable
 from .tables import BatchImportance, DataTable
 
 Array = npt.NDArray[np.float64]
@@ -102,11 +102,11 @@ class Contributions:
         return dict(zip(self.names, (self.factor * np.sqrt(variance / n)).tolist(), strict=True))
 
     def summary(self) -> BatchImportance:
-        """Importance and standard error."""
+        """Return importance and standard error."""
         return BatchImportance(self.importance, self.std_error, self.own.shape[1])
 
     def minus(self, other: Self) -> Contributions:
-        """The difference of two models' contributions, of the same rows and draws."""
+        """Return the difference of two models' contributions, of the same rows and draws."""
         return Contributions(
             self.names,
             self.own - other.own,
@@ -125,7 +125,7 @@ def _difference(a: Array | None, b: Array | None) -> Array | None:
 def pfi_contributions(
     tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator
 ) -> list[Contributions]:
-    """Growth of each model's loss where a feature comes from another observation (iPFI Definition 2).
+    """Return by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
 
     Parameters
     ----------
@@ -154,8 +154,65 @@ def pfi_contributions(
     ]
 
 
+class SageWalks:
+    """Walks of observations of a data set from the loss of the mean prediction to that of the model, of each model.
+
+    Parameters
+    ----------
+    tables
+        Models on the same data.
+    sampling
+        How the draws of a walk are spread over the data: see `MarginalImputer`, by what the last model predicts.
+    """
+
+    def __init__(self, tables: Sequence[DataTable], sampling: str) -> None:
+        self._tables, self.xs = tables, tables[0].xs
+        self.names = list(tables[0].players)
+        self.predictions = [table.predictions(self.xs) for table in tables]
+        """By model the prediction for each observation."""
+        self._imputer = MarginalImputer(SlidingWindowReservoir(len(self.xs)), sampling=sampling)
+        for x, prediction in zip(self.xs, self.predictions[-1], strict=True):
+            self._imputer.update(x, prediction, np.random.default_rng(0))  # which a full window does not read
+        both = list(zip(tables, self.predictions, strict=True))
+        self.full = [table.losses(of) for table, of in both]
+        """By model the loss of each observation's prediction."""
+        self.empty = [table.losses([table.mean(of)] * len(self.xs)) for table, of in both]
+        """By model the loss of the mean prediction for each observation."""
+
+    def walk(
+        self, i: int, n_samples: int, rng: np.random.Generator, variance_of_rows: float | None
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], list[tuple[Array, Array]]]:
+        """Walk observation `i` in one random order, with the same draws for all coalitions and models.
+
+        Returns
+        -------
+        The order and the observations drawn; by model the increments, shape (players,), and each draw's part in them,
+        shape (players, draws), or (players, 0) where it is not known.
+
+        Raises
+        ------
+        InvalidParameterError
+            A loss is not finite.
+        """
+        players, order = self._tables[0].players, rng.permutation(len(self.names))
+        coalitions = walked_coalitions(self.names, order[None])
+        draws = self._imputer.restrict(self.xs[i], players, coalitions, n_samples, rng)
+        assert draws.slots is not None  # of this imputer, whose slots are the numbers of the observations
+        rows, found = [row for of_coalition in draws.rows for row in of_coalition], []
+        for table, empty, full in zip(self._tables, self.empty, self.full, strict=True):
+            given, ends = GivenPredictions(table.predictions(rows), start=0), (empty[i], full[i])
+            way = walk_of(table.loss, table.ys[i], given, order[None], n_samples, variance_of_rows, *ends)
+            if way == "no_prediction":
+                raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
+            if isinstance(way, str):
+                expected = "observations whose loss is finite, whatever is removed"
+                raise InvalidParameterError("data", expected, (self.xs[i], table.ys[i]))
+            found.append((way.increments, way.parts))
+        return order, draws.slots, found
+
+
 def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator) -> list[Contributions]:
-    """Each observation's walk from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
+    """Return each observation's walk from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
     by what the last of the models predicts for them, and the bias of few draws subtracted where the loss has
@@ -170,51 +227,32 @@ def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.rand
     n_samples
         Valid range >= 1; m, draws per coalition. Of one draw the bias is not known, and stays.
     """
-    first, n = tables[0], len(tables[0].xs)
-    names = list(first.players)
-    predictions = [table.predictions(table.xs) for table in tables]
-    imputer = MarginalImputer(SlidingWindowReservoir(n))
-    for x, prediction in zip(first.xs, predictions[-1], strict=True):
-        imputer.update(x, prediction, rng)
-    full = [table.losses(of) for table, of in zip(tables, predictions, strict=True)]
-    empty = [table.losses([table.mean(of)] * n) for table, of in zip(tables, predictions, strict=True)]
-    own = np.zeros((len(tables), len(names), n))
-    swayed: list[list[Array | None]] = [[] for _ in tables]
-    begins = np.zeros((len(names), n))
-    drawn = np.zeros((len(names), n, n_samples), dtype=np.intp)
-    for i, x in enumerate(first.xs):
-        order = [names[j] for j in rng.permutation(len(names)).tolist()]
-        if order:
-            begins[names.index(order[0]), i] = 1.0
-        coalitions = [order[: size + 1] for size in range(len(order) - 1)]
-        draws = imputer.restrict(x, first.players, coalitions, n_samples, rng)
-        if draws.slots is not None:  # of this imputer never: slots are the data's own numbers
-            drawn[:, i, :] = draws.slots
-        rows = [row for rows in draws.rows for row in rows]
-        for t, table in enumerate(tables):
-            found = coalition_losses(table.loss, table.ys[i], table.predictions(rows), n_samples, 0.0)
-            if found is None:
-                raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
-            increments, parts = walk(names, [order], float(empty[t][i]), float(full[t][i]), found)
-            own[t, :, i] = list(increments.values())
-            swayed[t].append(parts)
-    if not is_representable(own):
-        raise InvalidParameterError("data", "observations whose loss is finite, whatever is removed", "an infinite one")
+    walks, n = SageWalks(tables, "stratified"), len(tables[0].xs)
+    d = len(walks.names)
+    own, begins = np.zeros((len(tables), d, n)), np.zeros((d, n))
+    parts: list[list[Array]] = [[] for _ in tables]
+    drawn = np.zeros((d, n, n_samples), dtype=np.intp)
+    for i in range(n):
+        order, drawn[:, i, :], found = walks.walk(i, n_samples, rng, 0.0)
+        begins[order[:1], i] = 1.0
+        for t, (increments, of_draws) in enumerate(found):
+            own[t, :, i] = increments
+            parts[t].append(of_draws)
     return [
         Contributions(
-            tuple(names),
+            tuple(walks.names),
             own[t],
-            None if any(part is None for part in swayed[t]) else np.stack(swayed[t], axis=1),  # type: ignore[arg-type]
+            np.stack(parts[t], axis=1) if parts[t][0].shape[1] else None,
             drawn,
-            full[t],
-            _through_mean(table, predictions[t], begins),
+            walks.full[t],
+            _through_mean(table, walks.predictions[t], begins),
         )
         for t, table in enumerate(tables)
     ]
 
 
 def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: Array) -> Array | None:
-    """What each observation moves through the mean prediction: the slope of the loss there times its own deviation.
+    """Return what each observation moves through the mean prediction: the loss's slope there times its own deviation.
 
     Parameters
     ----------
@@ -226,8 +264,9 @@ def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: A
         return None
     moved = np.zeros_like(begins)
     n = len(predictions)
-    for label, values in components(predictions, n):
-        deviations, mean = values[0] - values[0].mean(), values[0].mean(keepdims=True)
+    given = GivenPredictions(list(predictions))
+    for label, values in zip(given.labels or (None,), given.array.T, strict=True):
+        deviations, mean = values - values.mean(), values.mean(keepdims=True)
         slopes = [found[0][0] if (found := derivatives(y, label, mean)) else 0.0 for y in table.ys]
         moved += np.outer(begins @ np.array(slopes) / n, deviations)
     return moved

@@ -24,7 +24,7 @@ def expected_pfi(
     loss: str | Loss | Callable[[Any, Any], float] | None = None,
     groups: Groups | None = None,
 ) -> BatchImportance:
-    """Permutation feature importance averaged over all pairs of different observations (iPFI Definition 3).
+    """Return permutation feature importance averaged over all pairs of different observations (iPFI Definition 3).
 
     With growth(n, m) that of the loss of n when its features S are taken from m,
 
@@ -85,7 +85,7 @@ def exact_sage(
     groups: Groups | None = None,
     max_features: int = 12,
 ) -> BatchImportance:
-    """Interventional SAGE values of a data set, without sampling: Shapley values over all coalitions.
+    """Return interventional SAGE values of a data set, without sampling: Shapley values over all coalitions.
 
     With h(x_S, z_notS) the prediction where S is kept from x and the rest taken, together, from a row z of the data,
 

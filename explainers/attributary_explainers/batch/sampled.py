@@ -10,7 +10,7 @@ import numpy as np
 from ..losses.losses import Loss
 from ..typing import Features, Groups
 from ..validation import check_integer
-from .contributions import pfi_contributions
+from .contributions import SageWalks, pfi_contributions
 from .tables import BatchImportance, DataTable
 
 
@@ -23,7 +23,7 @@ def batch_pfi(
     groups: Groups | None = None,
     seed: int | None = None,
 ) -> BatchImportance:
-    """Permutation feature importance of a data set (iPFI Definition 2).
+    """Return permutation feature importance of a data set (iPFI Definition 2).
 
     Each feature is permuted over the data; the mean growth of the loss is multiplied by N / (N - 1), because
     a random permutation leaves one observation in N where it is. That makes it an unbiased estimate of the
@@ -69,7 +69,7 @@ def batch_sage(
     groups: Groups | None = None,
     seed: int | None = None,
 ) -> BatchImportance:
-    """Interventional SAGE values of a data set by sampling (iSAGE Algorithm 5): an estimate of `exact_sage`.
+    """Return interventional SAGE values of a data set by sampling (iSAGE Algorithm 5), estimates of `exact_sage`.
 
     For each observation a random permutation of the features is walked. The coalition S grows by one feature, its
     prediction is the mean over m draws of h(x_S, z_notS), and the feature is credited with the drop in loss. The
@@ -96,14 +96,10 @@ def batch_sage(
     check_integer("n_samples", n_samples, minimum=1)
     check_integer("n_permutations", n_permutations, minimum=1)
     table, rng = DataTable(model, data, loss, groups), np.random.default_rng(seed)
-    names, n, predictions = list(table.players), len(data), table.predictions(table.xs)
-    marginal = table.losses([table.mean(predictions)] * n).tolist()
-    values = np.zeros((n, len(names)))
-    for i in [i for i in range(n) for _ in range(n_permutations)]:
-        order = rng.permutation(len(names)).tolist()
-        drawn = [table.xs[k] for k in rng.integers(n, size=n_samples).tolist()]
-        kept = [[names[j] for j in order[:size]] for size in range(1, len(order))]
-        walk = [*(table.restricted(table.xs[i], coalition, drawn) for coalition in kept), predictions[i]]
-        losses = [marginal[i], *(table.loss_of(i, prediction) for prediction in walk)]
-        values[i, order] -= np.diff(losses) / n_permutations
+    walks = SageWalks([table], "independent")
+    values = np.zeros((len(data), len(walks.names)))
+    for i in range(len(data)):
+        for _ in range(n_permutations):
+            *_, ((increments, _parts),) = walks.walk(i, n_samples, rng, None)
+            values[i] += increments / n_permutations
     return table.summary(values)

@@ -45,34 +45,34 @@ class DataTable:
             self.players.update(explainer._players(x))
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
-        """The predictions for many rows, evaluated at once where the model can."""
+        """Return the predictions for many rows, evaluated at once where the model can."""
         predictions = predict_rows(self.function, rows)
         if not all(map(is_usable, predictions)):
             raise NoPredictionError(f"{self.model_name} has no prediction for some rows: let it learn first")
         return predictions
 
     def restricted(self, x: Features, kept: Collection[Any], drawn: Sequence[Features]) -> Prediction:
-        """Mean prediction with the players `kept` from `x` and the others from the rows `drawn`."""
+        """Return mean prediction with the players `kept` from `x` and the others from the rows `drawn`."""
         return self.mean(self.predictions([keep(x, kept, z, self.players) for z in drawn]))
 
     def mean(self, predictions: list[Prediction]) -> Prediction:
-        """The mean of predictions of one kind."""
+        """Return the mean of predictions of one kind."""
         if (mean := mean_prediction(predictions)) is None:
             raise ModelError(f"{self.model_name} predicts both numbers and dicts: choose one")
         return mean
 
     def loss_of(self, i: int, prediction: Prediction) -> float:
-        """The loss of a prediction for observation `i`."""
+        """Return the loss of a prediction for observation `i`."""
         if not is_representable(loss := self.loss(self.ys[i], prediction)):
             raise InvalidParameterError("data", "observations whose loss is finite", (self.xs[i], self.ys[i]))
         return loss
 
     def losses(self, predictions: Iterable[Prediction]) -> npt.NDArray[np.float64]:
-        """The losses of one prediction per observation, in their order."""
+        """Return the losses of one prediction per observation, in their order."""
         return np.array([self.loss_of(i, prediction) for i, prediction in enumerate(predictions)], dtype=np.float64)
 
     def summary(self, values: npt.NDArray[np.float64]) -> BatchImportance:
-        """Mean and standard error over the observations: `values` has one row for each, one column per player."""
+        """Return mean and standard error over the observations: `values` has a row for each, a column per player."""
         n = len(values)
         means = [math.fsum(column) / n for column in values.T]
         errors = (values.std(axis=0, ddof=1) / math.sqrt(n)).tolist()

@@ -134,7 +134,7 @@ class IntervalPFI(_WindowExplainer):
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
 
     def update(self, x: Features, y: Any = None) -> BatchImportance | None:
-        """The importance of the interval that this observation completes, or None."""
+        """Take in one observation; return the importance of the interval that it completes, or None."""
         self._take(x, y)
         if len(self._data) < self.interval:
             return None

@@ -11,7 +11,7 @@ from ..errors import ModelFailureWarning, SnapshotError
 from ..losses.losses import LOSS_NAMES, Loss, as_loss
 from ..typing import Features, Prediction, Snapshot
 
-SNAPSHOT_FORMAT = 3
+SNAPSHOT_FORMAT = 4
 
 
 class IncrementalExplainer(abc.ABC):
@@ -76,7 +76,7 @@ class IncrementalExplainer(abc.ABC):
 
     @abc.abstractmethod
     def _state(self) -> Snapshot:
-        """All that observations have changed, as plain data; its keys are none of `snapshot`'s own."""
+        """Return all that observations have changed, as plain data; its keys are none of `snapshot`'s own."""
 
     @abc.abstractmethod
     def _restore(self, state: Snapshot) -> None:
@@ -85,10 +85,10 @@ class IncrementalExplainer(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
-        """A new explainer with these parameters; `loss` is the caller's own, or None."""
+        """Return a new explainer with these parameters; `loss` is the caller's own, or None."""
 
     def snapshot(self) -> Snapshot:
-        """Everything but the model, as plain data with a format version.
+        """Return everything but the model, as plain data with a format version.
 
         Restoring it and continuing gives what never stopping gives, bit for bit.
         """
@@ -104,7 +104,7 @@ class IncrementalExplainer(abc.ABC):
     def from_snapshot(
         cls, snapshot: Snapshot, model: Any, *, loss: Loss | Callable[[Any, Any], float] | None = None
     ) -> Self:
-        """The explainer that the snapshot was taken of.
+        """Return the explainer that the snapshot was taken of.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ def check_snapshot(snapshot: Snapshot, name: str) -> None:
 def snapshot_loss(
     name: str, loss: Loss | Callable[[Any, Any], float] | None
 ) -> str | Loss | Callable[[Any, Any], float]:
-    """The loss to restore a snapshot with: the named one, or the caller's own of the same name.
+    """Return the loss to restore a snapshot with: the named one, or the caller's own of the same name.
 
     Raises
     ------

@@ -1,18 +1,17 @@
-"""One observation's questions to a model, answered together: h(x) once, and all rows of all explainers as one batch."""
+"""One observation on its way through explainers: their requests to the model, evaluated as one batch with h(x)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import ExplainerError
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Array, Encoded, NotEncodableError
 from ..imputers.requests import Request
-from ..predictions import is_usable, predict_rows, show_row
+from ..predictions import GivenPredictions, Predictions, is_usable, predict_rows, show_row
 from ..typing import Features, ModelFunction, Prediction
 
 
@@ -23,25 +22,28 @@ class ModelRaisedError(Exception):
         self.error = error
 
 
-@dataclass(slots=True)
-class Answer:
-    """To one request.
+class EvaluatedPredictions(Predictions):
+    """Predictions that a fast path has given as an array."""
 
-    Where `array` is there it holds all rows of the observation: h(x) in row 0, those of the request from `start` on;
-    `function` gave it, and says what its columns are. Else `predictions` has those of the request; None where there
-    are none, because h(x) is no prediction or the model raised `error`.
-    """
+    def __init__(self, own: Prediction, array: Array, start: int, function: FastFunction) -> None:
+        self.own, self.array, self.start, self._function = own, array, start, function
 
-    y_pred: Prediction
-    array: Array | None = None
-    function: FastFunction | None = None
-    start: int = 0
-    predictions: list[Prediction] | None = None
-    error: Exception | None = None
+    @property
+    def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # rarely read
+        """The class of each column; None for numbers."""
+        return self._function.labels
+
+    def column(self, label: Any) -> int:
+        """Return the column of a class; -1 for one that the model does not know."""
+        return self._function.column(label)
+
+    def rows(self, n: int) -> list[Prediction]:
+        """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
+        return self._function.predictions(self.array[self.start : self.start + n])
 
 
-class Asking:
-    """What is asked of a model for one observation.
+class Batch:
+    """All rows that are evaluated for one observation.
 
     Parameters
     ----------
@@ -68,8 +70,8 @@ class Asking:
         else:
             show_row(function, x)
 
-    def answer(self, requests: Sequence[Request | None]) -> list[Answer]:
-        """Predictions for `x` and for the requests; None asks for that of `x` alone.
+    def evaluate(self, requests: Sequence[Request | str]) -> list[Predictions]:
+        """Return the predictions for `x` and each request; a reason not to explain asks for that of `x` alone.
 
         Raises
         ------
@@ -80,56 +82,58 @@ class Asking:
         if isinstance(function, FastFunction):
             if self.encoded is not None:
                 try:
-                    return self._by_array(function, requests, self.encoded)
+                    return self._evaluate_array(function, requests, self.encoded)
                 except (NotCoveredError, NotEncodableError) as reason:
                     self._reason = reason
             function.asked_itself(self._reason)
             self._function = function.naive  # what has been refused would be refused again
-        return self._by_model(requests)
+        return self._evaluate_rows([[] if isinstance(request, str) else request.rows() for request in requests])
 
-    def _by_array(self, function: FastFunction, requests: Sequence[Request | None], encoded: Encoded) -> list[Answer]:
+    def _evaluate_array(
+        self, function: FastFunction, requests: Sequence[Request | str], encoded: Encoded
+    ) -> list[Predictions]:
         starts, total = [], 1
         for request in requests:
             starts.append(total)
-            if request is not None:
+            if not isinstance(request, str):
                 total += request.n_rows
         X = function.room(total, len(encoded.row))
         X[0] = encoded.row
         for request, start in zip(requests, starts, strict=True):
-            if request is not None:
+            if not isinstance(request, str):
                 request.fill(X, start, encoded.schema)
         P = function.predict(X)
-        y_pred = function.first(P, self._x)
-        return [Answer(y_pred, P, function, start) for start in starts]
+        own = function.first(P, self._x)
+        return [EvaluatedPredictions(own, P, start, function) for start in starts]
 
-    def _by_model(self, requests: Sequence[Request | None]) -> list[Answer]:
-        rows = [[] if request is None else request.rows() for request in requests]
+    def _evaluate_rows(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
         if hasattr(self._function, "many"):
             try:
-                return self._at_once(rows)
+                return self._evaluate_at_once(rows)
             except ModelRaisedError:
-                pass  # on some of the rows: the other explainers' are asked for again
+                pass  # on some of the rows: the other explainers' are evaluated again
         if self._y_pred is None:
             self._y_pred = self._predict([self._x])[0]
-        return [self._of_one(of_one) for of_one in rows]
+        return [self._evaluate_alone(of_one) for of_one in rows]
 
-    def _at_once(self, rows: list[list[dict[Any, Any]]]) -> list[Answer]:
+    def _evaluate_at_once(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
         own = [self._x] if self._y_pred is None else []
         found = self._predict([*own, *chain.from_iterable(rows)])
-        y_pred = found[0] if own else self._y_pred
-        answers, start = [], len(own)
+        y_pred, start = found[0] if own else self._y_pred, len(own)
+        answers: list[Predictions] = []
         for of_one in rows:
-            answers.append(Answer(y_pred, predictions=found[start : start + len(of_one)]))
+            answers.append(GivenPredictions([y_pred, *found[start : start + len(of_one)]]))
             start += len(of_one)
         return answers
 
-    def _of_one(self, rows: list[dict[Any, Any]]) -> Answer:
-        if not is_usable(self._y_pred):
-            return Answer(self._y_pred)  # nothing to compare the others with
+    def _evaluate_alone(self, rows: list[dict[Any, Any]]) -> Predictions:
+        own = self._y_pred
+        if not is_usable(own):  # there is nothing to compare the others with
+            return GivenPredictions([own, *[None] * len(rows)])
         try:
-            return Answer(self._y_pred, predictions=self._predict(rows))
+            return GivenPredictions([own, *self._predict(rows)])
         except ModelRaisedError as raised:
-            return Answer(self._y_pred, error=raised.error)
+            return GivenPredictions([own], error=raised.error)
 
     def _predict(self, rows: Sequence[Features]) -> list[Prediction]:
         try:
@@ -138,3 +142,29 @@ class Asking:
             raise
         except Exception as error:
             raise ModelRaisedError(error) from error
+
+
+class Requesting(Protocol):
+    """An explainer by removal, as it is asked which rows it needs."""
+
+    def request(self, x: Features, encoded: Encoded | None) -> Request | str:
+        """Return the rows that an observation needs, or the reason why it is not explained."""
+
+
+def predict(
+    function: ModelFunction, x: Features, explainers: Sequence[Requesting], y_pred: Prediction = None
+) -> tuple[list[Request | str], list[Predictions]]:
+    """Evaluate an observation with all rows that some explainers of one model request for it.
+
+    Returns
+    -------
+    The requests and the predictions for each; without an explainer there is one prediction, that for `x` alone.
+
+    Raises
+    ------
+    ModelRaisedError
+        The model raised on `x` itself.
+    """
+    batch = Batch(function, x, y_pred)
+    requests = [explainer.request(x, batch.encoded) for explainer in explainers]
+    return requests, batch.evaluate(requests or ["no_explainer"])

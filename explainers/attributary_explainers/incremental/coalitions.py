@@ -1,37 +1,47 @@
-"""Losses of coalitions from a few draws each: their bias, and how far single draws sway them."""
+"""Walks of SAGE through coalitions of which each has a few draws: their bias, and the influence of single draws."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..losses.losses import Derivatives, Loss
+from ..losses.kernels import OF_THE_USER
+from ..losses.losses import Loss
+from ..predictions import Predictions, is_usable
 from ..smoothing.means import mean_prediction
-from ..typing import Prediction
+from ..validation import LARGEST
+from .kernels import REASONS, corrected, walk, walk_of_known
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class CoalitionLosses:
-    """Per coalition, of the mean prediction over its draws."""
+@dataclass(slots=True)
+class Walk:
+    """The way from the loss of the mean prediction to that of the model, as some orders of the players walk it."""
 
-    plain: list[float]
-    """Its loss."""
-    losses: list[float]
-    """Its loss less the bias that a finite number of draws gives it."""
-    sway: Array | None
-    """Shape (coalitions, draws): slope of the loss times the draw's distance from the mean; None: not known."""
+    increments: Array
+    """Shape (players,): each player's share of the way."""
+    parts: Array
+    """Shape (players, draws): each draw's part in it; no column where that is not known."""
+    losses: Iterable[float]
+    """Losses on the way: all of them, or the least and the largest."""
 
 
-def coalition_losses(
-    loss: Loss, y: Any, predictions: Sequence[Prediction], n: int, variance_of_rows: float | None
-) -> CoalitionLosses | None:
-    """Losses of coalitions with `n` draws each.
+def walk_of(
+    loss: Loss,
+    y: Any,
+    predictions: Predictions,
+    orders: npt.NDArray[np.intp],
+    n: int,
+    variance_of_rows: float | None,
+    marginal_loss: float,
+    model_loss: float,
+) -> Walk | str:
+    """Walk through coalitions whose losses are those of the mean prediction over `n` draws each, less their bias.
 
     To second order, with mu the expectation over draws and observations stored, and V the variance of the mean y_S,
 
@@ -50,62 +60,55 @@ def coalition_losses(
     Parameters
     ----------
     predictions
-        Shape (coalitions * n,); the draws of a coalition are consecutive.
+        For the draws of the coalitions, those of one coalition after the other; see `orders`.
+    orders
+        Shape (orders, players): the players by number. Each order grows by one player at a time to a coalition of all
+        but one.
     variance_of_rows
         One over the number of rows that are drawn from, themselves a sample; 0 where that is not so. None leaves the
         bias where it is.
+    marginal_loss, model_loss
+        What all orders begin and end with.
 
     Returns
     -------
-    CoalitionLosses
-        Or None where predictions are of different kinds.
+    Walk
+        Or the reason why there is none: a prediction is missing, or what it gives cannot be represented.
     """
-    starts = range(0, len(predictions), n)
-    means = [mean_prediction(list(predictions[i : i + n])) for i in starts]
-    if any(mean is None for mean in means):
-        return None
-    plain = [loss(y, mean) for mean in means]
-    derivatives = loss.derivatives
-    if derivatives is None or n == 1 or not plain:
-        return CoalitionLosses(plain, plain, None)
-    # What overflows is not finite, and the observation is then skipped and counted.
-    with np.errstate(all="ignore"):
-        bias, sway = _bias_and_sway(derivatives, y, predictions, n, variance_of_rows)
-        return CoalitionLosses(plain, (np.array(plain) - np.minimum(bias, loss.most_bias)).tolist(), sway)
+    n_orders, k = orders.shape
+    size = n_orders * max(k - 1, 0)
+    known = loss.derivatives is not None and n > 1 and size > 0
+    increments, parts = np.empty(k), np.empty((k, n if known else 0))
+    correction = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
+    way = orders, marginal_loss, model_loss
+    if loss.code != OF_THE_USER:
+        reading = loss.reading(y, predictions, size * n)
+        if reading is None:
+            return "no_prediction"
+        status, *losses = walk_of_known(
+            predictions.array, predictions.start, n, *reading, *correction, *way, LARGEST, increments, parts
+        )
+        return REASONS[status] or Walk(increments, parts, losses)
+    rows = predictions.rows(size * n)
+    means = [mean_prediction(rows[i : i + n]) for i in range(0, len(rows), n)]
+    if not all(map(is_usable, rows)) or any(mean is None for mean in means):
+        return "no_prediction"
+    plain = np.array([loss(y, mean) for mean in means], dtype=np.float64)
+    less_bias, influence = plain.copy(), np.empty((size, parts.shape[1]))
+    if known:
+        slopes, curvatures = _slopes_and_curvatures(loss, y, predictions, size, n)
+        corrected(predictions.array, predictions.start, n, slopes, curvatures, *correction, plain, less_bias, influence)
+    status = walk(*way, less_bias, influence, LARGEST, increments, parts)
+    return REASONS[status] or Walk(increments, parts, plain)
 
 
-def _bias_and_sway(
-    derivatives: Derivatives, y: Any, predictions: Sequence[Prediction], n: int, variance_of_rows: float | None
-) -> tuple[Array, Array]:
-    bias, sway = np.zeros(len(predictions) // n), np.zeros((len(predictions) // n, n))
-    for label, values in components(predictions, n):
-        mean = values.mean(axis=1)
-        found = derivatives(y, label, mean)
-        if found is None:
-            continue
-        slope, curvature = found
-        sway += slope[:, None] * (values - mean[:, None])
-        if variance_of_rows is not None:
-            bias += 0.5 * curvature * _variance_of_mean(values, variance_of_rows)
-    return bias, sway
-
-
-def _variance_of_mean(values: Array, variance_of_rows: float) -> Array:
-    """V per coalition; `values` has the shape (coalitions, n)."""
-    n, k = values.shape[1], values.shape[1] // 2
-    apart = (values[:, :k].mean(axis=1) - values[:, k : 2 * k].mean(axis=1)) ** 2
-    spread = values.var(axis=1)
-    of_draws: Array = apart / 4.0 if n % 2 == 0 else (k * k * apart + spread) / (n * n - 1)
-    if not 0.0 < variance_of_rows < 1.0:
-        return of_draws  # no rows are drawn from, or a single one, which says nothing of the others
-    total: Array = of_draws + variance_of_rows / (1.0 - variance_of_rows) * (spread + of_draws)
-    return total
-
-
-def components(predictions: Sequence[Prediction], n: int) -> list[tuple[Any, Array]]:
-    """Each component of the predictions with its values, shape (coalitions, n): one per class, or the number."""
-    if not isinstance(predictions[0], dict):
-        return [(None, np.array(predictions, dtype=np.float64).reshape(-1, n))]
-    rows = [p for p in predictions if isinstance(p, dict)]
-    labels = dict.fromkeys(label for row in rows for label in row)
-    return [(label, np.array([row.get(label, 0.0) for row in rows]).reshape(-1, n)) for label in labels]
+def _slopes_and_curvatures(loss: Loss, y: Any, predictions: Predictions, size: int, n: int) -> tuple[Array, Array]:
+    """Return the derivatives of a loss of the user's own at the means, each of shape (coalitions, columns)."""
+    array = predictions.array[predictions.start : predictions.start + size * n]
+    slopes, curvatures = np.zeros((2, size, array.shape[1]))
+    for column, label in enumerate(predictions.labels or (None,)):
+        values = array[:, column].reshape(size, n)
+        derivatives = loss.derivatives(y, label, values.mean(axis=1)) if loss.derivatives and values.any() else None
+        if derivatives is not None:  # of a component that is not read there are none
+            slopes[:, column], curvatures[:, column] = derivatives
+    return slopes, curvatures

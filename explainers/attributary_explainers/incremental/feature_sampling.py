@@ -29,7 +29,7 @@ class Chosen:
     def estimates(
         self, mean: Array, increments: Array, parts: Array, slots: Slots | None
     ) -> tuple[Array, Array, Slots | None]:
-        """Increments, parts and slots of all features, of those that were evaluated.
+        """Return increments, parts and slots of all features, made of those that were evaluated.
 
         m + (lambda - m) / p, with m the mean so far, for a feature that was; m itself, which leaves the mean where it
         is, for one that was not. Whatever m and p are, as long as they are known before: the expectation is lambda's.
@@ -105,7 +105,7 @@ class FeatureSampling:
         self._variances.update((n, v) for n, v in zip(self._names, self._now.tolist(), strict=True) if v >= 0.0)
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         self._put_back()
         state = {"names": list(self._variances), "variances": list(self._variances.values())}
         self._variances = {name: v for name, v in self._variances.items() if name not in self._names}
@@ -118,7 +118,7 @@ class FeatureSampling:
 
 
 def probabilities(spreads: Array, total: float) -> Array:
-    """min(1, c * max(spread, a tenth of the largest)), with c such that they sum to `total`.
+    """Return min(1, c * max(spread, a tenth of the largest)), with c such that they sum to `total`.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _choose(variances: Any, share: float, u: float, p: Any, numbers: Any) -> int
 
 @compiled
 def _allot(variances: Any, total: float, p: Any) -> None:
-    """`probabilities`, by variances; 1 where there is none, in addition to the total."""
+    """Write the `probabilities` by variances; 1 where there is no variance, in addition to the total."""
     largest = 0.0
     for v in variances:
         largest = max(largest, v)

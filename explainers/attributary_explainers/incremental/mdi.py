@@ -11,7 +11,7 @@ from river.ensemble.streaming_random_patches import BaseSRPEstimator
 from river.tree.nodes.branch import DTBranch
 
 from ..errors import InvalidParameterError, ModelError
-from ..models.function import _final_step
+from ..models.river import final_step
 from ..ranking import shares
 from ..typing import Features, Importance, Prediction, Snapshot
 from .base import IncrementalExplainer
@@ -135,7 +135,7 @@ class IncrementalMDI(IncrementalExplainer):
         return shares(importance) if self.normalize else importance
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """The importance; the observation is not read, the arguments are those of every explainer."""
+        """Return the importance; the observation is not read, the arguments are those of every explainer."""
         self._n += 1
         return self.importance
 
@@ -156,8 +156,8 @@ class IncrementalMDI(IncrementalExplainer):
 
 
 def _trees(model: Any) -> list[Any]:
-    """The trees that `model` predicts with; none in a forest that has not learnt yet."""
-    final = _final_step(model)
+    """Return the trees that `model` predicts with; none in a forest that has not learnt yet."""
+    final = final_step(model)
     if isinstance(final, BaseSRPEstimator):
         return _trees(final.model)
     if isinstance(final, _TREES) and not isinstance(final, tree.ISOUPTreeRegressor):
@@ -174,7 +174,7 @@ def _trees(model: Any) -> list[Any]:
 
 
 def _collect(node: Any, decreases: Importance) -> tuple[float, dict[Any, float]]:
-    """Weight and mean target of a subtree; adds its splits' decreases, times their weight, to `decreases`.
+    """Return weight and mean target of a subtree; add its splits' decreases, times their weight, to `decreases`.
 
     The mean target of a classifier is the share of each class. The variance of the one-hot target is then the
     Gini index, and the decrease of both impurities is the variance between the children's means: never
@@ -192,7 +192,7 @@ def _collect(node: Any, decreases: Importance) -> tuple[float, dict[Any, float]]
 
 
 def _leaf(stats: Any) -> tuple[float, dict[Any, float]]:
-    """Weight and mean target of a leaf: River holds counts per class, or a mean and variance of the target."""
+    """Return weight and mean target of a leaf: River holds counts per class, or a target's mean and variance."""
     if not isinstance(stats, dict):
         return max(float(stats.mean.n), 0.0), {None: float(stats.mean.get())}
     counts = {label: max(float(count), 0.0) for label, count in stats.items()}

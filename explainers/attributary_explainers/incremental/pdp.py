@@ -158,7 +158,7 @@ class IncrementalPDP(IncrementalExplainer):
         return self._label
 
     def plot(self, feature: Any, **parameters: Any) -> Any:
-        """The curve of one feature; returns the matplotlib Axes. Parameters are those of `plots.pdp`."""
+        """Plot the curve of one feature; return the matplotlib Axes. Parameters are those of `plots.pdp`."""
         return plots.pdp(self, feature, **parameters)
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> dict[Any, Line]:
@@ -188,7 +188,7 @@ class IncrementalPDP(IncrementalExplainer):
             self._curves.pop(name, None)
 
     def _see(self, name: Any, x: Features) -> _Curve | None:
-        """The feature's curve with its value taken in; None, and counted, where it has none that fits."""
+        """Take a feature's value into its curve, and return that; None, and counted, where no value fits."""
         self.n_missing.setdefault(name, 0)
         value = _plain(x.get(name))
         if name not in self._curves and value is not None:
@@ -209,7 +209,7 @@ class IncrementalPDP(IncrementalExplainer):
         return bool(usable) and len(usable) == len(predictions)
 
     def _answers(self, rows: dict[Any, list[dict[Any, Any]]]) -> dict[Any, list[float | None]]:
-        """By feature its predictions: all in one batch, or by feature where the model raises on some."""
+        """Return by feature its predictions: all in one batch, or one by feature where the model raises on some."""
         try:
             found = iter(predict_rows(self._function, [row for of_feature in rows.values() for row in of_feature]))
         except Exception:  # noqa: BLE001 - said and counted where each is asked by itself
@@ -306,7 +306,7 @@ class _Curve:
         self.grid, self.means, self.remaining = grid, [m for m, _ in carried], [r for _, r in carried]
 
     def _carried(self, point: Any) -> tuple[float, float]:
-        """Mean and remaining weight that a point of a new grid takes over; (0, 1) starts anew."""
+        """Return mean and remaining weight that a point of a new grid takes over; (0, 1) starts anew."""
         if point in self.grid:
             i = self.grid.index(point)
             return self.means[i], self.remaining[i]
@@ -330,13 +330,13 @@ class _Curve:
             self.ice = [*self.ice, (list(self.grid), predictions)][-n_ice:]
 
     def line(self) -> Line:
-        """The points that have a mean."""
+        """Return the points that have a mean."""
         known = [i for i, remaining in enumerate(self.remaining) if remaining < 1.0]
         return [self.grid[i] for i in known], [self.means[i] for i in known]
 
 
 def _plain(value: Any) -> Any:
-    """The value as a builtin; None for what no grid can hold: None, NaN, infinite, not hashable."""
+    """Return the value as a builtin; None for what no grid can hold: None, NaN, infinite, not hashable."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (int, float)):
@@ -349,7 +349,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _larger(labels: list[Any]) -> Any:
-    """The larger of two classes; ModelError for more, or for classes that have no order."""
+    """Return the larger of two classes; ModelError for more, or for classes that have no order."""
     try:
         if len(labels) == 2:
             return max(labels)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..evaluation.schema import Encoded
-from ..imputers.marginal import Players
-from ..imputers.requests import Request, Slots
-from ..losses.kernels import pfi_growth
-from ..predictions import is_usable
-from ..typing import Features, Snapshot
-from ..validation import check_number, is_representable
-from .batching import Answer
+from ..imputers.marginal import Imputer, Players
+from ..imputers.requests import Request
+from ..imputers.reservoirs import Reservoir
+from ..losses.kernels import OF_THE_USER
+from ..losses.losses import Array, Loss
+from ..predictions import Predictions, is_usable
+from ..typing import Features, Groups, Snapshot
+from ..validation import LARGEST, check_number
 from .feature_sampling import Chosen, FeatureSampling
-from .kernels import pfi_step
-from .removal import Reading, RemovalExplainer
-
-_Array: TypeAlias = npt.NDArray[np.float64]
-_Found: TypeAlias = tuple[_Array, _Array, Sequence[float]]
-_REASONS = ("", "no_prediction", "not_finite")  # by the status of pfi_growth
+from .kernels import REASONS, growth, growth_of_known
+from .removal import RemovalExplainer
 
 
 class IncrementalPFI(RemovalExplainer):
@@ -44,12 +40,12 @@ class IncrementalPFI(RemovalExplainer):
 
     Parameters
     ----------
+    model, loss, alpha, n_samples, removal, reservoir, sampling, groups, missing, seed
+        As for `RemovalExplainer`.
     feature_share
         Valid range (0, 1]. Below 1, each observation after the first hundred is evaluated for so large a share of its
         features or groups, drawn in proportion to how much their increments differ: the cost is smaller by as much,
         expectations are the same, and standard errors say what it costs in accuracy.
-    model, loss, alpha, n_samples, removal, reservoir, sampling, groups, missing, seed
-        As for `RemovalExplainer`.
 
     Examples
     --------
@@ -69,103 +65,95 @@ class IncrementalPFI(RemovalExplainer):
 
     name = "pfi"
     _by_prediction = False
-    _names: tuple[Any, ...] = ()
-    _all_names: tuple[Any, ...] = ()
 
-    def __init__(self, model: Any, *, feature_share: float = 1.0, **parameters: Any) -> None:
-        super().__init__(model, **parameters)
+    def __init__(
+        self,
+        model: Any,
+        *,
+        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        alpha: float = 0.001,
+        n_samples: int = 10,
+        removal: str | Imputer = "interventional",
+        reservoir: Reservoir | None = None,
+        sampling: str | None = None,
+        groups: Groups | None = None,
+        missing: str | Mapping[Any, Any] = "value",
+        seed: int | None = None,
+        feature_share: float = 1.0,
+    ) -> None:
+        super().__init__(
+            model,
+            loss=loss,
+            alpha=alpha,
+            n_samples=n_samples,
+            removal=removal,
+            reservoir=reservoir,
+            sampling=sampling,
+            groups=groups,
+            missing=missing,
+            seed=seed,
+        )
         self.feature_share = check_number("feature_share", feature_share, above=0.0, maximum=1.0)
         self._sampling = FeatureSampling(self.feature_share) if self.feature_share < 1.0 else None
         self._chosen: Chosen | None = None
+        self._names: tuple[Any, ...] = ()
 
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
-        self._names = self._all_names = tuple(players)
+        self._names = tuple(players)
         if self._sampling is not None:
-            chosen = self._chosen = self._sampling.choose(self._names, self.n_observations, self._rng)
-            if chosen is not None:
-                self._names = tuple(self._all_names[i] for i in chosen.numbers.tolist())
-                players = {name: players[name] for name in self._names}
+            self._chosen = self._sampling.choose(self._names, self.n_observations, self._rng)
+            if self._chosen is not None:
+                players = {name: players[name] for name in (self._names[i] for i in self._chosen.numbers.tolist())}
         return self.imputer.request_each(x, players, n, self._rng, encoded)
 
-    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
-        reading = self._reading(y, answer)
-        losses = None if reading is None else self._at_once(request, answer, reading)
-        if losses is None:
-            losses = self._by_parts(request, y, answer, reading)
+    def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
+        names, chosen, slots = self._names, self._chosen, request.slots
+        k = len(names) if chosen is None else len(chosen.numbers)
+        parts, increments = np.empty((k, request.n_rows // k)), np.empty(k)
+        losses = self._write_growth(y, predictions, parts, increments)
         if isinstance(losses, str):
             return losses
         self._watch.update(losses)
-        self._smoothed.counted(self._times)
+        if self._sampling is None:
+            self._smoothed.update_arrays(names, increments, parts, slots, self._times)
+            return None
+        mean = self._smoothed.means_of(names)
+        deviations = increments - (mean if chosen is None else mean[chosen.numbers])
+        if chosen is not None:
+            increments, parts, slots = chosen.estimates(mean, increments, parts, slots)
+        rate = self._smoothed.update_arrays(names, increments, parts, slots, self._times)
+        self._sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
         return None
 
-    def _at_once(self, request: Request, answer: Answer, reading: Reading) -> Sequence[float] | str | None:
-        """From predictions to importance in one call; None where that cannot be."""
-        smoothed, slots = self._smoothed, request.slots
-        if self._sampling is not None or slots is None:
-            return None
-        room = smoothed.room(self._names)
-        if room is None:  # a new name gets room when its first increment is there
-            return None
-        columns, state = room
-        rate = smoothed.weights.rate(self._times)
-        status, *losses = pfi_step(answer.array, answer.start, *reading, rate, columns, slots, *state)
-        return _REASONS[status] or losses
+    def _write_growth(self, y: Any, predictions: Predictions, parts: Array, increments: Array) -> Sequence[float] | str:
+        """Write by how much each draw raises the loss, and the mean by player; return losses that were met.
 
-    def _by_parts(self, request: Request, y: Any, answer: Answer, reading: Reading | None) -> Sequence[float] | str:
-        found = None if reading is None else self._compiled(request, answer, reading)
-        if found is None:
-            found = self._plain(request, y, answer)
-        if isinstance(found, str):
-            return found
-        growth, means, losses = found
-        if self._sampling is None:
-            self._smoothed.update_arrays(self._names, means, growth, request.slots, self._times)
-        else:
-            self._update_sampled(self._sampling, growth, means, request.slots)
-        return losses
-
-    def _update_sampled(self, sampling: FeatureSampling, growth: _Array, means: _Array, slots: Slots | None) -> None:
-        names, chosen = self._all_names, self._chosen
-        mean = self._smoothed.means_of(names)
-        deviations = means - (mean if chosen is None else mean[chosen.numbers])
-        if chosen is not None:
-            means, growth, slots = chosen.estimates(mean, means, growth, slots)
-        rate = self._smoothed.update_arrays(names, means, growth, slots, self._times)
-        sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
-
-    def _compiled(self, request: Request, answer: Answer, reading: Reading) -> _Found | str:
-        k = len(self._names)
-        growth, means = np.empty((k, request.n_rows // k)), np.empty(k)
-        status, *losses = pfi_growth(answer.array, answer.start, *reading, growth, means)
-        return _REASONS[status] or (growth, means, losses)
-
-    def _plain(self, request: Request, y: Any, answer: Answer) -> _Found | str:
-        predictions = self._predictions(request, answer)
-        if predictions is None or not is_usable(answer.y_pred):
+        Where there is no growth, the reason is returned.
+        """
+        loss = self.loss
+        if loss.code == OF_THE_USER:
+            rows = [predictions.own, *predictions.rows(parts.size)]
+            if not all(map(is_usable, rows)):
+                return "no_prediction"
+            losses = [loss(y, row) for row in rows]
+            return REASONS[growth(np.array(losses, dtype=np.float64), LARGEST, parts, increments)] or losses
+        reading = loss.reading(y, predictions, parts.size)
+        if reading is None:
             return "no_prediction"
-        # The mean of differences, not the difference of means: exactly 0 where no draw changes the prediction.
-        loss = self.loss(y, answer.y_pred)
-        losses = [self.loss(y, prediction) for prediction in predictions]
-        with np.errstate(all="ignore"):
-            growth = np.array(losses).reshape(len(self._names), -1) - loss
-            found = growth, growth.mean(axis=1), (loss, *losses)
-        return found if is_representable(growth) else "not_finite"
+        status, *seen = growth_of_known(predictions.array, predictions.start, *reading, LARGEST, parts, increments)
+        return REASONS[status] or seen
 
-    # Where all features are evaluated, parameters and state are those of releases that always did.
     @property
     def parameters(self) -> dict[str, Any]:
         """What the explainer was made with, as plain data."""
-        own = {"feature_share": self.feature_share} if self._sampling else {}
-        return {**super().parameters, **own}
+        return {**super().parameters, "feature_share": self.feature_share}
 
     @classmethod
     def _arguments(cls, parameters: Mapping[str, Any], loss: Any) -> dict[str, Any]:
-        own = {"feature_share": parameters.get("feature_share", 1.0)}
-        return {**super()._arguments(parameters, loss), **own}
+        return {**super()._arguments(parameters, loss), "feature_share": parameters["feature_share"]}
 
     def _state(self) -> Snapshot:
-        own = {"feature_sampling": self._sampling.snapshot()} if self._sampling else {}
-        return {**super()._state(), **own}
+        return {**super()._state(), "feature_sampling": self._sampling.snapshot() if self._sampling else None}
 
     def _restore(self, state: Snapshot) -> None:
         super()._restore(state)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import abc
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..compiled import HAS_NUMBA
 from ..errors import InvalidParameterError
 from ..evaluation.schema import Encoded
 from ..imputers.choice import choose_imputer, imputer_of
@@ -20,20 +19,16 @@ from ..losses.losses import Loss
 from ..losses.watch import LossWatch
 from ..missing import check_missing, read_missing
 from ..models.function import model_function, resolve_loss
-from ..predictions import is_usable
+from ..predictions import Predictions
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from ..validation import check_groups, check_integer
 from .base import IncrementalExplainer, snapshot_loss
-from .batching import Answer, Asking, ModelRaisedError
+from .batching import ModelRaisedError, predict
 
 SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
-model predicts nothing (yet); the loss is NaN or infinite; the model raised; it was passed over."""
-
-
-Reading: TypeAlias = tuple[int, float, int, float]
-"""How compiled kernels read predictions: code and epsilon of the loss, column of the label, target."""
+model predicts nothing (yet); the loss is NaN or infinite; the model raised; the observation was passed over."""
 
 # An imputer that `imputer_of` can make, whatever the explainer has.
 _PLAIN_IMPUTER = {"removal": "constant", "values": {}}
@@ -163,7 +158,7 @@ class RemovalExplainer(IncrementalExplainer):
         return self._smoothed.std_error()
 
     def for_model(self, model: Any) -> Self:
-        """An explainer of another model: the same parameters, the same stored observations, no importance yet.
+        """Return an explainer of another model: with the same parameters and stored observations, no importance yet.
 
         For a new version of a model, whose importance has nothing of the old one's, but need not wait for a reservoir.
         This explainer hands its imputer over, and is not to be used any more.
@@ -199,14 +194,12 @@ class RemovalExplainer(IncrementalExplainer):
         read = self._read(x)
         if read is None:
             return self.importance
-        # The prediction was for something else where missing values are read in another way.
-        asking = Asking(self._function, read, y_pred if read is x else None)
-        request = self.ask(read, asking)
         try:
-            (answer,) = asking.answer([request if isinstance(request, Request) else None])
+            # The prediction was for something else where missing values are read in another way.
+            (request,), (predictions,) = predict(self._function, read, (self,), y_pred if read is x else None)
         except ModelRaisedError as raised:
             return self._raised(raised.error)
-        return self.hear(read, y, request, answer)
+        return self.update(read, y, request, predictions)
 
     def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
         """Only store one observation, to draw from: to explain it would cost more than is to be spent.
@@ -226,55 +219,47 @@ class RemovalExplainer(IncrementalExplainer):
             return
         if read is not x or y_pred is None:
             try:
-                (answer,) = Asking(self._function, read).answer([None])
+                y_pred = predict(self._function, read, ())[1][0].own
             except ModelRaisedError as raised:
                 self._raised(raised.error)
                 return
-            y_pred = answer.y_pred
         self.skipped["budget"] += 1
         self._times += 1
         self._smoothed.stored(self.imputer.update(read, y_pred, self._rng))
 
     def _read(self, x: Features) -> Features | None:
-        """The observation by the policy for missing values; None, and counted, where it is left out."""
+        """Read an observation by the policy for missing values; None, and counted, where it is left out."""
         read = read_missing(x, self.missing)
         if read is None:
             self.skipped["missing"] += 1
         return read
 
-    def share(self, function: ModelFunction) -> None:
-        """Ask this function from now on, which other explainers of the model ask too; it reads the same output."""
+    def evaluate_with(self, function: ModelFunction) -> None:
+        """Evaluate by this function from now on, as other explainers of the model do; it reads the same output."""
         self._function = function
 
-    def takes(self, x: Features) -> bool:
-        """Whether the observation is explained as it is, by the policy for missing values."""
+    def accepts(self, x: Features) -> bool:
+        """Return whether the observation is explained as it is, by the policy for missing values."""
         return read_missing(x, self.missing) is x
 
-    def ask(self, x: Features, asking: Asking) -> Request | str:
-        """The rows that this observation needs, or the reason why it is not explained."""
+    def request(self, x: Features, encoded: Encoded | None) -> Request | str:
+        """Return the rows that this observation needs, or the reason why it is not explained."""
         if not x:
             return "no_features"
         if not self.imputer.ready:
             return "nothing_stored"
-        players = self._players(x)
-        return self._request(x, players, self.n_samples if self.imputer.n_independent else 1, asking.encoded)
+        return self._request(x, self._players(x), self.n_samples if self.imputer.n_independent else 1, encoded)
 
-    def hear(self, x: Features, y: Any, request: Request | str, answer: Answer) -> Importance:
-        """Take one observation that was asked for into the importance, and into what is stored."""
-        if answer.error is not None:
-            return self._raised(answer.error)
-        reason: str | None
-        if isinstance(request, str):
-            reason = request
-        elif answer.array is None and not is_usable(answer.y_pred):
-            reason = "no_prediction"
-        else:
-            reason = self._update(request, y, answer)
+    def update(self, x: Features, y: Any, request: Request | str, predictions: Predictions) -> Importance:
+        """Take an observation, with the predictions for its request, into the importance and into what is stored."""
+        if predictions.error is not None:
+            return self._raised(predictions.error)
+        reason = request if isinstance(request, str) else self._update(request, y, predictions)
         if reason is None:
             self._times = 1
         else:
             self.skipped[reason] += 1
-        self._smoothed.stored(self.imputer.update(x, answer.y_pred, self._rng))
+        self._smoothed.stored(self.imputer.update(x, predictions.own, self._rng))
         return self.importance
 
     def _raised(self, error: Exception) -> Importance:
@@ -285,33 +270,14 @@ class RemovalExplainer(IncrementalExplainer):
 
     @abc.abstractmethod
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
-        """The rows of this observation, `n` for each player or coalition."""
+        """Return the rows of this observation, `n` for each player or coalition."""
 
     @abc.abstractmethod
-    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
+    def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         """Smooth this observation's own importances, or change nothing and return the reason."""
 
-    def _reading(self, y: Any, answer: Answer) -> Reading | None:
-        """How the compiled kernels read the answer; None where the answer or the loss is not theirs."""
-        function, loss = answer.function, self.loss
-        if function is None or not (HAS_NUMBA and loss.code):
-            return None
-        try:
-            if loss.output == "probabilities":
-                return loss.code, loss.epsilon, function.column(y), 0.0
-            return loss.code, loss.epsilon, 0, 0.0 if loss.name == "score" else float(y)
-        except (TypeError, ValueError):
-            return None  # the loss itself says what is wrong with y
-
-    def _predictions(self, request: Request, answer: Answer) -> list[Prediction] | None:
-        """The predictions for a request's rows; None where one of them is missing."""
-        predictions = answer.predictions
-        if answer.array is not None and answer.function is not None:
-            predictions = answer.function.predictions(answer.array[answer.start : answer.start + request.n_rows])
-        return predictions if predictions is not None and all(map(is_usable, predictions)) else None
-
     def _players(self, x: Features) -> dict[Any, Sequence[Any]]:
-        """What is removed at a time: feature or group to its features, in the order of `x`.
+        """Return what is removed at a time: feature or group to its features, in the order of `x`.
 
         A declared group always plays, even where `x` has none of its features: sparse one-hot columns.
         """
@@ -360,7 +326,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._rng.bit_generator.state = state["generator"]
         self.skipped = Counter(state["skipped"])
         self._watch.restore(state["watch"])
-        self._times = 1 + state.get("passed", 0)
+        self._times = 1 + state["passed"]
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
@@ -368,7 +334,7 @@ class RemovalExplainer(IncrementalExplainer):
 
     @classmethod
     def _arguments(cls, parameters: Mapping[str, Any], loss: Any) -> dict[str, Any]:
-        """Arguments of the constructor that give these parameters."""
+        """Return the arguments of the constructor that give these parameters."""
         return {
             "loss": snapshot_loss(parameters["loss"], loss),
             "alpha": parameters["alpha"],

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.schema import Encoded
-from ..imputers.marginal import Players
+from ..imputers.marginal import Imputer, Players
 from ..imputers.requests import Request
+from ..imputers.reservoirs import Reservoir
+from ..losses.losses import Loss
 from ..models.cost import is_cheap
-from ..predictions import is_usable
+from ..predictions import Predictions, is_usable
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
-from ..typing import Features, Importance, Snapshot
+from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_integer
-from .batching import Answer
-from .coalitions import CoalitionLosses, coalition_losses
-from .kernels import sage_step
+from .coalitions import walk_of
 from .removal import RemovalExplainer
 
-_REASONS = ("", "no_prediction", "not_finite")  # by what sage_step returns
 DEFAULT_SAMPLES = 10
 CHEAP_SAMPLES = 50
-
-
-class _Walk(NamedTuple):
-    increments: npt.NDArray[np.float64]
-    parts: npt.NDArray[np.float64] | None
-    losses: list[float]
 
 
 class IncrementalSAGE(RemovalExplainer):
@@ -57,7 +51,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     a and b the means of two independent halves of the draws, v the mean square of the draws less the square of their
     mean: V is without bias the variance of y_S over the draws and, in its second term, over what happened to be stored
-    (`coalition_losses` derives it, also for an odd m). With independent observations this is exact for the squared
+    (`coalitions.walk_of` derives it, also for an odd m). With independent observations this is exact for the squared
     loss and Brier at any m >= 2, since loss(y_S) = loss(mu) + loss'(mu)(y_S - mu) + 1/2 loss'' (y_S - mu)^2 and the
     middle term has expectation 0. For cross-entropy the expansion goes on; what remains is of the order of m^-2 while
     probabilities are away from 0, and no more than 1/2 is ever subtracted. Losses without curvature (absolute, score)
@@ -106,19 +100,40 @@ class IncrementalSAGE(RemovalExplainer):
         self,
         model: Any,
         *,
+        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        alpha: float = 0.001,
         n_samples: int | None = None,
+        removal: str | Imputer = "interventional",
+        reservoir: Reservoir | None = None,
+        sampling: str | None = None,
+        groups: Groups | None = None,
+        missing: str | Mapping[Any, Any] = "value",
+        seed: int | None = None,
         n_permutations: int = 1,
         bias_correction: bool = True,
-        **parameters: Any,
     ) -> None:
         if n_samples is None:
             n_samples = CHEAP_SAMPLES if is_cheap(model) else DEFAULT_SAMPLES
-        super().__init__(model, n_samples=n_samples, **parameters)
+        super().__init__(
+            model,
+            loss=loss,
+            alpha=alpha,
+            n_samples=n_samples,
+            removal=removal,
+            reservoir=reservoir,
+            sampling=sampling,
+            groups=groups,
+            missing=missing,
+            seed=seed,
+        )
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
         self.bias_correction = bool(bias_correction)
         self._marginal = SmoothedPrediction(self.alpha)
         self._marginal_loss = SmoothedMean(self.alpha)
         self._model_loss = SmoothedMean(self.alpha)
+        self._names: tuple[Any, ...] = ()
+        self._n = 0
+        self._orders: npt.NDArray[np.intp] = np.empty((0, 0), dtype=np.intp)
 
     @property
     def marginal_loss(self) -> float | None:
@@ -135,8 +150,8 @@ class IncrementalSAGE(RemovalExplainer):
         self._orders = self._new_orders(len(players))
         return self.imputer.request_walk(x, players, self._orders, n, self._rng, encoded)
 
-    def _update(self, request: Request, y: Any, answer: Answer) -> str | None:
-        y_pred = answer.y_pred
+    def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
+        y_pred = predictions.own
         if y_pred is None or not is_usable(y_pred):
             return "no_prediction"
         # An infinite loss, and the prediction behind it, would stay in the means for ever.
@@ -146,60 +161,20 @@ class IncrementalSAGE(RemovalExplainer):
         marginal = self._marginal.copy()  # taken over once nothing can be in the way any more
         marginal_loss = self.loss(y, marginal.update(y_pred, self._times))
         if not (abs(model_loss) < LARGEST and abs(marginal_loss) < LARGEST):
-            return "not_finite"  # before the means below: one infinite loss would stay in them for ever
-        found = self._compiled(request, y, answer, marginal_loss, model_loss)
-        if found is None:
-            found = self._by_parts(request, y, answer, marginal_loss, model_loss)
-        if isinstance(found, str):
-            return found
-        self._watch.update((model_loss, marginal_loss, *found))
+            return "not_finite"
+        variance = self._variance_of_rows()
+        walk = walk_of(self.loss, y, predictions, self._orders, self._n, variance, marginal_loss, model_loss)
+        if isinstance(walk, str):
+            return walk
+        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots, self._times)
+        self._watch.update(chain((model_loss, marginal_loss), walk.losses))
         self._marginal = marginal
         self._marginal_loss.update(marginal_loss, self._times)
         self._model_loss.update(model_loss, self._times)
-        self._smoothed.counted(self._times)
         return None
 
-    def _compiled(
-        self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float
-    ) -> Sequence[float] | str | None:
-        slots, smoothed = request.slots, self._smoothed
-        reading = self._reading(y, answer) if self._n > 1 and slots is not None else None
-        room = None if reading is None else smoothed.room(self._names)  # a new name gets it with its first increment
-        if reading is None or slots is None or room is None:
-            return None
-        variance = self._variance_of_rows()
-        columns, state = room
-        status, *losses = sage_step(
-            answer.array, answer.start, *reading, variance is not None, variance or 0.0, self.loss.most_bias,
-            self._orders, marginal_loss, model_loss, LARGEST, smoothed.weights.rate(self._times), columns, slots[None],
-            *state,
-        )  # fmt: skip
-        return _REASONS[status] or losses
-
-    def _by_parts(
-        self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float
-    ) -> Sequence[float] | str:
-        walk = self._plain(request, y, answer, marginal_loss, model_loss)
-        if walk is None:
-            return "no_prediction"
-        if not all(abs(v) < LARGEST for v in walk.increments.tolist()):
-            return "not_finite"
-        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots, self._times)
-        return walk.losses
-
-    def _plain(self, request: Request, y: Any, answer: Answer, marginal_loss: float, model_loss: float) -> _Walk | None:
-        predictions = self._predictions(request, answer)
-        if predictions is None:
-            return None
-        found = coalition_losses(self.loss, y, predictions, self._n, self._variance_of_rows())
-        if found is None:
-            return None
-        names, orders = list(self._names), [[self._names[i] for i in order] for order in self._orders.tolist()]
-        increments, parts = walk(names, orders, marginal_loss, model_loss, found)
-        return _Walk(np.fromiter(increments.values(), dtype=np.float64), parts, found.plain)
-
     def _new_orders(self, n_players: int) -> npt.NDArray[np.intp]:
-        """Permutations of the players; each second one is the reverse of the one before."""
+        """Draw permutations of the players; each second one is the reverse of the one before."""
         if self.n_permutations == 1:
             return self._rng.permutation(n_players)[None]
         orders = np.empty((self.n_permutations, n_players), dtype=np.intp)
@@ -208,7 +183,7 @@ class IncrementalSAGE(RemovalExplainer):
         return orders
 
     def _variance_of_rows(self) -> float | None:
-        """The share of the variance of one draw that the mean over all stored ones has; None: no correction."""
+        """Return the share of the variance of one draw that the mean over all stored ones has; None: no correction."""
         if not self.bias_correction:
             return None
         return 1.0 / len(self.reservoir) if self.imputer.draws_stored_rows else 0.0
@@ -237,38 +212,3 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal = SmoothedPrediction.from_snapshot(state["marginal"])
         self._marginal_loss = SmoothedMean.from_snapshot(state["marginal_loss"])
         self._model_loss = SmoothedMean.from_snapshot(state["model_loss"])
-
-
-def walk(
-    names: Sequence[Any],
-    orders: Sequence[Sequence[Any]],
-    marginal_loss: float,
-    model_loss: float,
-    found: CoalitionLosses,
-) -> tuple[Importance, npt.NDArray[np.float64] | None]:
-    """Each player's share of the way from the marginal loss to the model's, averaged over the orders.
-
-    Returns
-    -------
-    Per player its increment; per player and draw that draw's part in it, shape (players, draws), or None.
-    """
-    share = 1.0 / len(orders)
-    increments: Importance = dict.fromkeys(names, 0.0)
-    row_of = {name: i for i, name in enumerate(increments)}
-    sway = None if found.sway is None else np.zeros((len(row_of), found.sway.shape[1]))
-    coalition = 0
-    for order in orders:
-        previous = marginal_loss
-        for k, name in enumerate(order):
-            last = k == len(order) - 1
-            loss = model_loss if last else found.losses[coalition]
-            increments[name] += share * (previous - loss)
-            previous = loss
-            if sway is not None and found.sway is not None and not last:
-                # The coalition's loss ends this player's step and starts the next one's.
-                sway[row_of[name]] -= share * found.sway[coalition]
-                sway[row_of[order[k + 1]]] += share * found.sway[coalition]
-            coalition += not last
-    if sway is None:
-        return increments, None
-    return increments, sway + np.fromiter(increments.values(), dtype=np.float64)[:, None]

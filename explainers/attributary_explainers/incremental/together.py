@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import ExplainerError, InvalidParameterError
+from ..evaluation.function import FastFunction
 from ..imputers.requests import Request
 from ..models.function import model_function
+from ..predictions import Predictions
 from ..typing import Features, Output, Prediction
 from .base import IncrementalExplainer
-from .batching import Answer, Asking, ModelRaisedError
+from .batching import ModelRaisedError, predict
 from .removal import RemovalExplainer
-
-
-class _Pending(NamedTuple):
-    x: Features
-    requests: dict[str, Request | str]
-    answers: dict[str, Answer]
-    y_pred: Prediction
 
 
 class Explainers:
@@ -72,16 +68,23 @@ class Explainers:
         """The model's prediction of one row."""
         self._joined = {name: e for name, e in by_removal.items() if e.loss.output == read}
         for explainer in self._joined.values():
-            explainer.share(self.function)
+            explainer.evaluate_with(self.function)
         self.n_predicted = 0
         """Observations so far."""
         self.n_rows = 0
         """Rows that the last `predict` asked for, x among them."""
-        self._pending: _Pending | None = None
         self._predicted: tuple[Features, Prediction] | None = None
+        self._batched: dict[str, tuple[Request | str, Predictions]] | None = None
+
+    @property
+    def paths(self) -> Counter[str]:
+        """Observations evaluated so far: `fast`, or by the reason why the model predicted them row by row."""
+        if isinstance(self.function, FastFunction):
+            return self.function.counts.copy()
+        return Counter({"there is no fast path for this type": self.n_predicted})
 
     def predict(self, x: Features, *, explain: bool = True) -> Prediction:
-        """The model's prediction for `x`, with all rows that `explain` will need.
+        """Return the model's prediction for `x`, evaluated with all rows that `explain` will need.
 
         Parameters
         ----------
@@ -93,22 +96,18 @@ class Explainers:
         Exception
             What the model raises on `x`.
         """
-        self._pending = self._predicted = None
+        self._predicted = self._batched = None
         self.n_predicted += 1
         x = dict(x)  # kept until `explain` or `pass_over`
-        asking = Asking(self.function, x)
-        requests: dict[str, Request | str] = {}
-        if explain:
-            requests = {name: e.ask(x, asking) for name, e in self._joined.items() if e.takes(x)}
-        asked = [request if isinstance(request, Request) else None for request in requests.values()]
-        self.n_rows = 1 + sum(request.n_rows for request in asked if request is not None)
+        names = [name for name, e in self._joined.items() if e.accepts(x)] if explain else []
         try:
-            answers = asking.answer(asked or [None])
+            requests, found = predict(self.function, x, [self._joined[name] for name in names])
         except ModelRaisedError as raised:
             raise raised.error from None
-        y_pred = answers[0].y_pred
+        y_pred, self.n_rows = found[0].own, 1
         if explain:
-            self._pending = _Pending(x, requests, dict(zip(requests, answers, strict=False)), y_pred)
+            self._batched = dict(zip(names, zip(requests, found, strict=False), strict=True))
+            self.n_rows += sum(request.n_rows for request in requests if not isinstance(request, str))
         self._predicted = x, y_pred
         return y_pred
 
@@ -122,7 +121,7 @@ class Explainers:
         ExplainerError
             There is no such observation.
         """
-        predicted, self._pending, self._predicted = self._predicted, None, None
+        predicted, self._predicted, self._batched = self._predicted, None, None
         if predicted is None:
             raise ExplainerError("there is nothing to pass over: call predict(x, explain=False) first, once for each")
         x, y_pred = predicted
@@ -138,19 +137,25 @@ class Explainers:
         ExplainerError
             There is no such observation.
         """
-        pending, self._pending, self._predicted = self._pending, None, None
-        if pending is None:
+        predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
+        if predicted is None or batched is None:
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
+        x, y_pred = predicted
         found: dict[str, Any] = {}
         for name, explainer in self.explainers.items():
-            if name in pending.requests:
-                found[name] = self._joined[name].hear(pending.x, y, pending.requests[name], pending.answers[name])
+            if name in batched:
+                found[name] = self._joined[name].update(x, y, *batched[name])
             else:
-                shared = name in self._joined
-                found[name] = explainer.explain_one(pending.x, y, y_pred=pending.y_pred if shared else None)
+                found[name] = explainer.explain_one(x, y, y_pred=y_pred if name in self._joined else None)
         return found
 
+    def skip(self, x: Features) -> Prediction:
+        """Predict `x` and store it without explaining it; return the prediction: `predict` and `pass_over`."""
+        y_pred = self.predict(x, explain=False)
+        self.pass_over()
+        return y_pred
+
     def explain_one(self, x: Features, y: Any = None) -> dict[str, Any]:
-        """`predict` and `explain`."""
+        """Predict and explain one observation: `predict` and `explain`."""
         self.predict(x)
         return self.explain(y)

@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
-from ..predictions import most_probable
+from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
-
-CROSS_ENTROPY, BRIER, ABSOLUTE, SQUARED, SCORE = range(1, 6)
-"""Losses that the compiled kernels know (losses/kernels.py)."""
+from . import kernels
+from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
 
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
@@ -34,6 +34,9 @@ Derivatives: TypeAlias = Callable[[Any, Any, Array], tuple[Array, Array] | None]
 
 The component is the probability of `label`, or the number that is predicted (label None). None: it is not read.
 """
+
+Reading: TypeAlias = tuple[int, float, int, float]
+"""How the kernels read predictions: code and epsilon of the loss, column of the label, target."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Loss:
     derivatives
         First and second derivatives by component of the prediction, for a loss whose mixed second derivatives are
         zero (all of ours are such). With them `IncrementalSAGE` takes out the bias that a finite number of draws
-        gives, and says how far stored rows sway importance. None: it does neither.
+        gives, and says what stored rows move of the importance. None: it does neither.
     most_bias
         No larger bias is subtracted: where the second derivative is steep, few draws can say more than there is.
     epsilon
@@ -71,12 +74,31 @@ class Loss:
     derivatives: Derivatives | None = None
     most_bias: float = math.inf
     epsilon: float = DEFAULT_EPSILON
-    code: int = field(default=0, init=False)
-    """Which of the compiled kernels' losses this is; 0 for none, as for one that `replace` has made of another."""
+    code: int = field(default=OF_THE_USER, init=False)
+    """Which of the kernels' losses this is: that of the user for one that `replace` has made of another, too."""
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
-        """Loss of `prediction` for the label or target `y`."""
+        """Return loss of `prediction` for the label or target `y`."""
         return float(self.function(y, prediction))
+
+    def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
+        """Return how the kernels read predictions for `n` rows; None where one of them is missing or not finite.
+
+        Raises
+        ------
+        ModelError
+            The loss is of a number, and `y` is none.
+        """
+        if self.output == "probabilities":
+            return self.code, self.epsilon, predictions.column(y), 0.0
+        if self.code == SCORE:
+            return self.code, self.epsilon, 0, 0.0
+        try:
+            return self.code, self.epsilon, 0, _target(y)
+        except ModelError:
+            if are_finite(predictions.array, predictions.start, predictions.start + n):
+                raise
+            return None  # an observation without a prediction is skipped, whatever its target is
 
 
 def as_loss(
@@ -113,58 +135,62 @@ def as_loss(
     return _LOSSES[name]
 
 
-def _compiled(code: int, loss: Loss) -> Loss:
+def _known(code: int, name: str, output: Output, function: Any, **given: Any) -> Loss:
+    epsilon = given.get("epsilon", DEFAULT_EPSILON)
+    loss = Loss(name, output, function, partial(_derivatives, code, epsilon), **given)
     object.__setattr__(loss, "code", code)
     return loss
+
+
+def _derivatives(code: int, epsilon: float, y: Any, label: Any, p: Array) -> tuple[Array, Array]:
+    target = _target(y) if code in (ABSOLUTE, SQUARED) else 0.0
+    at = [_slope_and_curvature(value, code, epsilon, bool(label == y), target) for value in p.tolist()]
+    return np.array([slope for slope, _ in at]), np.array([curvature for _, curvature in at])
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _as_python(kernel: F) -> F:
+    python: F = getattr(kernel, "py_func", kernel)  # of one number the call of a compiled function takes longer
+    return python
+
+
+_slope_and_curvature = _as_python(kernels.slope_and_curvature)
+_cross_entropy_of, _brier_of = _as_python(kernels.cross_entropy), _as_python(kernels.brier)
+_absolute_of, _squared_of = _as_python(kernels.absolute), _as_python(kernels.squared)
+
+
+def _cross_entropy(epsilon: float) -> Loss:
+    # Another epsilon is another loss: it is named, so that importances in different units are told apart.
+    name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
+    function = partial(_clipped, epsilon)
+    return _known(CROSS_ENTROPY, name, "probabilities", function, most_bias=0.5, epsilon=epsilon)
+
+
+def _clipped(epsilon: float, y: Any, prediction: Probabilities) -> float:
+    return _cross_entropy_of(prediction.get(y, 0.0), epsilon)
 
 
 def _zero_one(y: Any, prediction: Probabilities) -> float:
     return float(most_probable(prediction) != y)
 
 
-def _cross_entropy(epsilon: float) -> Loss:
-    ceiling = 1.0 - epsilon
-
-    def cross_entropy(y: Any, prediction: Probabilities) -> float:
-        return -math.log(min(max(prediction.get(y, 0.0), epsilon), ceiling))
-
-    def derivatives(y: Any, label: Any, p: Array) -> tuple[Array, Array] | None:
-        if label != y:
-            return None
-        inverse = 1.0 / np.maximum(p, epsilon)
-        return -inverse, inverse * inverse
-
-    # Another epsilon is another loss: it is named, so that importances in different units are told apart.
-    name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
-    return _compiled(CROSS_ENTROPY, Loss(name, "probabilities", cross_entropy, derivatives, 0.5, epsilon))
-
-
 def _brier(y: Any, prediction: Probabilities) -> float:
-    # Sum over the classes: (p_y - 1)^2 plus p^2 of the others. A label not predicted at all counts with p = 0.
-    p_y = prediction.get(y, 0.0)
-    return (1.0 - p_y) ** 2 + sum(p * p for label, p in prediction.items() if label != y)
-
-
-def _brier_derivatives(y: Any, label: Any, p: Array) -> tuple[Array, Array]:
-    return 2.0 * (p - float(label == y)), np.full(p.shape, 2.0)
+    # A label that is not predicted at all counts with p = 0.
+    return _brier_of(prediction.get(y, 0.0), sum(p * p for label, p in prediction.items() if label != y))
 
 
 def _absolute(y: Any, prediction: float) -> float:
-    return abs(_target(y) - prediction)
-
-
-def _absolute_derivatives(y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
-    # Not smooth at y: its curvature is all in that point, and taking it for 0 leaves the bias where it is.
-    return np.sign(p - _target(y)), np.zeros(p.shape)
+    return _absolute_of(prediction, _target(y))
 
 
 def _squared(y: Any, prediction: float) -> float:
-    difference = _target(y) - prediction
-    return difference * difference  # infinite where ** would raise OverflowError: a diverging model is no exception
+    return _squared_of(prediction, _target(y))
 
 
-def _squared_derivatives(y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
-    return 2.0 * (p - _target(y)), np.full(p.shape, 2.0)
+def _score(_y: Any, prediction: float) -> float:
+    return prediction
 
 
 def _target(y: Any) -> float:
@@ -174,21 +200,13 @@ def _target(y: Any) -> float:
         raise ModelError(f"the target of a regression loss must be a number, got {y!r}") from None
 
 
-def _score(_y: Any, prediction: float) -> float:
-    return prediction
-
-
-def _score_derivatives(_y: Any, _label: Any, p: Array) -> tuple[Array, Array]:
-    return np.ones(p.shape), np.zeros(p.shape)
-
-
 _LOSSES: dict[str, Loss] = {
     "zero_one": Loss("zero_one", "label", _zero_one),
     "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
-    "brier": _compiled(BRIER, Loss("brier", "probabilities", _brier, _brier_derivatives)),
-    "absolute": _compiled(ABSOLUTE, Loss("absolute", "number", _absolute, _absolute_derivatives)),
-    "squared": _compiled(SQUARED, Loss("squared", "number", _squared, _squared_derivatives)),
-    "score": _compiled(SCORE, Loss("score", "number", _score, _score_derivatives)),
+    "brier": _known(BRIER, "brier", "probabilities", _brier),
+    "absolute": _known(ABSOLUTE, "absolute", "number", _absolute),
+    "squared": _known(SQUARED, "squared", "number", _squared),
+    "score": _known(SCORE, "score", "number", _score),
 }
 
 LOSS_NAMES = tuple(_LOSSES)

@@ -1,4 +1,4 @@
-"""A loss that cannot tell predictions apart is found out and named."""
+"""A warning about a loss that cannot tell predictions apart."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LossWatch:
         self._n += 1
         for loss in losses:
             if self._value is None:
-                self._value = loss
+                self._value = float(loss)
             elif loss != self._value:
                 self._done = True
                 return
@@ -51,7 +51,7 @@ class LossWatch:
             )
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {"value": self._value, "n": self._n, "done": self._done}
 
     def restore(self, state: Snapshot) -> None:

@@ -38,7 +38,7 @@ class BatchModel:
         self.classes = None if classes is None else check_names("classes", classes)
 
     def predict_many(self, rows: Sequence[Features]) -> list[Any]:
-        """What the callable returns for `rows`, one element per row.
+        """Return what the callable returns for `rows`, one element per row.
 
         Raises
         ------
@@ -121,16 +121,16 @@ class BatchFunction:
         self.see = see
 
     def __call__(self, x: Features, /) -> Prediction:
-        """The prediction for one row."""
+        """Return the prediction for one row."""
         return self.many([x])[0]
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
-        """The predictions for at least one row."""
+        """Return the predictions for at least one row."""
         return list(map(self._convert, self._predict_many(rows)))
 
 
 def per_row(predicted: Any, n: int, classes: Sequence[Any] | None = None, advice: str = "") -> list[Any]:
-    """The n predictions in what a model returned for n rows, with builtins for an array's elements.
+    """Return the n predictions in what a model returned for n rows, with builtins for an array's elements.
 
     `advice` ends the message about an array of a wrong shape.
 
@@ -164,18 +164,18 @@ def per_row(predicted: Any, n: int, classes: Sequence[Any] | None = None, advice
 
 
 def table(rows: Iterable[Features], features: Sequence[Any]) -> list[list[Any]]:
-    """The values of the rows in the order of `features`, NaN where a row lacks one."""
+    """Return the values of the rows in the order of `features`, NaN where a row lacks one."""
     return [[row.get(feature, _NAN) for feature in features] for row in rows]
 
 
 def is_numeric(values: Iterable[Iterable[Any]]) -> bool:
-    """Whether every value is a number, a boolean or None: what goes into an array of floats as it is."""
+    """Return whether every value is a number, a boolean or None: what goes into an array of floats as it is."""
     kinds = set(map(type, chain.from_iterable(values)))
     return all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_, type(None))) for kind in kinds)
 
 
 def number_array(rows: Sequence[Features], features: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """The rows as a 2-D array of floats, in the order of `features`; absent and None are NaN.
+    """Return the rows as a 2-D array of floats, in the order of `features`; absent and None are NaN.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def number_array(rows: Sequence[Features], features: Sequence[Any]) -> npt.NDArr
 
 
 def check_names(parameter: str, names: Iterable[Any]) -> tuple[Any, ...]:
-    """The names as a tuple, or InvalidParameterError for a string, for none, and for one that is there twice."""
+    """Return names as a tuple, or raise InvalidParameterError for a string, for none, and for one given twice."""
     checked = () if isinstance(names, (str, bytes)) else tuple(names)
     if not checked or len(set(checked)) != len(checked):
         raise InvalidParameterError(parameter, "a list of names, at least one, each once", names)

@@ -52,7 +52,7 @@ _CHEAP: frozenset[type] = frozenset(
 
 
 def is_cheap(model: Any) -> bool:
-    """Whether one more row to predict costs little, so that more draws are worth their time.
+    """Return whether one more row to predict costs little, so that more draws are worth their time.
 
     True for scikit-learn estimators (100 rows take two to four times as long as one; with a hundred trees or more,
     hardly longer), also in River's wrapper, for callables of many rows (`as_batch`), and for River's linear and dummy

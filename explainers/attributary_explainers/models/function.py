@@ -28,8 +28,6 @@ from .sklearn import (
 )
 from .sklearn_in_river import CompatFunction, is_compat
 
-_final_step = final_step  # the name that mdi and pdp import
-
 _OUTPUTS: dict[Kind, tuple[Output, ...]] = {
     "classifier": ("probabilities", "label"),
     "regressor": ("number",),
@@ -100,12 +98,12 @@ def model_function(model: Any, output: Output) -> ModelFunction:
 
 
 def model_kind(model: Any) -> Kind | None:
-    """`"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable and for what cannot be explained."""
+    """Return `"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable or an unknown model."""
     return estimator_kind(model) if is_estimator(model) else river_kind(model)
 
 
 def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | None) -> Loss:
-    """The loss to explain `model` with.
+    """Return the loss to explain `model` with.
 
     None stands for the loss that fits the kind of model: cross_entropy for a classifier, zero_one for one without
     probabilities, squared for a regressor, score for an anomaly or outlier detector. A bare callable reads a
@@ -130,7 +128,7 @@ def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | No
 
 
 def is_classifier(model: Any) -> bool:
-    """Whether `model` is a River or scikit-learn classifier, or a pipeline that ends in one."""
+    """Return whether `model` is a River or scikit-learn classifier, or a pipeline that ends in one."""
     return model_kind(model) == "classifier"
 
 

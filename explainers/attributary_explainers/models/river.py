@@ -15,7 +15,7 @@ _CHANGING = (compose.Renamer, compose.FuncTransformer)
 
 
 def final_step(model: Any) -> Any:
-    """The last step of River pipelines, nested or in an active learner; any other model itself."""
+    """Return the last step of River pipelines, nested or in an active learner; any other model itself."""
     while True:
         if isinstance(model, compose.Pipeline) and model.steps:
             model = next(reversed(model.steps.values()))
@@ -26,7 +26,7 @@ def final_step(model: Any) -> Any:
 
 
 def river_kind(model: Any) -> Kind | None:
-    """The kind of a River model or pipeline; None for any other, and for what cannot be explained.
+    """Return the kind of a River model or pipeline; None for any other, and for what cannot be explained.
 
     Wrappers (bagging, imbalance, target scaling, model selection, retraining) are of the kind that they wrap, and say
     so themselves.
@@ -44,7 +44,7 @@ def river_kind(model: Any) -> Kind | None:
 
 
 def river_has_probabilities(classifier: Any) -> bool:
-    """Whether a classifier gives probabilities: those that only vote do not, nor does what wraps one of them."""
+    """Return whether a classifier gives probabilities: those that only vote do not, nor does what wraps one."""
     final = final_step(classifier)
     if type(final).predict_proba_one is base.Classifier.predict_proba_one:
         return False
@@ -52,7 +52,7 @@ def river_has_probabilities(classifier: Any) -> bool:
 
 
 def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
-    """What predicts one row: the bound method `predict_proba_one`, `predict_one` or `score_one`.
+    """Return what predicts one row: the bound method `predict_proba_one`, `predict_one` or `score_one`.
 
     It is given a copy of the row where a step of the model may change what it is given (`compose.Renamer` does).
 
@@ -99,7 +99,7 @@ def _parts(model: Any) -> Iterator[Any]:
 
 
 def river_refusal(model: Any) -> str | None:
-    """Why a River model of no kind cannot be explained, and what to do; None where nothing special is known."""
+    """Return why a River model of no kind cannot be explained, and what to do; None where nothing special is known."""
     final = final_step(model)
     if isinstance(final, base.AnomalyFilter):
         final = final_step(final.anomaly_detector)

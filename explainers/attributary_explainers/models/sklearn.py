@@ -83,24 +83,24 @@ class SklearnModel:
 
 
 def is_estimator(model: Any) -> bool:
-    """Whether `model` is an estimator in the manner of scikit-learn, fitted or not; River's models are not."""
+    """Return whether `model` is an estimator in the manner of scikit-learn, fitted or not; River's models are not."""
     if isinstance(model, SklearnModel):
         return True
     return not isinstance(model, (type, base.Base)) and hasattr(model, "fit") and hasattr(model, "get_params")
 
 
 def estimator_kind(estimator: Any) -> Kind | None:
-    """The kind that an estimator says it is of; None for clusterers, transformers and what does not say."""
+    """Return the kind that an estimator says it is of; None for clusterers, transformers and what does not say."""
     return _KINDS.get(_estimator_type(_bare(estimator)))
 
 
 def estimator_has_probabilities(classifier: Any) -> bool:
-    """Whether a classifier has `predict_proba`, as its parameters are: `SVC` and `SGDClassifier` depend on them."""
+    """Return whether a classifier has `predict_proba`, on which its parameters decide for `SVC` and `SGDClassifier`."""
     return hasattr(_bare(classifier), "predict_proba")
 
 
 def estimator_refusal(estimator: Any) -> str:
-    """Why an estimator of no kind cannot be explained, and what to do."""
+    """Return why an estimator of no kind cannot be explained, and what to do."""
     if _estimator_type(_bare(estimator)) == "clusterer":
         return "no loss says how good a cluster is: give a callable that returns a number, such as a distance"
     return (
@@ -110,7 +110,7 @@ def estimator_refusal(estimator: Any) -> str:
 
 
 def sklearn_function(model: Any, output: Output) -> BatchFunction:
-    """The function of an estimator, or of a `SklearnModel`, for the output that a loss reads.
+    """Return the function of an estimator, or of a `SklearnModel`, for the output that a loss reads.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
 
 
 def is_not_fitted(error: Exception) -> bool:
-    """Whether it is scikit-learn's NotFittedError, a ValueError and AttributeError, or of that name."""
+    """Return whether an error is scikit-learn's NotFittedError, a ValueError and AttributeError, or of that name."""
     return any(kind.__name__ == "NotFittedError" for kind in type(error).__mro__)
 
 
@@ -169,7 +169,7 @@ class _Columns:
         self._seen = tuple(x)
 
     def call(self, method: Callable[[Any], Any], rows: Sequence[Features]) -> Any:
-        """What `method` returns for the rows."""
+        """Return what `method` returns for the rows."""
         names = self._names()
         if names is None:
             self.see(rows[0])

@@ -38,11 +38,11 @@ class CompatFunction:
             )
 
     def __call__(self, x: Features, /) -> Prediction:
-        """The prediction for one row."""
+        """Return the prediction for one row."""
         return self._convert(self._predict_one(x))
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
-        """The predictions for at least one row."""
+        """Return the predictions for at least one row."""
         values = [self._wrapper._align_dict(self._transformed(dict(row))) for row in rows]
         estimator = self._wrapper.estimator
         try:
@@ -61,7 +61,7 @@ class CompatFunction:
 
 
 def is_compat(model: Any) -> bool:
-    """Whether `model` is River's wrapper of a scikit-learn estimator, or plain pipelines that end in one."""
+    """Return whether `model` is River's wrapper of a scikit-learn estimator, or plain pipelines that end in one."""
     # By name: importing river.compat imports scikit-learn.
     kind = type(_wrapper(model))
     return kind.__module__ == "river.compat.sklearn_to_river" and kind.__name__.startswith("SKL2River")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled import HAS_NUMBA
 from ..typing import Snapshot
-from .kernels import LIVE, OWN, RETIRED, TWICE, smooth, stored_in
+from .kernels import LIVE, OWN, RETIRED, TWICE, stored_in
 
 Array = npt.NDArray[np.float64]
 
 
 class RowInfluence:
-    """Variance of a weighted mean of increments of which many draw from the same stored observations.
+    """The influence of each stored observation on a smoothed importance, and the variance that follows from it.
+
+    `kernels.smooth` adds an observation.
 
     An observation takes part twice: it is explained once, and as long as it is stored it is drawn, so that
     consecutive increments are correlated and their plain variance says too little. With a(x) the part of an increment
@@ -34,13 +35,13 @@ class RowInfluence:
     Parameters
     ----------
     n_slots
-        Valid range >= 1; the size of the reservoir.
+        Valid range >= 0; the size of the reservoir. 0: increments draw from nothing that is stored.
     """
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
         self.width = 0
-        """How many features there are: columns of `table` that are in use."""
+        """Number of features: columns of `table` that are in use."""
         self.table: Array = np.zeros((LIVE + n_slots, 0))
 
     @property
@@ -49,11 +50,11 @@ class RowInfluence:
         return self.table[LIVE:, : self.width]
 
     def _of(self, row: int) -> Array:
-        """Shape (features,): of what is no longer stored, what is counted twice, or of the last observation."""
+        """Return a row of the table, shape (features,)."""
         return self.table[row, : self.width]
 
     def grow(self, n_columns: int) -> None:
-        """Room for features that were not there before: nothing has influenced them yet."""
+        """Make room for features that were not there before: nothing has influenced them yet."""
         if n_columns > self.table.shape[1]:
             # Room for as many again: names that keep coming one at a time would copy everything each time.
             more = 2 * n_columns - self.width
@@ -65,89 +66,23 @@ class RowInfluence:
         self.table = np.ascontiguousarray(self.table[:, columns])  # one order of memory: one compiled kernel
         self.width = len(columns)
 
-    def update(
-        self,
-        rate: float,
-        deviations: Array,
-        columns: npt.NDArray[np.intp],
-        parts: Array | None,
-        slots: npt.NDArray[np.intp] | None,
-    ) -> None:
-        """Add one observation.
-
-        Parameters
-        ----------
-        rate
-            Weight of its increments in the mean; all earlier ones lose that share.
-        deviations
-            Shape (features,): increments minus the mean before them.
-        columns
-            Shape (k,): the features that have been drawn for.
-        parts
-            Shape (k, n): per feature and draw, g minus the mean before.
-        slots
-            Shape (k, n), or (n,) where all features share the draws: the slots that were drawn from. None: draws
-            that are of no slot; only the first role is counted.
-        """
-        decay = 1.0 - rate
-        live, twice = self._live, self._of(TWICE)
-        live *= decay
-        self._of(RETIRED)[:] *= decay * decay
-        twice *= decay * decay
-        self._of(OWN)[:] = rate * deviations
-        if parts is None or slots is None:
-            return
-        k, n = parts.shape
-        drawn = np.zeros((self.n_slots, k))
-        np.add.at(drawn, (slots, np.arange(k)[:, None]), parts * (rate / n))
-        live[:, columns] += drawn
-        twice[columns] += (drawn * drawn).sum(axis=0)
-
-    def update_compiled(
-        self,
-        rate: float,
-        columns: npt.NDArray[np.intp],
-        increments: Array,
-        parts: Array | None,
-        slots: npt.NDArray[np.intp] | None,
-        n: int,
-        moments: Array,
-    ) -> None:
-        """`update`, and that of the mean and the variance in place; `parts` are not less the mean here.
-
-        `n` is the number of the observation; the first increment is the mean itself.
-        """
-        if parts is None or slots is None:
-            parts, slots = np.zeros((len(columns), 0)), np.zeros((1, 0), dtype=np.intp)
-        slots = slots if slots.ndim == 2 else slots[None]
-        smooth(rate, columns, increments, parts, slots, n, self.width, moments, self.table)
-
     def stored(self, slot: int | None) -> None:
-        """Say where the observation of the last `update` is stored now; None for nowhere."""
-        if HAS_NUMBA:
-            stored_in(-1 if slot is None else slot, self.width, self.table)
-            return
-        own, retired = self._of(OWN), self._of(RETIRED)
-        if slot is None:
-            retired += own * own
-        else:
-            retired += self._live[slot] ** 2
-            self._live[slot] = own
-        own[:] = 0.0
+        """Say where the observation that was smoothed last is stored now; None for nowhere."""
+        stored_in(-1 if slot is None else slot, self.width, self.table)
 
     def variance(self) -> Array:
-        """Variance of the mean, per feature; an estimate that can come out negative in small samples."""
+        """Return the variance of the mean, per feature; an estimate that can come out negative in small samples."""
         total: Array = self._of(RETIRED) + (self._live**2).sum(axis=0) + self._of(OWN) ** 2 - self._of(TWICE)
         return total
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         rows = {name: self._of(row).tolist() for name, row in _ROWS.items()}
         return {"n_slots": self.n_slots, "live": self._live.tobytes(), **rows}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> RowInfluence:
-        """The influences that the snapshot was taken of."""
+        """Return the influences that the snapshot was taken of."""
         influence = cls(snapshot["n_slots"])
         influence.grow(len(snapshot["own"]))
         for name, row in _ROWS.items():

@@ -1,6 +1,6 @@
-"""Importance and its standard error after one more observation, compiled.
+"""Smoothing, compiled: importance and its standard error after one more observation.
 
-A call takes longer than what most of these do, and so does each array that it is given: so the state is in two arrays.
+A call takes longer than what these do, and so does each array that it is given: so the state is in two arrays.
 """
 
 from __future__ import annotations
@@ -22,16 +22,27 @@ RETIRED, TWICE, OWN, LIVE = range(4)
 def smooth(
     rate: float, columns: Any, increments: Any, parts: Any, slots: Any, n: int, width: int, moments: Any, table: Any
 ) -> None:
-    """`SmoothedImportance.update` with `RowInfluence.update`, in place; `n` is the number of the observation.
+    """Add the increments of one observation to the means, their variances and the influences, in place.
 
-    `slots` has one row for each player, or one for all; `parts` no column where they are not known. `width` is how many
-    columns of the two arrays are in use.
+    Parameters
+    ----------
+    rate
+        The observation's share in the mean; all earlier ones lose it.
+    columns, increments
+        Shape (players,): the features that the observation names. All others have the increment 0.
+    parts
+        Shape (players, draws): each draw's part, whose mean is the increment; no column where they are not known.
+    slots
+        Shape (players, draws), or (1, draws) where all players share them: the slots that were drawn from.
+    n
+        The number of the observation, from 1 on.
+    width
+        How many columns of `moments` and `table` are in use.
     """
     decay = 1.0 - rate
     for z in range(LIVE, table.shape[0]):
         for f in range(width):
             table[z, f] *= decay
-    # Every feature known has the increment 0 where this observation does not name it.
     for f in range(width):
         table[RETIRED, f] *= decay * decay
         table[TWICE, f] *= decay * decay
@@ -66,7 +77,7 @@ def smooth(
 
 @compiled
 def stored_in(slot: int, width: int, table: Any) -> None:
-    """`RowInfluence.stored`: the observation of the last update is in this slot now; -1 for none."""
+    """Move the last observation's influence to the slot that it is stored in; -1 for none."""
     for f in range(width):
         own = table[OWN, f]
         if slot < 0:

@@ -13,7 +13,7 @@ _SHORTEST_MEMORY = 1000
 
 
 def memory_of(alpha: float) -> int:
-    """Observations after which what has not been seen again is forgotten.
+    """Return after how many observations a name that has not been seen again is forgotten.
 
     Its weight has then faded below 1e-12, and at least 1000 observations have passed: a stream of ever new names has
     bounded state.
@@ -51,35 +51,28 @@ class Weights:
             Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
             all before lose as much: it stands for others that were passed over.
         """
-        rate, self.total = self._next(times)
+        weight = self.alpha
+        if times > 1 and weight < 1.0:
+            weight = -math.expm1(times * math.log1p(-weight))
+        total = self.total = self.total + weight * (1.0 - self.total)
+        rate = min(weight / total, 1.0)
         self.n += 1
         self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
         return rate
 
-    def rate(self, times: int = 1) -> float:
-        """The share that `step` would return."""
-        return self._next(times)[0]
-
-    def _next(self, times: int) -> tuple[float, float]:
-        weight = self.alpha
-        if times > 1 and weight < 1.0:
-            weight = -math.expm1(times * math.log1p(-weight))
-        total = self.total + weight * (1.0 - self.total)
-        return min(weight / total, 1.0), total
-
     def copy(self) -> Weights:
-        """Weights that go on by themselves."""
+        """Return a copy, which goes on by itself."""
         other = Weights.__new__(Weights)
         other.alpha, other.n, other.total, other.squares = self.alpha, self.n, self.total, self.squares
         return other
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {"alpha": self.alpha, "n": self.n, "total": self.total, "squares": self.squares}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Weights:
-        """The weights that the snapshot was taken of."""
+        """Return the weights that the snapshot was taken of."""
         weights = cls(snapshot["alpha"])
         weights.n, weights.total, weights.squares = snapshot["n"], snapshot["total"], snapshot["squares"]
         return weights
@@ -110,12 +103,12 @@ class SmoothedMean:
         return self._value
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         return {"weights": self.weights.snapshot(), "value": float(self._value)}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedMean:
-        """The mean that the snapshot was taken of."""
+        """Return the mean that the snapshot was taken of."""
         mean = cls(snapshot["weights"]["alpha"])
         mean.weights = Weights.from_snapshot(snapshot["weights"])
         mean._value = snapshot["value"]
@@ -135,7 +128,7 @@ class SmoothedPrediction:
         self._value: Probabilities | float | None = None
 
     def copy(self) -> SmoothedPrediction:
-        """A mean that goes on by itself."""
+        """Return a copy, which goes on by itself."""
         other = SmoothedPrediction.__new__(SmoothedPrediction)
         other.weights, other._value = self.weights.copy(), self._value  # which `update` replaces, never changes
         return other
@@ -145,10 +138,11 @@ class SmoothedPrediction:
         rate = self.weights.step(times)
         if isinstance(prediction, dict):
             mean: Probabilities = self._value if isinstance(self._value, dict) else {}
-            self._value = {
-                label: mean.get(label, 0.0) + rate * (prediction.get(label, 0.0) - mean.get(label, 0.0))
-                for label in dict.fromkeys((*mean, *prediction))
-            }
+            if mean.keys() == prediction.keys():
+                self._value = {label: p + rate * (prediction[label] - p) for label, p in mean.items()}
+            else:
+                pairs = {label: (mean.get(label, 0.0), prediction.get(label, 0.0)) for label in (*mean, *prediction)}
+                self._value = {label: before + rate * (now - before) for label, (before, now) in pairs.items()}
             if len(self._value) > 100:
                 self._value = {k: p for k, p in self._value.items() if p >= _FADED or k in prediction}
         else:
@@ -157,7 +151,7 @@ class SmoothedPrediction:
         return self._value
 
     def snapshot(self) -> Snapshot:
-        """Plain data to restore from."""
+        """Return plain data to restore from."""
         value: list[tuple[Any, float]] | float | None
         if isinstance(self._value, dict):
             value = [(label, float(p)) for label, p in self._value.items()]
@@ -167,7 +161,7 @@ class SmoothedPrediction:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedPrediction:
-        """The mean that the snapshot was taken of."""
+        """Return the mean that the snapshot was taken of."""
         mean = cls(snapshot["weights"]["alpha"])
         mean.weights = Weights.from_snapshot(snapshot["weights"])
         value = snapshot["value"]
@@ -176,7 +170,7 @@ class SmoothedPrediction:
 
 
 def mean_prediction(predictions: list[Prediction]) -> Probabilities | float | None:
-    """Plain mean of predictions of one kind, class by class; None when any of them is missing."""
+    """Return plain mean of predictions of one kind, class by class; None when any of them is missing."""
     first = predictions[0]
     if len(predictions) == 1 or first is None:
         return first

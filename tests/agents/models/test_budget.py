@@ -281,4 +281,3 @@ def test_the_share_of_the_features_is_that_of_pfi() -> None:
     state = state_of(explain={"feature_share": 0.5})
     assert state.explainers["pfi"].parameters["feature_share"] == 0.5
     assert "feature_share" not in state.explainers["sage"].parameters
-    assert "feature_share" not in state_of().explainers["pfi"].parameters, "so that older states are of equal ones"

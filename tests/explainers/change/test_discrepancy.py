@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attributary_explainers import InvalidParameterError, as_batch, as_distance, expected_discrepancy, model_function
-from attributary_explainers.change.discrepancy import IncrementalDiscrepancy
+from attributary_explainers import InvalidParameterError, as_batch, expected_discrepancy, model_function
+from attributary_explainers.change.discrepancy import IncrementalDiscrepancy, as_distance
 from tests.explainers.oracles import POINTS, medium_or_large, small_and_red, smoothing_weights, stagger_stream
 from tests.explainers.plain_data import strangers
 from tests.explainers.stand_ins import Recording

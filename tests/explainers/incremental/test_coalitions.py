@@ -1,7 +1,8 @@
-"""The bias of few draws, by enumerating every set of draws; and how far a single draw sways a loss."""
+"""The bias of few draws, by enumerating every set of draws; and the influence of a single draw on a loss."""
 
 import math
 from itertools import combinations_with_replacement, product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,13 +10,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import LOSS_NAMES, Loss, as_loss
-from attributary_explainers.incremental.coalitions import coalition_losses
+from attributary_explainers.incremental.coalitions import walk_of
+from attributary_explainers.predictions import GivenPredictions
 
 NUMBERS = [(-1.0, 0.5), (0.25, 0.3), (4.0, 0.2)]
 """Predictions of one coalition as its rows vary, with their probabilities."""
 PROBABILITIES = [({"a": 0.1, "b": 0.9}, 0.5), ({"a": 0.7, "b": 0.1, "c": 0.2}, 0.3), ({"c": 1.0}, 0.2)]
 """One of them names no "a" at all: it is 0 there."""
 CASES = [("squared", 1.5, NUMBERS), ("brier", "a", PROBABILITIES), ("brier", "never predicted", PROBABILITIES)]
+
+
+class Found(NamedTuple):
+    """Per coalition its loss, that less the bias, and by draw the influence on it."""
+
+    plain: np.ndarray
+    losses: np.ndarray
+    influence: np.ndarray
+
+
+def coalition_losses(loss, y, predictions, n, variance_of_rows):
+    """Losses of coalitions with `n` of the predictions each, as the second player's part of a walk through each."""
+    plain, losses, influence = [], [], []
+    for i in range(0, len(predictions), n):
+        given = GivenPredictions([predictions[i], *predictions[i : i + n]])
+        walks = [
+            walk_of(loss, y, given, np.array([[0, 1]]), n, of_rows, 0.0, 0.0) for of_rows in (None, variance_of_rows)
+        ]
+        if isinstance(walks[1], str):
+            return None if walks[1] == "no_prediction" else walks[1]
+        plain.append(walks[0].increments[1])
+        losses.append(walks[1].increments[1])
+        influence.append(walks[1].parts[1] - losses[-1])
+    return Found(np.array(plain), np.array(losses), np.array(influence))
 
 
 def mean_of(weighted):
@@ -188,26 +214,26 @@ def test_which_losses_say_their_derivatives():
 )
 def test_losses_without_derivatives_are_left_as_they_are(loss, predictions):
     found = coalition_losses(as_loss(loss), 0, predictions, 2, 0.1)
-    assert found.losses == found.plain
-    assert found.sway is None
+    assert found.losses.tolist() == found.plain.tolist()
+    assert found.influence.shape == (len(predictions) // 2, 0)
 
 
 @pytest.mark.parametrize("name", ["absolute", "score"])
-def test_losses_without_curvature_are_left_as_they_are_but_swayed(name):
+def test_losses_without_curvature_are_left_as_they_are_but_have_influences(name):
     found = coalition_losses(as_loss(name), 0.5, [1.0, 2.0, 5.0, -1.0], 4, 0.1)
-    assert found.losses == found.plain
-    assert found.sway.tolist() == [[-0.75, 0.25, 3.25, -2.75]]  # the mean is 1.75, the slope 1
+    assert found.losses.tolist() == found.plain.tolist()
+    assert found.influence.tolist() == [[-0.75, 0.25, 3.25, -2.75]]  # the mean is 1.75, the slope 1
 
 
 def test_one_draw_says_nothing_of_its_bias():
     found = coalition_losses(as_loss("squared"), 0.0, [1.0, 2.0], 1, 0.1)
-    assert (found.plain, found.losses, found.sway) == ([1.0, 4.0], [1.0, 4.0], None)
+    assert (found.plain.tolist(), found.losses.tolist(), found.influence.shape) == ([1.0, 4.0], [1.0, 4.0], (2, 0))
 
 
-def test_without_correction_the_losses_are_plain_and_the_sway_is_known():
+def test_without_correction_the_losses_are_plain_and_the_influence_is_known():
     found = coalition_losses(as_loss("squared"), 0.0, [1.0, 3.0], 2, None)
-    assert (found.plain, found.losses) == ([4.0], [4.0])
-    assert found.sway.tolist() == [[-4.0, 4.0]]  # slope 4 at the mean 2, one below and one above
+    assert (found.plain.tolist(), found.losses.tolist()) == ([4.0], [4.0])
+    assert found.influence.tolist() == [[-4.0, 4.0]]  # slope 4 at the mean 2, one below and one above
 
 
 @given(
@@ -215,7 +241,7 @@ def test_without_correction_the_losses_are_plain_and_the_sway_is_known():
     name=st.sampled_from(["cross_entropy", "brier", "squared"]),
     y=st.sampled_from([0, 1]),
 )
-def test_the_sway_of_a_draw_is_the_slope_of_the_loss_towards_it(values, name, y):
+def test_the_influence_of_a_draw_is_the_slope_of_the_loss_towards_it(values, name, y):
     loss, step, n = as_loss(name), 1e-5, len(values)
     as_prediction = (lambda p: p) if name == "squared" else (lambda p: {1: p, 0: 1.0 - p})
     # Two coalitions: the second has the draws in the opposite order.
@@ -224,9 +250,9 @@ def test_the_sway_of_a_draw_is_the_slope_of_the_loss_towards_it(values, name, y)
     mean = math.fsum(values) / n
     for k, value in enumerate(values):
         ahead, behind = (loss(y, as_prediction(mean + s * (value - mean))) for s in (step, -step))
-        assert found.sway[0, k] == pytest.approx((ahead - behind) / (2 * step), rel=1e-4, abs=1e-6)
-        assert found.sway[1, n - 1 - k] == pytest.approx(found.sway[0, k], rel=1e-9, abs=1e-12)
-    assert found.sway.sum(axis=1).tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
+        assert found.influence[0, k] == pytest.approx((ahead - behind) / (2 * step), rel=1e-4, abs=1e-6)
+        assert found.influence[1, n - 1 - k] == pytest.approx(found.influence[0, k], rel=1e-9, abs=1e-12)
+    assert found.influence.sum(axis=1).tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_missing_or_mixed_prediction_gives_nothing():
@@ -234,11 +260,9 @@ def test_a_missing_or_mixed_prediction_gives_nothing():
     assert coalition_losses(loss, 0.0, [1.0, None], 2, 0.1) is None
     assert coalition_losses(loss, 0.0, [{1: 1.0}, 1.0], 2, 0.1) is None
     assert coalition_losses(loss, 0.0, [1.0, {1: 1.0}], 2, 0.1) is None
-    nothing = coalition_losses(loss, 0.0, [], 2, 0.1)
-    assert (nothing.plain, nothing.losses, nothing.sway) == ([], [], None)
 
 
 def test_what_overflows_is_infinite_and_raises_nothing():
     with np.errstate(all="raise"):
         found = coalition_losses(as_loss("squared"), 0.0, [1e200, -1e200, 1e200, 1.0], 4, 0.1)
-    assert not math.isfinite(found.losses[0])
+    assert found == "not_finite"

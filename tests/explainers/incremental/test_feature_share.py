@@ -185,7 +185,6 @@ def test_a_share_of_1_is_bit_for_bit_no_share() -> None:
     for x, y in stream(150, 4):
         assert plain.explain_one(x, y) == shared.explain_one(x, y)
     assert repr(plain.snapshot()) == repr(shared.snapshot())
-    assert "feature_share" not in plain.parameters
     again = IncrementalPFI.from_snapshot(plain.snapshot(), linear)
     assert again.feature_share == 1.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from attributary_explainers import IncrementalMDI, IncrementalPDP, IncrementalPFI, IncrementalSAGE, as_batch
 from attributary_explainers.errors import ExplainerError, InvalidParameterError, ModelFailureWarning
 from attributary_explainers.evaluation.function import FastFunction
+from attributary_explainers.incremental.removal import RemovalExplainer
 from attributary_explainers.incremental.together import Explainers
 
 from ..fast_paths.streams import blobs, line, texts
@@ -385,3 +387,33 @@ def test_the_prediction_that_the_caller_has_is_taken(explainer: Any) -> None:
         assert bits(asked.explain_one(x, y)) == bits(found)
         assert sum(counted.sizes) == n + 1
     assert bits(published(given)) == bits(published(asked))
+
+
+def test_paths_count_how_observations_were_evaluated() -> None:
+    learner = preprocessing.StandardScaler() | linear_model.LinearRegression()
+    fast = Explainers(learner, {"pfi": IncrementalPFI(learner, n_samples=2, seed=1)})
+    naive = Explainers(linear, {"pfi": IncrementalPFI(linear, loss="squared", n_samples=2, seed=1)})
+    for i in range(20):
+        x = {"a": float(i % 3), "b": float(i % 5)}
+        for together in (fast, naive):
+            together.skip(x) if i % 2 else together.explain_one(x, 1.0)
+    assert fast.paths == {"fast": 20}
+    assert naive.paths == {"there is no fast path for this type": 20}
+    fast.skip({"a": float("nan"), "b": 1.0})
+    assert fast.paths["fast"] == 20
+    assert fast.paths.total() == 21
+    fast.paths.clear()
+    assert fast.paths.total() == 21, "a copy is given"
+
+
+def linear(x: dict[str, float]) -> float:
+    return x["a"] - 2.0 * x["b"]
+
+
+@pytest.mark.parametrize("cls", [IncrementalPFI, IncrementalSAGE])
+def test_a_signature_names_every_parameter_with_the_default_of_all_explainers_by_removal(cls: Any) -> None:
+    shared = dict(inspect.signature(RemovalExplainer).parameters)
+    own = dict(inspect.signature(cls).parameters)
+    assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values())
+    differing = {name for name, parameter in shared.items() if own[name].default != parameter.default}
+    assert differing == ({"n_samples"} if cls is IncrementalSAGE else set())  # None: by the cost of the model

@@ -13,8 +13,8 @@ from attributary_explainers import (
     Loss,
     ModelError,
     as_loss,
-    most_probable,
 )
+from attributary_explainers.predictions import most_probable
 
 MIXED = {1: 0.2, "1": 0.5, (1, 2): 0.2, None: 0.1}
 """Labels that River allows: anything hashable."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from attributary_explainers import RESERVOIR_NAMES, SmoothedImportance, make_reservoir
 from attributary_explainers.smoothing.influence import RowInfluence
+from attributary_explainers.smoothing.kernels import smooth
 from tests.explainers.naive import influence_variance
 from tests.explainers.oracles import smoothing_weights
 
@@ -79,6 +80,13 @@ def check_larger_of_the_two(smoothed, written):
         assert error**2 == pytest.approx(max(alone * 2.0 / 3.0, written.variance(name)), rel=1e-6, abs=1e-7)
 
 
+def add(influence, rate, deviations, parts, slots):
+    """Add one observation's deviations from a mean of 0, one for each feature; `parts` and `slots` are of its draws."""
+    slots = np.ascontiguousarray(slots if slots.ndim == 2 else slots[None])
+    columns, moments = np.arange(influence.width), np.zeros((3, influence.width))
+    smooth(rate, columns, deviations, parts, slots, 2, influence.width, moments, influence.table)
+
+
 def test_a_forgotten_feature_leaves_the_influence_of_the_others():
     rng = np.random.default_rng(1)
     three, two = RowInfluence(4), RowInfluence(4)
@@ -88,10 +96,10 @@ def test_a_forgotten_feature_leaves_the_influence_of_the_others():
         deviations, parts, slots = rng.normal(size=3), rng.normal(size=(3, 2)), rng.integers(4, size=(3, 2))
         rate = 1.0 / (t + 1)
         if t < 20:
-            three.update(rate, deviations, np.arange(3), parts, slots)
+            add(three, rate, deviations, parts, slots)
         else:
-            three.update(rate, deviations[[2, 0]], np.array([0, 1]), parts[[2, 0]], slots[[2, 0]])
-        two.update(rate, deviations[[2, 0]], np.array([0, 1]), parts[[2, 0]], slots[[2, 0]])
+            add(three, rate, deviations[[2, 0]], parts[[2, 0]], slots[[2, 0]])
+        add(two, rate, deviations[[2, 0]], parts[[2, 0]], slots[[2, 0]])
         if t == 19:
             three.select(np.array([2, 0]))  # in the middle of an observation, as `SmoothedImportance` forgets
         three.stored(t % 4)
@@ -110,9 +118,9 @@ def test_a_restored_influence_goes_on_bit_for_bit(kind):
         if t == 20:
             influence = RowInfluence.from_snapshot(snapshot := influence.snapshot())
             twin = RowInfluence.from_snapshot(snapshot)
-        step = (0.1, rng.normal(size=2), np.arange(2), rng.normal(size=(2, 3)), rng.integers(len(reservoir), size=3))
+        step = (0.1, rng.normal(size=2), rng.normal(size=(2, 3)), rng.integers(len(reservoir), size=3))
         slot = reservoir.update({}, rng)
-        influence.update(*step)
+        add(influence, *step)
         influence.stored(slot)
         if t == 25:
             before = twin.variance().tolist()
@@ -159,7 +167,7 @@ def test_the_expectation_is_the_true_variance_of_a_linear_process(kind, how, siz
         e = rng.normal(0.0, e_deviation, size=(N_RUNS, n_draws))
         parts = a[t][:, None] + b[sources, columns[:, None]] + e
         rate = float(smoothing_weights(alpha, t - size + 1)[-1])
-        influence.update(rate, parts.mean(axis=1), columns, parts, slots)
+        add(influence, rate, parts.mean(axis=1), parts, slots)
         np.add.at(weight_as_source, (sources, columns[:, None]), weights[t - size] / n_draws)
         influence.stored(reservoir.update({"t": t}, rng))
     own = np.concatenate([np.zeros(size), weights])[:, None]
