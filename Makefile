@@ -3,10 +3,12 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 JARS := deploy/kafka/lib
-PYTEST_ARGS ?= -n 2 --dist loadfile
+# A file's tests in one process, files in the order of tests/conftest.py: integration tests first. Three processes on
+# two cores, because those mostly wait; with more, workers that compete for the cores miss what tests wait for.
+PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka kafka-or-warn demo test test-all lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,7 +41,10 @@ kafka-or-warn:
 demo: venv ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
 	@exec $(BIN)/attributary demo $(ARGS)
 
-test: venv kafka-or-warn lint types layers ## Run all checks and tests; what was skipped stands in the last lines
+test: venv kafka-or-warn lint types layers ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
+
+test-all: venv kafka-or-warn lint types layers ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
 	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
 
 lint: venv ## Check style and formatting

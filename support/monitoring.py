@@ -15,11 +15,11 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import yaml
 
@@ -36,8 +36,6 @@ _HOST = "127.0.0.1"
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
 _LOG_LINES_SHOWN = 15
-
-T = TypeVar("T")
 
 
 class MonitoringMissingError(Exception):
@@ -268,16 +266,6 @@ class Alertmanager(_Server):
         pairs = [("filter", matcher) for matcher in matchers]
         with urllib.request.urlopen(f"{self.url}/api/v2/alerts?{urllib.parse.urlencode(pairs)}", timeout=30) as answer:
             return list(json.load(answer))
-
-
-def wait_for(what: str, ask: Callable[[], T], timeout_s: float, *, every_s: float = 0.2) -> T:
-    """Ask until the answer is true, and return it; fail with `what` and the last answer after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not (answer := ask()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {timeout_s:g} s; the last answer was {answer!r}")
-        time.sleep(every_s)
-    return answer
 
 
 def _point(pair: Sequence[Any]) -> tuple[float, float]:

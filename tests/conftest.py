@@ -21,9 +21,9 @@ hypothesis.settings.load_profile("attributary")
 
 
 # Each test process has ports of its own: none may get that of a broker which another one has stopped for a while.
-_first, _end = local_broker._PORTS
-_width, _process = (_end - _first) // 4, int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 4
-local_broker._PORTS = (_first + _process * _width, _first + (_process + 1) * _width)
+local_broker.use_share_of_ports(
+    int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), of=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+)
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +57,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def data_dir(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the benchmark data, or with stand-ins: what `--data` names."""
     return choose_folder(pytestconfig.getoption("data"), tmp_path_factory.getbasetemp() / "data")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put integration tests first.
+
+    They mostly wait for Kafka and Prometheus, and the last one should not wait alone. This needs xdist's
+    `--dist loadfile --no-loadscope-reorder`: files are given out in this order.
+    """
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/integration/"))  # stable: files stay together
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -375,6 +375,7 @@ def test_the_command_refuses_what_it_cannot_do(arguments, capsys):
     assert "--" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_the_order_in_which_runs_end(monkeypatch):
     stream = STREAMS_BY_NAME["hyperplane-sudden"]
     monkeypatch.setattr(pool, "STREAMS", (stream,))

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from benchmarks.chaos.compare.compare import events
-from benchmarks.chaos.compare.fingerprint import differences, of_state, plain
-from benchmarks.chaos.compare.oracle import Event
 from benchmarks.chaos.lab.models import Ballast
 from benchmarks.chaos.lab.proxy import plan
 from benchmarks.chaos.lab.workload import observations, raw_config
+from support.fingerprint import differences, of_state, plain
+from support.undisturbed import Event
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.models.model_state import ModelState

@@ -393,6 +393,7 @@ def test_absent_data_and_failures_are_answers(tmp_path):
     assert failed.run is None
 
 
+@pytest.mark.long
 def test_runs_repeat_in_processes_of_their_own(tmp_path):
     for jobs in ("1", "2"):
         arguments = ["--only", "change-1-perceptron", "--runs", "2", "--jobs", jobs, "--out", str(tmp_path / jobs)]

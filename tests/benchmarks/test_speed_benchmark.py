@@ -327,6 +327,7 @@ def test_allocations_are_those_of_the_step(monkeypatch: pytest.MonkeyPatch) -> N
     assert 1000 <= found["kept"] < 1200
 
 
+@pytest.mark.long
 def test_memory_is_read_in_processes_of_their_own_at_each_tenth() -> None:
     found = memory._apart(memory.resident, "linear", ALONE[0], 100)
     assert len(found) == memory.TENTHS
@@ -419,6 +420,7 @@ def test_the_command_writes_and_reads_results(tmp_path: Path, capsys: pytest.Cap
     assert "≤ 1.6" in first
 
 
+@pytest.mark.long
 def test_the_command_runs_the_other_modes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

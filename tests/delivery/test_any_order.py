@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -12,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from attributary_agents.state.checkpoints import decode_checkpoint
-from attributary_agents.state.codec import decode_state
 from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, TOUCHY_FACTORY
 from tests.agents.worker.test_partition import TOPIC, balances
+from tests.delivery.remains import stored_models
 from tests.delivery.test_control_crash import MODELS, Cluster, Killed, Owner, config, control, observation
 
 pytestmark = [
@@ -50,25 +49,14 @@ owners_of = st.sampled_from(["m", "n", "m", "unknown"])
 
 def outcome(cluster: Cluster) -> str:
     """Everything that is left in the end, as text: a NaN is itself."""
-    table, chosen = cluster.table, config()
+    table = cluster.table
     found: dict[str, Any] = {
         "sent": sorted((key, repr(one)) for key, one in cluster.sent.items()),
         "committed": cluster.committed,
         "checkpoints": [decode_checkpoint(table.get(key(0))) for key in (checkpoint_key, control_checkpoint_key)],
+        "models": stored_models(table, config()),
     }
     assert all(balances(counters) for counters, _ in found["checkpoints"])
-    for model_id in ("m", "n"):
-        if (blob := table.get(model_id.encode())) is None:
-            continue
-        state = decode_state(model_id, chosen.models[model_id], blob)
-        found[model_id] = (
-            (state.version, state.current.spec, state.current.deployed, state.configured),
-            (state.n_observations, state.n_failed, state.offset, state.counts.snapshot()),
-            (state.model_loss.snapshot(), state.baseline_loss.snapshot(), state.marginal.snapshot()),
-            {name: (of.importance, of.std_error, of.skipped) for name, of in state.explainers.items()},
-            state.change and (state.change.discrepancy, state.change.n_observations),
-            {name: of.snapshot() for name, of in state.publications.items()},
-        )
     return repr(found)
 
 
@@ -77,7 +65,6 @@ class AnyOrder(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        logging.disable(logging.CRITICAL)
         self.steps: list[Record] = []
         self.n = {TOPIC: 0, MODELS: 0}
         self.cluster = Cluster()
@@ -140,7 +127,6 @@ class AnyOrder(RuleBasedStateMachine):
         for record in self.steps:
             undisturbed.handle(record)
         undisturbed.checkpoint()
-        logging.disable(logging.NOTSET)
         assert outcome(self.cluster) == outcome(cluster)
 
 

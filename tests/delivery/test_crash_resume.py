@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from attributary_agents.config.settings import Config
 from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
-from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -27,6 +26,7 @@ from tests.agents.worker.test_partition import (
     partition_of,
     record,
 )
+from tests.delivery.remains import stored_models
 
 # Its model raises on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning")
@@ -88,19 +88,10 @@ def checkpoint(partition: Partition, table: Table) -> None:
 
 def outcome(partition: Partition, table: Table, log: Log) -> dict[str, Any]:
     checkpoint(partition, table)
-    states = {m: decode_state(m, partition.config.models[m], table[m.encode()]) for m in ("m", "n")}
     return {
         "events": log.by_id,
         "checkpoint": decode_checkpoint(table[checkpoint_key(0)]),
-        "importances": {
-            (m, name): (explainer.importance, explainer.std_error, explainer.n_observations)
-            for m, state in states.items()
-            for name, explainer in state.explainers.items()
-        },
-        "counts": {m: (s.n_observations, s.n_failed, s.n_changes, s.offset) for m, s in states.items()},
-        "losses": {m: (s.model_loss.value, s.baseline_loss.value) for m, s in states.items()},
-        "model": {m: s.model.counts for m, s in states.items()},
-        "change": {m: (s.change.discrepancy, s.change.n_observations) for m, s in states.items() if s.change},
+        "models": stored_models(table, partition.config),
     }
 
 
@@ -113,6 +104,7 @@ def undisturbed() -> dict[str, Any]:
     # What is compared below is not empty.
     topics = {topic for topic, _ in result["events"]}
     assert topics == {"attributary.importances.v1", "attributary.changes.v1", DEAD_LETTERS}
+    assert set(result["models"]) == {"m", "n"}
     counters, offset = result["checkpoint"]
     assert (offset, counters.consumed) == (59, 60)
     assert counters.dead_letters["model_failed"] >= 5
@@ -135,11 +127,6 @@ def crash_after(n: int, store: Callable[[Partition, Table], None], first_checkpo
     for one in records[committed:]:
         log.send(successor.handle(one))
     return outcome(successor, table, log)
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> None:
-    logging.getLogger("attributary_agents.worker.partition").setLevel(logging.ERROR)
 
 
 @pytest.mark.parametrize("n", range(61))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -60,13 +58,6 @@ def config(**more: Any) -> Config:
 
 
 CONFIG = config()
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def good(i: int, kind: str) -> bytes:

@@ -13,6 +13,8 @@ from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
 
+pytestmark = pytest.mark.long
+
 X = b'{"x": {"a": 1, "b": 2, "c": 3}, "y": true}'
 BAD: dict[str, tuple[bytes | None, bytes | None, str]] = {
     "no JSON": (b"credit", b"{poison", "invalid_json"),

@@ -22,6 +22,8 @@ from attributary_agents.kafka.topics import create_topics
 from tests.agents.monitoring.views import config_of, filled
 from tests.integration.configs import logistic_config
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def changed(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:

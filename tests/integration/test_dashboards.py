@@ -22,7 +22,8 @@ from benchmarks.dashboards.draw import draw
 from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
 from click.testing import CliRunner
 from support.kafka import produce
-from support.monitoring import Prometheus, Series, wait_for
+from support.monitoring import Prometheus, Series
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.cli.main import cli
@@ -32,7 +33,7 @@ from attributary_agents.kafka.topics import create_topics
 from attributary_agents.monitoring.dashboards import dashboards
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka, pytest.mark.prometheus]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.prometheus]
 DASHBOARDS = {name: json.loads(text) for name, text in dashboards().items()}
 CHANGED, REJECTED = "credit", "fraud"
 ODD = "c (x|y).*\\d$"

@@ -7,17 +7,17 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from support.waiting import wait_for
 
 from attributary_agents.demo.local_broker import free_port
 
-pytestmark = [pytest.mark.embedded]
+pytestmark = [pytest.mark.long, pytest.mark.embedded]
 LIMIT = "3000"
 
 
@@ -50,13 +50,9 @@ class Demo:
     def text(self) -> str:
         return self.output.read_text()
 
-    def wait_for(self, pattern: str, timeout_s: float = 180) -> re.Match[str]:
-        deadline = time.monotonic() + timeout_s
-        while not (match := re.search(pattern, self.text)):
-            assert self.process.poll() is None, self.text
-            assert time.monotonic() < deadline, self.text
-            time.sleep(0.1)
-        return match
+    def wait_until_it_says(self, text: str) -> None:
+        wait_for(text, lambda: text in self.text or self.process.poll() is not None, 180)
+        assert text in self.text, self.text
 
     def children(self) -> list[int]:
         """Every process below this one (the demo starts them in sessions of their own)."""
@@ -88,7 +84,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: Demo) -> None:
-    demo.wait_for("Ctrl-C ends the demo")
+    demo.wait_until_it_says("Ctrl-C ends the demo")
     text = demo.text
     sentence = re.search(r">>> credit changed at [\d ]+ \(discrepancy 0\.\d+ > 0\.\d+\): (.*)", text)
     assert sentence, text
@@ -103,20 +99,17 @@ def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_demo_ends_cleanly_in_the_middle(number: signal.Signals, demo: Demo) -> None:
-    demo.wait_for("is joining")
+    demo.wait_until_it_says("is joining")
     _ends_cleanly(demo, number)
 
 
 def test_a_killed_demo_leaves_no_process(demo: Demo) -> None:
-    demo.wait_for("is joining")
+    demo.wait_until_it_says("is joining")
     children = demo.children()
     assert len(children) == 2, "the broker and the worker"
     demo.process.kill()
     demo.process.wait()
-    deadline = time.monotonic() + 60
-    while not all(map(_gone, children)):
-        assert time.monotonic() < deadline, children
-        time.sleep(0.1)
+    wait_for("the children end", lambda: all(map(_gone, children)))
 
 
 def test_the_demo_plays_any_csv(tmp_path: Path) -> None:

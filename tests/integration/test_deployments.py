@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from support.kafka import produce, read_all
-from support.states import stored, writes
+from support.states import stored, stored_deployments
+from support.undisturbed import check_equal
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.cli.main import cli
@@ -20,15 +19,11 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
-from attributary_agents.state.deployment_log import decode_log
-from attributary_agents.state.names import control_key
-from attributary_agents.worker.deployments import PartitionControl
-from attributary_agents.worker.partition import Partition
-from attributary_agents.worker.records import Record
 from attributary_explainers import dump_model
 from tests.integration.configs import logistic_config, observation
+from tests.integration.versions import deploy, versions
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 MODELS = ("credit", "fraud")
 N = 4000
 LATER = 40
@@ -55,91 +50,6 @@ def configured(broker: Broker, tmp_path: Path, **kafka: Any) -> tuple[dict[str, 
     return raw, config
 
 
-def deploy(worker: WorkerProcess, *arguments: str) -> dict[str, Any]:
-    done = CliRunner().invoke(cli, ["models", "deploy", "-c", str(worker.config_path), "--json", *arguments])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return json.loads(done.stdout)
-
-
-def wait_for(what: Any, timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def versions(worker: WorkerProcess) -> dict[str, str]:
-    info = worker.metrics().get("attributary_model_info", {})
-    return {dict(labels)["model_id"]: dict(labels)["version"] for labels in info}
-
-
-def by_id(broker: Broker, topic: str) -> dict[str, tuple[bytes | None, list[tuple[str, bytes]]]]:
-    """The records of a topic by their id; duplicates have the same bytes and headers."""
-    found: dict[str, tuple[bytes | None, list[tuple[str, bytes]]]] = {}
-    for record in read_all(broker.bootstrap, topic):
-        headers = dict(record.headers)
-        sent = record.value, [tuple(header) for header in record.headers]
-        name = (headers.get("ce_id") or headers["attributary-dlq-id"]).decode()
-        assert found.setdefault(name, sent) == sent
-    return found
-
-
-def expected(broker: Broker, config: Config, afters: dict[tuple[int, int], int]) -> dict[str, Any]:
-    """What one undisturbed worker sends, where each control record (partition and offset) comes after so many."""
-    topics = config.kafka.topics
-    sent: dict[str, Any] = {topic: {} for topic in (topics.importances, topics.changes, topics.dead_letters)}
-
-    def send(records: Iterable[Any]) -> None:
-        for one in records:
-            headers = dict(one.headers)
-            name = (headers.get("ce_id") or headers["attributary-dlq-id"]).decode()
-            sent[one.topic][name] = (one.value, list(one.headers))
-
-    def record(topic: str, r: Any) -> Record:
-        return Record(topic, r.partition, r.offset, r.timestamp, r.key, r.value, r.headers)
-
-    observations, controls = (read_all(broker.bootstrap, topic) for topic in (topics.observations, topics.models))
-    partitions = {}
-    for number in range(config.kafka.partitions):
-        partition = partitions[number] = Partition(topics.observations, number, config, lambda _key: None)
-        control = PartitionControl(topics.models, partition, lambda _key: None)
-        waiting = [r for r in controls if r.partition == number]
-        for one in [r for r in observations if r.partition == number] + [None]:
-            while waiting and (one is None or afters.get((number, waiting[0].offset), -1) < one.offset):
-                send(control.take(record(topics.models, waiting.pop(0)), -1).outgoing)
-            if one is not None:
-                send(partition.handle(record(topics.observations, one)))
-    return {"sent": sent, "partitions": partitions}
-
-
-def check_equal(broker: Broker, config: Config, seen: dict[tuple[int, int], int]) -> dict[str, Any]:
-    """Events and dead letters by id and bytes, and states, equal those of an undisturbed worker."""
-    undisturbed = expected(broker, config, seen)
-    for topic, sent in undisturbed["sent"].items():
-        assert by_id(broker, topic) == sent, f"{topic} differs"
-    table = stored(config)
-    for number, partition in undisturbed["partitions"].items():
-        assert table.checkpoints[number] == (partition.counters, partition.offset)
-        for model_id, other in partition.models.items():
-            state = table.models[model_id]
-            assert (state.version, state.n_observations) == (other.version, other.n_observations)
-            assert state.counts == other.counts
-            for name, explainer in state.explainers.items():
-                assert explainer.importance == other.explainers[name].importance
-    return undisturbed
-
-
-def afters(config: Config) -> dict[tuple[int, int], int]:
-    """Where each deployment that was ever stored holds from: every write of a log is still in the changelog."""
-    found = {}
-    for model_id, number in itertools.product(config.models, range(config.kafka.partitions)):
-        for partition, blob in writes(config, control_key(model_id, number)):
-            for entry in decode_log(model_id, blob).entries:
-                place = partition, entry.offset
-                assert found.setdefault(place, entry.after) == entry.after, "written once and for all"
-    return found
-
-
 def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Path) -> None:
     raw, config = configured(kafka_broker, tmp_path)
     topics, send = config.kafka.topics, [(b"credit", observation(i), []) for i in range(N)]
@@ -150,23 +60,24 @@ def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Pa
         assert said["sent"]
         # One of these finds the version waiting; which one is for the worker to say.
         produce(kafka_broker.bootstrap, topics.observations, send[N // 2 :])
-        wait_for(lambda: versions(worker).get("credit") == "2")
+        wait_for("version 2 of credit", lambda: versions(worker).get("credit") == "2")
         worker.wait_consumed(N + 1, timeout_s=60)
         assert worker.total("model_versions_total") == 1
         again = deploy(worker, "credit", "--artefact", "two.pkl", "--version", "2")
-        wait_for(lambda: worker.total("records_consumed_total") == N + 2)
+        wait_for("all is read", lambda: worker.total("records_consumed_total") == N + 2)
         listed = CliRunner().invoke(cli, ["models", "list", "-c", str(worker.config_path), "--json"])
         assert worker.stop() == 0
-    (after,) = afters(config).values()
-    check_equal(kafka_broker, config, {(0, said["offset"]): after, (0, again["offset"]): N})
-    changes = [json.loads(value or b"") for value, _ in by_id(kafka_broker, topics.changes).values()]
+    (after,) = stored_deployments(config).values()
+    bootstrap = kafka_broker.bootstrap
+    sent = check_equal(bootstrap, config, {(0, said["offset"]): after, (0, again["offset"]): N}).sent
+    changes = [json.loads(value or b"") for value, _ in sent[topics.changes].values()]
     (change,) = [event for event in changes if event["route"] == "version"]
     assert (change["model_version_before"], change["model_version"], change["kind"]) == ("1", "2", "model")
     assert change["source"]["offset"] == after + 1
     features = change["importances"]["pfi"]["features"]
     assert (features["a"]["significant"], features["a"]["delta"] < 0) == (True, True)
     assert change["cause"] == "model"
-    events = [json.loads(value or b"") for value, _ in by_id(kafka_broker, topics.importances).values()]
+    events = [json.loads(value or b"") for value, _ in sent[topics.importances].values()]
     assert all((event["model_version"] == "2") == (event["source"]["offset"] > after) for event in events)
     rows = {row["model_id"]: row for row in json.loads(listed.stdout)}
     assert rows["credit"]["deployed"] == "2"
@@ -187,21 +98,21 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
             deploy(worker, "credit", "--artefact", "two.pkl", "--version", version)
             # A version takes over with an observation that comes after it was read.
             if moment != "at once":
-                wait_for(lambda: len(afters(config)) == int(version) - 1)  # noqa: B023
+                wait_for("it is stored", lambda: len(stored_deployments(config)) == int(version) - 1)  # noqa: B023
             produce(kafka_broker.bootstrap, topics.observations, send[n : n + N // 4], partition=0)
             if moment == "once taken over":
-                wait_for(lambda: versions(worker).get("credit") == version)  # noqa: B023
+                wait_for("it took over", lambda: versions(worker).get("credit") == version)  # noqa: B023
             worker.kill()
     with worker:
-        wait_for(lambda: len(afters(config)) == 2)
+        wait_for("both are stored", lambda: len(stored_deployments(config)) == 2)
         produce(kafka_broker.bootstrap, topics.observations, send[N:], partition=0)
         worker.wait_consumed(N + LATER + 2, timeout_s=60)
-        wait_for(lambda: versions(worker).get("credit") == "3")
+        wait_for("version 3 of credit", lambda: versions(worker).get("credit") == "3")
         assert worker.stop() == 0
-    seen = afters(config)
+    seen = stored_deployments(config)
     assert len(seen) == 2
-    undisturbed = check_equal(kafka_broker, config, seen)
-    changes = [json.loads(value) for value, _ in undisturbed["sent"][topics.changes].values()]
+    sent = check_equal(kafka_broker.bootstrap, config, seen).sent
+    changes = [json.loads(value or b"") for value, _ in sent[topics.changes].values()]
     # Killed at once, the worker may read both versions after all observations: then the second one alone takes over.
     apart = len(set(seen.values())) == 2
     told = sorted(event["model_version"] for event in changes if event["route"] == "version")
@@ -238,7 +149,7 @@ def test_bad_control_records_are_dead_letters_and_the_worker_lives(kafka_broker:
         deploy(worker, "credit", "--class", "river.naive_bayes.GaussianNB", "--version", "2")
         worker.wait_consumed(100 + len(bad) + 1, timeout_s=60)
         produce(kafka_broker.bootstrap, topics.observations, [(b"credit", observation(i), []) for i in range(100, 200)])
-        wait_for(lambda: versions(worker) == {"credit": "2"})
+        wait_for("version 2 of credit", lambda: versions(worker) == {"credit": "2"})
         assert worker.stop() == 0
     letters = read_all(kafka_broker.bootstrap, topics.dead_letters)
     assert [(x.key, x.value, dict(x.headers)["attributary-dlq-reason"].decode()) for x in letters] == bad
@@ -273,16 +184,16 @@ def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker:
     send(0, 600)
     workers = [WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)]
     with workers[0], workers[1]:
-        wait_for(lambda: [len(share) for share in shares()] == [2] * 4, 120)
+        wait_for("two partitions each", lambda: [len(share) for share in shares()] == [2] * 4, 120)
         first, second, control_first, control_second = shares()
         assert (control_first, control_second) == (first, second), "the same numbers of both topics"
         assert first | second == set("0123")
-        wait_for(lambda: consumed() == 1200)
+        wait_for("1200 records", lambda: consumed() == 1200)
         for model_id, number in place.items():
             deploy(workers[0], model_id, "--artefact", "two.pkl", "--version", "2", "--partition", str(number))
-        wait_for(lambda: consumed() == 1202)
+        wait_for("1202 records", lambda: consumed() == 1202)
         send(600, 900)
-        wait_for(lambda: consumed() == 1802)
+        wait_for("1802 records", lambda: consumed() == 1802)
         found = [versions(worker) for worker in workers]
         assert {**found[0], **found[1]} == {"credit": "2", "fraud": "2"}
         # One dies; its partitions, their state and the deployments that have not taken over come to the other.
@@ -290,10 +201,10 @@ def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker:
         deploy(workers[1], "credit", "--class", "river.naive_bayes.GaussianNB", "--version", "3", "--partition", "1")
         deploy(workers[1], "fraud", "--class", "river.naive_bayes.GaussianNB", "--version", "3", "--partition", "2")
         send(900, 1000)
-        wait_for(lambda: consumed() == 2004, 120)
+        wait_for("2004 records", lambda: consumed() == 2004, 120)
         # What had come before the other took over may have been handled by the first: the next ones surely not.
         send(1000, 1020)
-        wait_for(lambda: consumed() == 2044)
-        wait_for(lambda: versions(workers[1]) == {"credit": "3", "fraud": "3"})
+        wait_for("2044 records", lambda: consumed() == 2044)
+        wait_for("both third versions", lambda: versions(workers[1]) == {"credit": "3", "fraud": "3"})
         assert workers[1].stop() == 0
-    check_equal(kafka_broker, config, afters(config))
+    check_equal(kafka_broker.bootstrap, config)

@@ -22,7 +22,7 @@ from attributary_agents.kafka.topics import create_topics
 from attributary_agents.state.admin import read_records
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 RAW = (b"\xff\xfename", b"v")

@@ -17,7 +17,7 @@ from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 
 async def _delete_before(bootstrap: str, topic: str, offset: int) -> None:

@@ -22,7 +22,7 @@ from attributary_agents.worker.records import Record
 from attributary_topics import REASONS
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 N = 2000
 HEADERS: list[Any] = [

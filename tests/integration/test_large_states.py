@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.kafka import produce, read_all
-from support.states import stored
+from support.undisturbed import check_equal
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
-from attributary_agents.worker.partition import Partition
-from attributary_agents.worker.records import Record
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 400
 KEY = "k" * 32
 
@@ -41,19 +39,6 @@ def send(broker: Broker, config: Config, numbers: range) -> None:
     produce(broker.bootstrap, config.kafka.topics.observations, records, partition=0)
 
 
-def check_equal(broker: Broker, config: Config) -> None:
-    """The stored state is that of a run that nobody disturbs."""
-    partition = Partition(config.kafka.topics.observations, 0, config, load=lambda _key: None)
-    for r in read_all(broker.bootstrap, config.kafka.topics.observations):
-        partition.handle(Record(r.topic, 0, r.offset, r.timestamp, r.key, r.value, r.headers))
-    state, other = stored(config).models["credit"], partition.models["credit"]
-    assert state.n_observations == other.n_observations > 0
-    assert state.model.weights == other.model.weights
-    assert state.model.ballast.tobytes() == other.model.ballast.tobytes()
-    for name, explainer in state.explainers.items():
-        assert explainer.importance == other.explainers[name].importance
-
-
 @pytest.mark.parametrize("where", ["changelog", "objects"])
 def test_a_state_of_megabytes_survives_sigkill(
     where: str, kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -70,7 +55,7 @@ def test_a_state_of_megabytes_survives_sigkill(
                 worker.kill()
             else:
                 assert worker.stop() == 0
-    check_equal(kafka_broker, config)
+    check_equal(kafka_broker.bootstrap, config)
     keys = [r.key or b"" for r in read_all(kafka_broker.bootstrap, config.kafka.changelog)]
     chunks = {key for key in keys if re.search(rb"\0c[01]\.\d+$", key)}
     objects = [path for path in volume.rglob("*") if path.is_file()]
@@ -105,12 +90,9 @@ def test_a_full_volume_holds_the_observations_up_and_loses_none(
         worker.wait_consumed(N // 2, timeout_s=60)
         (volume / "FULL").touch()
         send(kafka_broker, config, range(N // 2, N))
-        deadline = time.monotonic() + 60
-        while worker.log.read_text().count("No space left on device") < 3:
-            assert time.monotonic() < deadline, worker.log_tail
-            time.sleep(0.1)
+        wait_for("three attempts", lambda: worker.log.read_text().count("No space left on device") >= 3)
         assert "its partition's observations wait" in worker.log_tail
         (volume / "FULL").unlink()
         worker.wait_consumed(N, timeout_s=90)
         assert worker.stop() == 0
-    check_equal(kafka_broker, config)
+    check_equal(kafka_broker.bootstrap, config)

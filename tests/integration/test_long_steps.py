@@ -6,28 +6,24 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.kafka import produce, read_all
-from support.states import stored
+from support.undisturbed import check_equal
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
-from attributary_agents.worker.partition import Partition
-from attributary_agents.worker.records import Record
 from tests.integration.configs import logistic_config
 from tests.integration.stalling import FACTORY, VARIABLE
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 600
 STALLS_AT = 250
 STALL_S = 12
@@ -46,8 +42,8 @@ class Scene:
         self.bootstrap = broker.bootstrap
         monkeypatch.setenv(VARIABLE, str(self.order))
         create_topics(self.config)
-        self.records = [(b"credit", _observation(i), []) for i in range(N)]
-        produce(broker.bootstrap, self.config.kafka.topics.observations, self.records, partition=0)
+        records = [(b"credit", _observation(i), []) for i in range(N)]
+        produce(broker.bootstrap, self.config.kafka.topics.observations, records, partition=0)
 
     def worker(self) -> WorkerProcess:
         return WorkerProcess(self.raw, self.folder)
@@ -57,20 +53,14 @@ class Scene:
 
     def check_result(self, *, repeated: bool) -> None:
         """The events, the counters and the state are those of an undisturbed run, in this process."""
-        config, topics = self.config, self.config.kafka.topics
         self.order.unlink(missing_ok=True)
-        undisturbed, expected = _undisturbed(config, self.bootstrap, self.records)
-        found = read_all(self.bootstrap, topics.importances)
-        assert {_id(record): record.value for record in found} == expected
+        expected = check_equal(self.bootstrap, self.config)
+        topics = self.config.kafka.topics
+        assert {topic for topic, sent in expected.sent.items() if sent} == {topics.importances}
         if not repeated:
-            assert len(found) == len(expected)
-        kept = stored(config)
-        counters, offset = kept.checkpoints[0]
+            assert len(read_all(self.bootstrap, topics.importances)) == len(expected.sent[topics.importances])
+        counters, offset = expected.partitions[0].counters, expected.partitions[0].offset
         assert (counters.consumed, counters.used, offset) == (N, N, N - 1)
-        state = kept.models["credit"]
-        assert state.model.counts == undisturbed.models["credit"].model.counts
-        for name, explainer in state.explainers.items():
-            assert explainer.importance == undisturbed.models["credit"].explainers[name].importance
 
 
 def stalling_config(bootstrap: str, **sections: Any) -> dict[str, Any]:
@@ -86,23 +76,6 @@ def _observation(i: int) -> bytes:
     return json.dumps({"x": {"a": a, "b": b, "stall": int(i == STALLS_AT)}, "y": a > 0}).encode()
 
 
-def _undisturbed(config: Config, bootstrap: str, records: list[Any]) -> tuple[Partition, dict[str, bytes]]:
-    topic = config.kafka.topics.observations
-    partition = Partition(topic, 0, config, load=lambda _key: None)
-    sent: dict[str, bytes] = {}
-    timestamps = [record.timestamp for record in read_all(bootstrap, topic)]
-    for offset, ((key, value, headers), timestamp) in enumerate(zip(records, timestamps, strict=True)):
-        for out in partition.handle(Record(topic, 0, offset, timestamp, key, value, headers)):
-            assert out.topic == config.kafka.topics.importances
-            assert out.value is not None
-            sent[dict(out.headers)["ce_id"].decode()] = out.value
-    return partition, sent
-
-
-def _id(record: Any) -> str:
-    return str(dict(record.headers)["ce_id"].decode())
-
-
 def livez(worker: WorkerProcess) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}/livez", timeout=5) as answer:
@@ -113,13 +86,6 @@ def livez(worker: WorkerProcess) -> tuple[int, str]:
         return 0, repr(error)
 
 
-def wait(what: Callable[[], bool], timeout_s: float = 90.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not what():
-        assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s"
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize("how", ["sleep", "compute"])
 def test_a_step_of_three_sessions_loses_no_partition_and_is_told(
     how: str, kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -127,7 +93,7 @@ def test_a_step_of_three_sessions_loses_no_partition_and_is_told(
     scene = Scene(kafka_broker, tmp_path, monkeypatch, watchdog={"warn_after_s": 3}, web={"stuck_after_s": 8})
     scene.stall(how, 18)
     with scene.worker() as worker:
-        wait(lambda: livez(worker)[0] == 503)
+        wait_for("/livez says that it is stuck", lambda: livez(worker)[0] == 503, 90)
         status, text = livez(worker)
         assert (
             status,
@@ -135,7 +101,7 @@ def test_a_step_of_three_sessions_loses_no_partition_and_is_told(
         ) == (503, True)
         assert worker.metrics()["attributary_worker_step_seconds"][()] > 3
         worker.wait_consumed(N, timeout_s=120)
-        wait(lambda: livez(worker)[0] == 200)
+        wait_for("/livez says that it goes on", lambda: livez(worker)[0] == 200, 90)
         assert worker.total("worker_stalls_total") == 1
         assert worker.stop() == 0
     log = worker.log.read_text()
@@ -152,7 +118,7 @@ def test_a_worker_asked_to_stop_in_a_step_that_hangs_ends_in_time(
     scene = Scene(kafka_broker, tmp_path, monkeypatch, watchdog={"warn_after_s": 600, "stop_within_s": 9})
     scene.stall(how, 60)
     with scene.worker() as worker:
-        wait(lambda: not scene.order.exists())
+        wait_for("the step begins", lambda: not scene.order.exists(), 90)
         # Without the watchdog the harness would kill it after 60 s, with another status.
         assert worker.stop() == 1
     log = worker.log.read_text()
@@ -201,11 +167,12 @@ def test_what_a_worker_stores_that_was_thought_dead_for_three_sessions_is_not_ta
     scene = Scene(kafka_broker, tmp_path, monkeypatch, checkpoint={"interval_s": 1, "max_observations": 100})
     scene.stall("hold", 18)
     with scene.worker() as worker:
-        wait(lambda: not scene.order.exists())
+        wait_for("the step begins", lambda: not scene.order.exists(), 90)
         with scene.worker() as other:
             other.wait_consumed(N, timeout_s=120)
             assert EXPELLED not in worker.log.read_text(), "the other should be done before it wakes"
-            wait(lambda: "ready: partitions" in worker.log.read_text().partition(EXPELLED)[2])  # a member again
+            again = "it is a member again", lambda: "ready: partitions" in worker.log.read_text().partition(EXPELLED)[2]
+            wait_for(*again, 90)
             assert [each.stop() for each in (worker, other)] == [0, 0]
     scene.check_result(repeated=True)
 
@@ -216,10 +183,10 @@ def test_a_rebalance_waits_for_a_long_step(
     scene = Scene(kafka_broker, tmp_path, monkeypatch)
     scene.stall("sleep", STALL_S)
     with scene.worker() as worker:
-        wait(lambda: not scene.order.exists())
+        wait_for("the step begins", lambda: not scene.order.exists(), 90)
         with scene.worker() as joining:
             both = (worker, joining)
-            wait(lambda: sum(each.total("records_consumed_total") for each in both) == N, timeout_s=180)
+            wait_for("all is read", lambda: sum(each.total("records_consumed_total") for each in both) == N, 180)
             assert [each.stop() for each in both] == [0, 0]
     scene.check_result(repeated=False)
 

@@ -8,7 +8,7 @@ from benchmarks.main_job import MainJobResult, report, run_main_job
 
 from attributary_agents.demo.brokers import Broker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(900)]
 ROWS = 20_000
 
 

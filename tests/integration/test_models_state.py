@@ -34,7 +34,7 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 300
 KEY = "a key of thirty-two characters and more"
 MODELS = ("credit", "fraud")

@@ -18,13 +18,16 @@ import pytest
 import yaml
 from support.compose import ROOT, Compose, Stack
 from support.kafka import read_all
-from support.monitoring import Series, wait_for
+from support.monitoring import Series
+from support.waiting import wait_for
 
 from attributary_agents.demo.brokers import BrokerMissingError
 
-pytestmark = [pytest.mark.kafka, pytest.mark.prometheus, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.prometheus, pytest.mark.timeout(900)]
 WORKERS = ("worker-1", "worker-2")
 DRIFTING, STEADY = "credit", "loans"
+PATIENCE_S = 400.0
+"""How long is waited for what a busy machine is slow to do."""
 OBSERVATIONS, CHANGES = "attributary.observations.v1", "attributary.changes.v1"
 RECORDED = "model:attributary_model_observations_total:max"
 RATE = "model:attributary_model_observations:rate5m"
@@ -42,7 +45,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         running.start_monitoring()
         for worker in WORKERS:
             running.run(worker)
-        wait_for("both workers are ready", lambda: all(map(running.is_ready, WORKERS)), 120)
+        wait_for("both workers are ready", lambda: all(map(running.is_ready, WORKERS)), PATIENCE_S)
         running.run("producer")
         print(f"\nKafka, topics, Prometheus, Alertmanager and both workers up after {time.monotonic() - began:.0f} s")
         yield running
@@ -55,7 +58,7 @@ def alert(stack: Stack) -> dict[str, Any]:
     """The alert of the first change, as Alertmanager has it."""
     began = time.monotonic()
     # 3000 observations at 100/s, then some 550 until the change is explained, then a scrape and an evaluation.
-    found = wait_for("an alert of a change", lambda: stack.alertmanager.alerts('area="change"'), 180)
+    found = wait_for("an alert of a change", lambda: stack.alertmanager.alerts('area="change"'), PATIENCE_S)
     print(f"\nthe alert is in Alertmanager {time.monotonic() - began:.0f} s after the producer began")
     return dict(found[0])
 
@@ -122,7 +125,7 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
 
     def away_until(done: Callable[[], bool]) -> float:
         """Wait; return the longest time in which a model was on no worker, as their /metrics say."""
-        longest, since, deadline = 0.0, None, time.monotonic() + 120
+        longest, since, deadline = 0.0, None, time.monotonic() + PATIENCE_S
         while since is not None or not done():
             now = time.monotonic()
             assert now < deadline, stack.log("worker-1") + stack.log("worker-2")
@@ -142,11 +145,11 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
     away = [away_until(lambda: owned("worker-2") == both)]
     assert stack.wait("worker-1") == 0, stack.log("worker-1")
     moved = time.time()
-    wait_for("it was scraped again", lambda: scraped_since(moved, 2), 120)
+    wait_for("it was scraped again", lambda: scraped_since(moved, 2), PATIENCE_S)
     stack.run("worker-1")
     away.append(away_until(lambda: len(owned("worker-1")) == len(owned("worker-2")) == 1))
     moved = time.time()
-    wait_for("both were scraped again", lambda: scraped_since(moved, 2), 120)
+    wait_for("both were scraped again", lambda: scraped_since(moved, 2), PATIENCE_S)
 
     # No more observations: the workers come to the end, and Prometheus to what they say there.
     assert stack.stop("producer") == 0
@@ -156,15 +159,22 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
     def recorded_now() -> dict[str, float]:
         return {one.labels["model_id"]: one.value for one in stack.prometheus.query(RECORDED)}
 
-    wait_for("the recorded series are at the end", lambda: recorded_now() == at_end, 120)
+    wait_for("the recorded series are at the end", lambda: recorded_now() == at_end, PATIENCE_S)
 
+    # A busy machine is late with all scrapes, also with those that find no model: that is no gap of the rebalance.
+    scrapes = [
+        [at for at, _ in series.points]
+        for series in stack.prometheus.samples('up{job="attributary"}', time.time() - began + 2 * scrape_s)
+    ]
+    assert len(scrapes) == len(WORKERS)
+    late_s = max(scrape_s, *(later - earlier for times in scrapes for earlier, later in pairwise(times)))
     for series in stack.prometheus.samples(RECORDED, time.time() - began + 2 * scrape_s):
         model, times = series.labels["model_id"], [at for at, _ in series.points]
         gaps = [later - earlier for earlier, later in pairwise(times)]
         took = " and ".join(f"{move:.1f} s" for move in away)
-        print(f"\n{model}: longest gap {max(gaps):.0f} s, with a scrape every {scrape_s:g} s; on no worker for {took}")
-        # The time in which nobody has the model, and two scrapes; one more may be lost to a busy machine.
-        assert max(gaps) <= 3 * scrape_s + max(away)
+        print(f"\n{model}: longest gap {max(gaps):.0f} s; scrapes up to {late_s:.1f} s apart; on no worker for {took}")
+        # The time in which nobody has the model, two scrapes, and the evaluation of the rule.
+        assert max(gaps) <= 3 * late_s + max(away)
         assert counts_nothing_twice(series, sent[model]) == []
         true_rate = (series.value - series.points[0][1]) / (times[-1] - times[0])
         (rate,) = stack.prometheus.query(f'{RATE}{{model_id="{model}"}}', at=times[-1])

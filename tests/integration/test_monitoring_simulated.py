@@ -24,7 +24,7 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import PartitionView, WorkerView
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.prometheus, pytest.mark.timeout(600)]
 SCRAPE_S = 15
 AREAS = ("importance", "change", "quality")
 COMPOSE = Compose()

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.monitoring import Prometheus, wait_for
+from support.monitoring import Prometheus
+from support.waiting import wait_for
 
 from attributary_agents.config.settings import Config
 from attributary_agents.monitoring.rules.recorded import recorded, recordings
@@ -18,7 +19,7 @@ from tests.agents.monitoring.views import config_of, filled
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "rules" / "attributary.rules.yml"
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.long, pytest.mark.prometheus]
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.worker.gaps import Gaps
 from tests.integration.configs import logistic_config, observation
 
-pytestmark = [pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 ROOT = Path(__file__).resolve().parents[2]
 N = 300
 TOPIC_SETTINGS = {"cleanup.policy": "compact", "max.message.bytes": "20000000"}

@@ -18,6 +18,8 @@ from attributary_agents.demo.local_broker import free_port
 from attributary_agents.kafka.topics import create_topics, topic_specs
 from tests.integration.configs import logistic_config
 
+pytestmark = pytest.mark.long
+
 FIT = {"cleanup.policy": "compact", "max.message.bytes": "20000000"}
 
 

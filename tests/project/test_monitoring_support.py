@@ -14,8 +14,8 @@ from support.monitoring import (
     Prometheus,
     promtool,
     require_programs,
-    wait_for,
 )
+from support.waiting import wait_for
 
 RULES = {
     "groups": [

@@ -20,7 +20,8 @@ from .processes import kill_child, start_child, stop_child
 HOST = "127.0.0.1"
 # Below the range from which Linux takes the ports of outgoing connections: otherwise a client that keeps
 # trying while the broker restarts can be given the broker's own port, connect to itself and hold it.
-_PORTS = (20_000, 32_000)
+_ALL_PORTS = (20_000, 32_000)
+_ports = _ALL_PORTS
 _given: set[int] = set()
 _random = random.SystemRandom()  # not the global one: test processes with equal seeds would pick equal ports
 _STOP_TIMEOUT_S = 30.0
@@ -168,12 +169,23 @@ class LocalBroker(Broker):
         return BrokerError(f"the {self.name} broker {what}; the end of its log {self.log}:\n{tail}")
 
 
+def use_share_of_ports(number: int, of: int) -> None:
+    """Let `free_port` give ports of one of `of` equal shares only, counted from 0.
+
+    Processes with different shares never get the same port, not even that of a broker which is down for a while.
+    """
+    global _ports
+    first, end = _ALL_PORTS
+    width = (end - first) // of
+    _ports = (first + number * width, first + (number + 1) * width)
+
+
 def free_port() -> int:
     """Return a port on which nothing listens, another one each time: its owner may not listen yet, or be down."""
-    if 2 * len(_given) > _PORTS[1] - _PORTS[0]:
+    if 2 * len(_given) > _ports[1] - _ports[0]:
         _given.clear()
     for _ in range(1000):
-        port = _random.randrange(*_PORTS)
+        port = _random.randrange(*_ports)
         if port in _given:
             continue
         with socket.socket() as probe:
@@ -184,7 +196,7 @@ def free_port() -> int:
                 continue
         _given.add(port)
         return port
-    raise BrokerError(f"no free port between {_PORTS[0]} and {_PORTS[1]}: end what listens there")
+    raise BrokerError(f"no free port between {_ports[0]} and {_ports[1]}: end what listens there")
 
 
 def ask(port: int, api: int, version: int, body: bytes) -> bytes:

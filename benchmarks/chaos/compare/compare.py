@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from support.fingerprint import differences, of_state
 from support.kafka import read_all
+from support.states import stored
+from support.undisturbed import Event, Undisturbed, event_id, undisturbed
 
 from attributary_agents.config.settings import Config
-from benchmarks.chaos.compare.fingerprint import differences, of_state
-from benchmarks.chaos.compare.oracle import Event, Undisturbed, event_id, undisturbed
-from benchmarks.chaos.compare.stored import positions, stored_checkpoints, stored_states
+from benchmarks.chaos.compare.positions import positions
 from benchmarks.chaos.lab.lab import Check
 
 
@@ -50,7 +51,7 @@ def _changes_were_sent(config: Config, expected: Undisturbed) -> Check:
 
 
 def _counters(bootstrap: str, config: Config, expected: Undisturbed) -> Iterator[Check]:
-    found = stored_checkpoints(config)
+    found = stored(config).checkpoints
     wanted = {n: (partition.counters, partition.offset) for n, partition in expected.partitions.items()}
     faults = [f"partition {n}: {found[n]}, expected {wanted[n]}" for n in wanted if found[n] != wanted[n]]
     total = sum(counters.consumed for counters, _ in wanted.values())
@@ -77,7 +78,7 @@ def offsets(bootstrap: str, config: Config) -> Check:
 def states(config: Config, expected: Undisturbed, names: set[str]) -> Check:
     """Whether the stored states of these models are those of the undisturbed run."""
     ended = {name: state for partition in expected.partitions.values() for name, state in partition.models.items()}
-    found = {name: of_state(state) for name, state in stored_states(config).items() if name in names}
+    found = {name: of_state(state) for name, state in stored(config).models.items() if name in names}
     wanted = {name: of_state(state) for name, state in ended.items() if name in names}
     faults = list(islice(differences(found, wanted), 20))
     text = f"{len(wanted)} models: weights, explainers, change, counts and position, to the last bit"

@@ -14,7 +14,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.topics import create_topics
 from benchmarks.chaos.compare.compare import compare
-from benchmarks.chaos.compare.stored import is_drained, positions
+from benchmarks.chaos.compare.positions import is_drained, positions
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.workload import Sent
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from support.kafka import read_all
+from support.undisturbed import event_id, undisturbed
 
 from attributary_agents.state.names import checkpoint_key
 from benchmarks.chaos.compare.compare import offsets, states
-from benchmarks.chaos.compare.oracle import event_id, undisturbed
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.workload import PARTITIONS, PLACE, Sent, observations, raw_config, slices

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
-from benchmarks.chaos.compare.stored import stored_states
+from support.states import stored
+
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.models import ballast_config
@@ -61,13 +62,13 @@ def _freeze(lab: Lab, fleet: Fleet, parts: tuple[list[Sent], list[Sent]], i: int
     lab.note(f"freeze {i + 1}: worker {fleet.members.index(frozen)}, after observation {target}")
     fleet.send(parts[1])
     drained = fleet.wait_drained()
-    offsets = {name: state.offset for name, state in stored_states(fleet.config).items()}
+    offsets = {name: state.offset for name, state in stored(fleet.config).models.items()}
     os.kill(frozen.worker.pid, signal.SIGCONT)
     if not drained:
         return None
     lab.note("the other has done all; the frozen one goes on")
     fleet.pause(3.0)  # for whatever it still has to write
-    now = {name: state.offset for name, state in stored_states(fleet.config).items()}
+    now = {name: state.offset for name, state in stored(fleet.config).models.items()}
     return [
         f"round {i + 1}: {name} fell from offset {offset} to {now.get(name)}"
         for name, offset in offsets.items()

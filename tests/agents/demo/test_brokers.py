@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from support.kafka import Record, create_topics, produce, read_all
 
+from attributary_agents.demo import local_broker
 from attributary_agents.demo.brokers import Broker, BrokerError, EmbeddedBroker, broker
 from attributary_agents.demo.processes import start_child, stop_child
 
 KINDS = [
     pytest.param("embedded", marks=pytest.mark.embedded),
-    pytest.param("kafka", marks=pytest.mark.kafka),
+    pytest.param("kafka", marks=[pytest.mark.kafka, pytest.mark.long]),
 ]
 RECORDS: list[Record] = [(b"key-%d" % (i % 7), b"value-%d" % i, [("number", b"%d" % i)]) for i in range(1000)]
 
@@ -171,6 +172,17 @@ def test_an_external_broker_is_looked_at_and_left_alone() -> None:
 def test_an_unknown_broker_names_the_choices(spec: str) -> None:
     with pytest.raises(BrokerError, match="`embedded`, `kafka` or HOST:PORT"):
         broker(spec)
+
+
+def test_processes_with_different_shares_get_different_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_broker, "_ports", local_broker._ports)  # put back afterwards
+    given = []
+    for number in range(3):
+        local_broker.use_share_of_ports(number, of=3)
+        given.append({local_broker.free_port() for _ in range(50)})
+    assert [len(ports) for ports in given] == [50, 50, 50]
+    assert max(given[0]) < min(given[1])
+    assert max(given[1]) < min(given[2])
 
 
 def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:

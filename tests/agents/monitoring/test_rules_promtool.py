@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 from prometheus_client import generate_latest
-from support.monitoring import Alertmanager, program, promtool, wait_for
+from support.monitoring import Alertmanager, program, promtool
+from support.waiting import wait_for
 
 from attributary_agents.monitoring.rules.files import RULES_FILE, alerts, groups, prometheus_text
 from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds

@@ -71,6 +71,7 @@ def test_the_true_concepts_give_the_exact_discrepancy_and_importances(seed, proc
     assert (change.n_alarms.total() - change.n_rejected, change.n_explained) == (1, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_a_forest_on_the_papers_stream_lies_within_its_table(seed):
     # Change Table 1: 2000 one-hot observations, drift at 1250 over 50, K 300, delta .025, tau .3; bands as in

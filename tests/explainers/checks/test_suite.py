@@ -114,11 +114,19 @@ def checks_of(name: str) -> list[Check]:
     return list(yield_checks(make, **arguments))
 
 
-@pytest.mark.parametrize("check", [pytest.param(c, id=f"{name}-{c}") for name in MAIN for c in checks_of(name)])
+def long_if_of_memory(check: Check) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.long] if str(check) in MEMORY else []  # test_memory.py is there every day
+
+
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(c, id=f"{name}-{c}", marks=long_if_of_memory(c)) for name in MAIN for c in checks_of(name)],
+)
 def test_every_explainer_passes(check):
     check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("check", [pytest.param(c, id=f"{name}-{c}") for name in VARIANTS for c in checks_of(name)])
 def test_every_way_to_remove_features_passes(check):
     check()
@@ -225,6 +233,7 @@ def test_all_checks_apply_to_the_least_explainer_but_that_of_regression():
     assert {str(check) for check in THE_LEAST} == EVERYTHING - {"targets_not_finite"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BREAKS)
 def test_each_check_fails_where_its_promise_is_broken_and_no_other_does(name):
     cls, expected, options = BREAKS[name]

@@ -141,6 +141,7 @@ def _both(explainers: list[IncrementalPFI]) -> tuple[list[dict[Any, float]], lis
     return [of.importance for of in explainers], [of.std_error for of in explainers]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.25, 0.6])
 def test_importance_is_unbiased_and_its_standard_error_right(share: float) -> None:
     """Against all features evaluated, on the same streams, and against the closed form."""
@@ -159,6 +160,7 @@ def test_importance_is_unbiased_and_its_standard_error_right(share: float) -> No
     assert (found[:, 4:] == 0.0).all()
 
 
+@pytest.mark.long
 def test_more_is_known_than_with_every_other_observation_at_equal_cost() -> None:
     """Half of the evaluations. Sum of the squared errors, in parts of that with every second observation explained.
 

@@ -64,6 +64,7 @@ def test_stagger_gives_the_exact_values(concept, reservoir, sampling):
             assert error < 0.012  # so that 4/27 and 4/9, or either and half of it, are told apart
 
 
+@pytest.mark.long
 def test_agrawal_gives_the_exact_values(agrawal_runs):
     for feature, exact in agrawal_pfi().items():
         mean, error = mean_and_error([run.importance[feature] for run in agrawal_runs])
@@ -125,6 +126,7 @@ def test_the_mean_of_the_target_does_not_enter():
     assert abs(pfi.importance["a"] - 50.0) < 4 * 50 / np.sqrt(400)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n_samples", "sampling"), [(1, "independent"), (10, "independent"), (10, "stratified")])
 def test_the_standard_error_is_of_the_size_of_the_spread_between_runs(n_samples, sampling):
     values, errors = [], []

@@ -137,6 +137,7 @@ def test_squared_loss_of_a_linear_model_gives_each_feature_its_variance(paper):
         assert run.model_loss == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_samples", [1, 10])
 def test_the_standard_error_is_of_the_size_of_the_spread_between_runs(n_samples):
     values, errors = [], []

@@ -1,0 +1,42 @@
+"""How far the group has committed its topics."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from attributary_agents.config.settings import Config
+
+
+def positions(bootstrap: str, config: Config, topic: str) -> dict[int, tuple[int, int]]:
+    """Partition of the topic to the group's committed offset (0 before the first) and the partition's end."""
+    return asyncio.run(_positions(bootstrap, config, topic))
+
+
+def is_drained(bootstrap: str, config: Config) -> bool:
+    """Whether the group has committed all of the observations and models topics; False while no broker answers."""
+    topics = config.kafka.topics
+    try:
+        found = [positions(bootstrap, config, topic) for topic in (topics.observations, topics.models)]
+    except (KafkaError, OSError, TimeoutError):
+        return False
+    return all(committed == end for by_partition in found for committed, end in by_partition.values())
+
+
+async def _positions(bootstrap: str, config: Config, topic: str) -> dict[int, tuple[int, int]]:
+    partitions = [TopicPartition(topic, n) for n in range(config.kafka.partitions)]
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=5000)
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, request_timeout_ms=5000)
+    try:
+        async with asyncio.timeout(15):
+            await admin.start()
+            await consumer.start()
+            committed = await admin.list_consumer_group_offsets(config.kafka.group)
+            ends = await consumer.end_offsets(partitions)
+    finally:
+        await admin.close()
+        await consumer.stop()
+    return {tp.partition: (max(committed[tp].offset, 0) if tp in committed else 0, ends[tp]) for tp in partitions}

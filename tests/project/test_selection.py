@@ -1,0 +1,35 @@
+"""Which tests run when: `make test` leaves out the long ones, `make test-all` and CI run every one."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def recipe(target: str) -> str:
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def test_every_day_one_path_on_kafka_is_run_and_no_other_integration_test() -> None:
+    every_day = {
+        path.name
+        for path in (ROOT / "tests" / "integration").glob("test_*.py")
+        if not re.search(r"^pytestmark = .*pytest\.mark\.long\b", path.read_text(), flags=re.MULTILINE)
+    }
+    assert every_day == {"test_one_path.py"}
+
+
+def test_only_long_tests_are_left_out_and_only_by_make_test() -> None:
+    assert '-m "not long"' in recipe("test")
+    assert "-m " not in recipe("test-all")
+    assert recipe("test-all").split() == [
+        word for word in recipe("test").split() if word not in ("-m", '"not', 'long"')
+    ]
+
+
+def test_ci_runs_every_test_once_and_last() -> None:
+    commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")]
+    assert commands[-1] == "make test-all"
+    assert "make test" not in commands
