@@ -85,7 +85,7 @@ def parse_config(data: dict[str, Any], where: str = "configuration") -> Config:
 
 
 # Read elsewhere: not settings, but how the process is started.
-_OTHER_VARIABLES = {"ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB", "ATTRIBUTARY_NUMBA"}
+_OTHER_VARIABLES = {"ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB"}
 
 
 def _is_known_variable(name: str) -> bool:

@@ -235,7 +235,7 @@ def test_an_unknown_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: s
     assert f"unknown environment variable {name}:" in refusal(with_model())
 
 
-@pytest.mark.parametrize("name", ["ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB", "ATTRIBUTARY_NUMBA"])
+@pytest.mark.parametrize("name", ["ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB"])
 def test_a_variable_that_is_no_setting_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     plain = parse_config(with_model())
     monkeypatch.setenv(name, "0")
