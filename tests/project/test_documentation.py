@@ -79,7 +79,7 @@ def test_every_dead_letter_reason_is_documented() -> None:
 
 def test_every_command_in_the_readme_exists() -> None:
     known = set(cli.commands)
-    for command in re.findall(r"^(?:\$ )?attributary ([a-z]+)", README, flags=re.MULTILINE):
+    for command in re.findall(r"^(?:\$ )?attributary ([a-z-]+)", README, flags=re.MULTILINE):
         assert command in known
 
 
@@ -96,3 +96,16 @@ def test_help_lists_every_command() -> None:
     shown = CliRunner().invoke(cli, ["--help"]).output
     for name in cli.commands:
         assert re.search(rf"^  {name} ", shown, flags=re.MULTILINE)
+
+
+def test_the_map_in_contributing_leads_to_what_is_there() -> None:
+    rooms = {
+        "E/": "explainers/attributary_explainers/",
+        "A/": "agents/attributary_agents/",
+        "T/": "topics/attributary_topics/",
+    }
+    text = (ROOT / "CONTRIBUTING.md").read_text().partition("### To change X")[2].partition("## Rules")[0]
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) >= 12
+    for path in re.findall(r"`((?:[EAT]/|tests/|deploy/|docs/)[\w./-]*)`", "\n".join(rows)):
+        assert (ROOT / (rooms.get(path[:2], path[:2]) + path[2:])).exists(), path
