@@ -51,8 +51,9 @@ def default_of(parameter: str) -> Any:
 class ExplainerConfig(Section):
     """One incremental explainer."""
 
-    # Fewer than the explainers' own default: a worker shares its time among many models.
-    n_samples: PositiveInt = Field(5, description="Draws per feature (pfi) or coalition (sage). Cost is proportional.")
+    n_samples: PositiveInt = Field(
+        default_of("n_samples"), description="Draws per feature (pfi) or coalition (sage). Cost is proportional."
+    )
     removal: str = Field(
         default_of("removal"),
         description="Where removed features take their values: interventional (one stored observation for all), "

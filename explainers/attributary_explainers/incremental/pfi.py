@@ -72,7 +72,7 @@ class IncrementalPFI(RemovalExplainer):
         *,
         loss: str | Loss | Callable[[Any, Any], float] | None = None,
         alpha: float = 0.001,
-        n_samples: int = 10,
+        n_samples: int = 5,
         removal: str | Imputer = "interventional",
         reservoir: Reservoir | None = None,
         sampling: str | None = None,

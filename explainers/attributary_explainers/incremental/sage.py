@@ -15,16 +15,12 @@ from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.losses import Loss
-from ..models.cost import is_cheap
 from ..predictions import Predictions, is_usable
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_integer
 from .coalitions import walk_of
 from .removal import RemovalExplainer
-
-DEFAULT_SAMPLES = 10
-CHEAP_SAMPLES = 50
 
 
 class IncrementalSAGE(RemovalExplainer):
@@ -74,7 +70,7 @@ class IncrementalSAGE(RemovalExplainer):
     Parameters
     ----------
     n_samples
-        Valid range >= 1; m. None takes 50 where the model is cheap to evaluate on many rows (`is_cheap`), else 10.
+        Valid range >= 1; m. A model that is cheap to evaluate on many rows, as an array function is, can have 50.
     n_permutations
         Valid range >= 1; permutations per observation, averaged. Each second one is the reverse of the one before,
         which cancels much of the variance of the order. Larger costs evaluations in proportion.
@@ -102,7 +98,7 @@ class IncrementalSAGE(RemovalExplainer):
         *,
         loss: str | Loss | Callable[[Any, Any], float] | None = None,
         alpha: float = 0.001,
-        n_samples: int | None = None,
+        n_samples: int = 5,
         removal: str | Imputer = "interventional",
         reservoir: Reservoir | None = None,
         sampling: str | None = None,
@@ -112,8 +108,6 @@ class IncrementalSAGE(RemovalExplainer):
         n_permutations: int = 1,
         bias_correction: bool = True,
     ) -> None:
-        if n_samples is None:
-            n_samples = CHEAP_SAMPLES if is_cheap(model) else DEFAULT_SAMPLES
         super().__init__(
             model,
             loss=loss,

@@ -42,7 +42,7 @@ CASES = {
     "pfi, observational": (IncrementalPFI, {"removal": "observational", "n_samples": 2}),
     "pfi, constant": (IncrementalPFI, {"removal": ConstantImputer({"a": 0.0}), "missing": {"a": 0.5}}),
     "sage": (IncrementalSAGE, {"n_samples": 4}),
-    "sage, of many": (IncrementalSAGE, {"n_samples": None, "n_permutations": 2, "alpha": 0.05}),
+    "sage, of many": (IncrementalSAGE, {"n_samples": 50, "n_permutations": 2, "alpha": 0.05}),
     "sage, product": (IncrementalSAGE, {"n_samples": 4, "removal": "product", "bias_correction": False}),
     "sage, observational": (IncrementalSAGE, {"n_samples": 4, "removal": "observational"}),
     "sage, an imputer": (IncrementalSAGE, {"n_samples": 4, "removal": MarginalImputer(SlidingWindowReservoir(15))}),
@@ -123,8 +123,8 @@ def test_the_old_model_is_not_asked_any_more():
     n = len(old_model.rows)
     fed(old.for_model(new_model), stream(5, seed=2))
     assert len(old_model.rows) == n
-    # One for the observation itself, and 10 draws for each of 3 features.
-    assert len(new_model.rows) == 5 * 31
+    # One for the observation itself, and 5 draws, the default, for each of 3 features.
+    assert len(new_model.rows) == 5 * 16
 
 
 def test_a_model_without_the_output_is_refused_and_the_old_explainer_goes_on():
