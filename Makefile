@@ -8,7 +8,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn demo test test-all lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,11 +41,14 @@ kafka-or-warn:
 demo: venv ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
 	@exec $(BIN)/attributary demo $(ARGS)
 
-test: venv kafka-or-warn lint types layers ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
+test: venv kafka-or-warn lint types layers kernels ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
-test-all: venv kafka-or-warn lint types layers ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
+test-all: venv kafka-or-warn lint types layers kernels ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
 	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
+
+kernels: venv ## Compile the kernels, once on this machine: the tests' processes would do it all at the same time
+	@$(BIN)/attributary warm-up
 
 lint: venv ## Check style and formatting
 	$(BIN)/ruff check
