@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import time
@@ -24,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 logger = logging.getLogger(__name__.partition(".")[0])
 
 _SLOW_S = 1.0
+_EVERY_S = 5.0
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _kernels: list[Any] = []
 
@@ -54,7 +56,7 @@ def cache_folder() -> str | None:
 
 
 class Compilations(events.Listener):  # type: ignore[misc]
-    """Counts the kernels that this process compiles instead of finding them on disk, and tells the user once."""
+    """Counts the kernels that this process compiles instead of finding them on disk, and tells the user."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -65,6 +67,8 @@ class Compilations(events.Listener):  # type: ignore[misc]
         """Called after each kernel that is compiled."""
         self._depth = 0
         self._began = 0.0
+        self.next_s = math.inf
+        """Seconds of compiling after which the user is told how far it is."""
 
     def on_start(self, event: Any) -> None:
         """Begin to measure; a kernel that calls another one has it compiled meanwhile."""
@@ -89,14 +93,21 @@ class Compilations(events.Listener):  # type: ignore[misc]
 
     def _tell(self) -> None:
         running = time.monotonic() - self._began if self._depth else 0.0
-        if self.told or self.seconds + running < _SLOW_S:
-            return
-        self.told = True
-        text = f"attributary compiles its kernels, which takes some 30 seconds in all: {where_kept()}"
-        if logger.isEnabledFor(logging.INFO):
-            logger.info(text)
-        elif logger.level == logging.NOTSET:  # nobody has said what is to be logged, as in a notebook
-            print(text, file=sys.stderr)
+        spent = self.seconds + running
+        if not self.told and spent >= _SLOW_S:
+            self.told, self.next_s = True, spent + _EVERY_S
+            _say(f"attributary compiles its kernels, which takes some 30 seconds in all: {where_kept()}")
+        elif spent >= self.next_s:
+            self.next_s = spent + _EVERY_S
+            # Some kernels are never needed, and some are compiled for arguments of several types.
+            _say(f"attributary has compiled {min(self.n, len(_kernels))} of about {len(_kernels)} kernels")
+
+
+def _say(text: str) -> None:
+    if logger.isEnabledFor(logging.INFO):
+        logger.info(text)
+    elif logger.level == logging.NOTSET:  # nobody has said what is to be logged, as in a notebook
+        print(text, file=sys.stderr)
 
 
 def where_kept() -> str:
@@ -116,7 +127,8 @@ events.register("numba:compile", compilations)
 @contextmanager
 def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Compilations]:
     """Compile without the notice, as the caller tells the user; `progress` is called as by `warm_up`."""
-    before, compilations.told = compilations.told, True
+    before = compilations.told, compilations.next_s
+    compilations.told, compilations.next_s = True, math.inf
     n, total = compilations.n, len(_kernels)
     if progress is not None:
         # A kernel may be compiled more than once, for arguments of several types.
@@ -126,7 +138,7 @@ def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Co
         if progress is not None:
             progress(total, total)
     finally:
-        compilations.told, compilations.progress = before, None
+        (compilations.told, compilations.next_s), compilations.progress = before, None
 
 
 def _is_ours(event: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +62,7 @@ SMALL = """
 import sys
 from attributary_explainers import IncrementalPFI
 from attributary_explainers import compiled
-compiled._SLOW_S = 0.0
+compiled._SLOW_S = compiled._EVERY_S = 0.0
 from river import naive_bayes
 model = naive_bayes.GaussianNB()
 explainer = IncrementalPFI(model, seed=1, n_samples=2)
@@ -79,6 +80,7 @@ def test_a_process_says_that_it_compiles_and_the_next_one_has_nothing_to_say(tmp
     first, second = run(SMALL, tmp_path), run(SMALL, tmp_path)
     assert int(first.stdout) > 3
     assert first.stderr.count("attributary compiles its kernels") == 1
+    assert re.findall(r"attributary has compiled (\d+) of about \d+ kernels", first.stderr)[-1] == first.stdout.strip()
     assert f"once on this machine, kept in {tmp_path / 'kernels'}. `attributary warm-up`" in first.stderr
     assert second.stdout == "0\n"
     assert second.stderr == ""
