@@ -1,12 +1,12 @@
-"""`python -m benchmarks.house graph|walk|lines|events`: measures a checkout of the project."""
+"""`python -m benchmarks.house graph|walk|lines|events|speed`: measures a checkout of the project."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import events, graph, lines, walk
+from . import events, graph, lines, speed, walk
 
-COMMANDS = {"graph": graph, "walk": walk, "lines": lines, "events": events}
+COMMANDS = {"graph": graph, "walk": walk, "lines": lines, "events": events, "speed": speed}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from benchmarks.house import values
+from benchmarks.house import speed, values
 from benchmarks.house.__main__ import main
 from benchmarks.house.checkout import HERE, PACKAGES, definer, package_folder
 from benchmarks.house.count import Recorder, Walk, summary
@@ -274,3 +274,16 @@ def test_no_import_goes_in_a_circle_among_rooms(package: str) -> None:
 def test_the_committed_pictures_are_current(capsys: pytest.CaptureFixture[str]) -> None:
     assert [house.name for house in houses(HERE)] == list(PACKAGES)
     assert main(["graph", "--check"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("after", "code", "said"), [(1.0, 0, "0 of 1 rows are dearer"), (1.1, 1, "DEARER")])
+def test_speed_tells_a_row_whose_lower_quartile_is_above_the_allowance(
+    after: float, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = iter([1.0, 1.0, 1.1, 1.1, 0.9, 0.9])  # before and after of a turn meet the same noise
+    factors = {Path("before"): 1.0, Path("after"): after}
+    monkeypatch.setattr(
+        speed, "measure", lambda checkout, args: {("tree", "iPFI"): 2.0 * factors[checkout] * next(noise)}
+    )
+    assert main(["speed", "after", "--against", "before"]) == code
+    assert said in capsys.readouterr().out
