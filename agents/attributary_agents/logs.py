@@ -32,7 +32,7 @@ class Repetitions(logging.Filter):
         """Kind of line to when it was last let through, and how often it was held back since."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is let through."""
+        """Return whether the line is let through."""
         if not record.name.startswith(CHATTY) or record.exc_info or record.levelno >= logging.CRITICAL:
             return True
         kind, now = (record.name, str(record.msg)), self._clock()

@@ -73,7 +73,7 @@ def encode_json(event: Any) -> bytes:
 
 
 def _is_finite(data: Any) -> bool:
-    """Whether no number in `data` is NaN or infinite: one loop, because every event that is sent passes here."""
+    """Return whether all numbers in `data` are finite: in one loop, because every event that is sent passes here."""
     waiting = [data]
     while waiting:
         value = waiting.pop()

@@ -136,7 +136,7 @@ class AttributaryCollector(Collector):
         self._models = ShownModels(config.metrics.max_models, config.metrics.max_series)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: registering must not scrape a worker that is not there yet."""
+        """Return nothing: registering must not scrape a worker that is not there yet."""
         return []
 
     def collect(self) -> Iterable[Metric]:

@@ -125,7 +125,7 @@ class WebServer:
         )
 
     def _last_changes(self) -> dict[str, dict[str, Any]] | None:
-        """By model id, of the models here that have changed; None while a step takes longer than a second."""
+        """Return the last change of each model by id; None while a step takes longer than a second."""
         if not self._view.lock.acquire(timeout=1.0):
             return None
         try:

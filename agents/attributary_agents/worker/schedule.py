@@ -41,7 +41,7 @@ class CheckpointSchedule:
         self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, 0.0
 
     def is_due(self, n_pending: int) -> bool:
-        """Whether to store now.
+        """Return whether to store now.
 
         Parameters
         ----------

@@ -66,7 +66,7 @@ class Worker:
             await self._assign(observations, message.generation_id).handle_control(message)
 
     def _is_late(self, tp: TP, generation: int) -> bool:
-        """Whether a record was fetched before the rebalance that gave us the partition: it comes again."""
+        """Return whether a record was fetched before the rebalance that gave us the partition; it comes again."""
         known = self.assigned.get(tp.partition)
         return known is not None and generation < known.generation
 

@@ -52,7 +52,7 @@ class Subject:
         return self.make(switch.model, 1), switch
 
     def model_takes(self, stream: Stream) -> bool:
-        """Whether the model by itself can learn and predict these observations: some cannot sort mixed types."""
+        """Return whether the model by itself can learn and predict these observations: some cannot sort mixed types."""
         model = freeze(self.model)
         try:
             for x, y in stream:

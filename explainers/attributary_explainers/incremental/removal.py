@@ -203,7 +203,7 @@ class RemovalExplainer(IncrementalExplainer):
         return self.update(read, y, request, predictions)
 
     def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
-        """Only store one observation, to draw from: to explain it would cost more than is to be spent.
+        """Store one observation to draw from, without explaining it: that would cost more than is to be spent.
 
         The next one explained stands for it too: after k passed over it has the weight 1 - (1 - alpha)^(1 + k) in
         every smoothed mean. So the window is that of alpha in observations, whatever share of them is explained, and

@@ -112,7 +112,7 @@ class Explainers:
         return y_pred
 
     def pass_over(self) -> None:
-        """Only store the observation of the last `predict`; the next one explained stands for it too.
+        """Store the observation of the last `predict` without explaining it; the next one explained stands for it too.
 
         See `RemovalExplainer.pass_over`. Explainers that are not by removal do not see it.
 
