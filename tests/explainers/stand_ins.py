@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from tests.explainers.oracles import medium_or_large, small_and_red
@@ -27,6 +28,16 @@ class Linear:
 
     def __call__(self, x: dict[Any, Any]) -> float:
         return self.intercept + sum(weight * x.get(f, 0.0) for f, weight in self.weights.items())
+
+
+class HoldingALock:
+    """A model that cannot be copied or saved."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self, _x: dict[Any, Any]) -> float:
+        return 0.0
 
 
 class Counting:

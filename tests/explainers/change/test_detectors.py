@@ -32,21 +32,13 @@ BAD = {
         "warning_threshold": [0.0, -1.0, math.inf, math.nan, True, "2", None, 3.5],
         "drift_threshold": [0.0, -1.0, math.inf, math.nan, True, "3", None],
     },
-    "eddm": {
-        "warm_start": COUNT,
-        "alpha": [*PROBABILITY, 0.85],
-        "beta": PROBABILITY,
-    },
+    "eddm": {"warm_start": COUNT, "alpha": [*PROBABILITY, 0.85], "beta": PROBABILITY},
     "fhddm": {
         "sliding_window_size": [*COUNT, 6],
         "confidence_level": PROBABILITY,
         "short_window_size": [0, -1, 2.5, True, "32", 2**31, 6, 101],
     },
-    "hddm_a": {
-        "drift_confidence": PROBABILITY,
-        "warning_confidence": [*PROBABILITY, 0.0005],
-        "two_sided_test": FLAG,
-    },
+    "hddm_a": {"drift_confidence": PROBABILITY, "warning_confidence": [*PROBABILITY, 0.0005], "two_sided_test": FLAG},
     "hddm_w": {
         "drift_confidence": PROBABILITY,
         "warning_confidence": [*PROBABILITY, 0.0005],

@@ -22,16 +22,7 @@ RIVER = {
     "hddm_w": drift.binary.HDDMW,
 }
 # Observations until the alarm after a jump of the error from 0.05 to 0.6, 600 observations after the start.
-DELAY = {
-    "adwin": 64,
-    "page_hinkley": 120,
-    "kswin": 40,
-    "ddm": 40,
-    "eddm": 45,
-    "fhddm": 60,
-    "hddm_a": 30,
-    "hddm_w": 40,
-}
+DELAY = {"adwin": 64, "page_hinkley": 120, "kswin": 40, "ddm": 40, "eddm": 45, "fhddm": 60, "hddm_a": 30, "hddm_w": 40}
 # Others than the defaults, which see smaller and earlier changes: alarms to compare on a short stream.
 OTHERS = {
     "adwin": {"delta": 0.3, "clock": 1, "max_buckets": 3, "min_window_length": 2, "grace_period": 5},

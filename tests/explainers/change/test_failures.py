@@ -4,10 +4,11 @@ import contextlib
 import math
 
 import pytest
+from river import linear_model
 
-from attributary_explainers import ChangeExplainer, InvalidParameterError
+from attributary_explainers import ChangeExplainer, InvalidParameterError, ModelError
 from tests.explainers.naive_change import KINDS, PAPER, Scheduled, found_in, learn, observations, scripted
-from tests.explainers.stand_ins import Linear
+from tests.explainers.stand_ins import HoldingALock, Linear
 
 K = 10
 
@@ -70,21 +71,6 @@ def test_what_the_model_raises_is_let_through_and_tried_again_later(monkeypatch)
     assert change.reference_observation == 26
 
 
-def test_a_failing_conclusion_leaves_reference_and_counts_and_is_tried_again(monkeypatch):
-    model = Scheduled((0, "a"), (K + 5, "b or nothing"), (K + 5 + K + 3, "not a"))
-    change = scripted(monkeypatch, model, [5], threshold=0.3, **PAPER)
-    stream = [({"a": 1, "b": 0}, 1), ({"a": 0, "b": 1}, 0)] * 30
-    found_in(change, model, stream[: K + 4])
-    assert found_in(change, model, stream[K + 4 : K + 5 + K + 2]) == {}
-    # K collected, and more: the model predicts nothing for every second row.
-    assert change.is_collecting
-    assert (change.n_explained, change.n_rejected, change.reference_observation) == (0, 0, K)
-    ((number, explanation),) = found_in(change, model, stream[K + 5 + K + 2 :]).items()
-    assert (number, explanation.n_detected) == (K + 5 + K + 3, K + 5)
-    assert (change.n_explained, change.n_alarms["detector"]) == (1, 1)
-    assert explanation.discrepancy == 1.0
-
-
 @pytest.mark.parametrize("row", ["infinite loss", "no prediction", "raises"])
 def test_one_bad_row_after_the_reference_does_not_end_the_explainer(monkeypatch, row):
     model = Failing(OSError("gone") if row == "raises" else None)
@@ -111,16 +97,43 @@ def test_a_detector_gets_no_infinite_loss(monkeypatch):
     assert change.n_discrepancy == 5
 
 
-def test_a_model_without_predictions_is_no_reference_even_where_nothing_is_measured(monkeypatch):
-    model = Scheduled((0, "nothing"), (2 * K, "a"), (6 * K, "not a"))
-    change = scripted(monkeypatch, model, [5 * K + 5], importances=(), threshold=0.3)
-    found = found_in(change, model, observations(12 * K))
-    assert len(found) == 1
+@pytest.mark.parametrize("y_pred", [None, {}])
+def test_observations_without_a_prediction_feed_neither_detector_nor_discrepancy(monkeypatch, y_pred):
+    model = Scheduled((0, "a"))
+    change = scripted(monkeypatch, model)
+    found_in(change, model, observations(K + 2))
+    change.update({"a": 1, "b": 0}, 1, y_pred)
+    assert len(change.detectors[0].fed) == change.n_discrepancy == 2
+    assert change.n_observations == K + 3
 
 
-def test_without_a_source_of_alarms_it_is_refused():
-    with pytest.raises(InvalidParameterError, match="detector"):
-        ChangeExplainer(Scheduled((0, "a")), loss="squared", detector=None, watch_discrepancy=False)
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [({"detector": None, "watch_discrepancy": False}, "detector"), ({"window": 10, "min_observations": 9}, "min_obs")],
+)
+def test_parameters_that_do_not_go_together_are_refused(parameters, named):
+    with pytest.raises(InvalidParameterError, match=named):
+        ChangeExplainer(Scheduled((0, "a")), loss="squared", **parameters)
+
+
+@pytest.mark.parametrize("parameters", [{"signal": "zero_one"}, {"distance": "label"}, {"distance": "probability"}])
+def test_a_setting_that_a_regressor_cannot_serve_is_refused_at_construction(parameters):
+    with pytest.raises(ModelError):
+        ChangeExplainer(linear_model.LinearRegression(), **parameters)
+
+
+def test_a_model_that_cannot_be_copied_is_refused_at_construction():
+    with pytest.raises(ModelError, match="cannot save"):
+        ChangeExplainer(HoldingALock(), loss="squared")
+
+
+def test_a_lambda_is_its_own_copy_until_it_has_to_be_saved():
+    change = ChangeExplainer(lambda x: x["a"], loss="squared", window=2)
+    for i in range(3):
+        change.update({"a": float(i)}, 1.0, float(i))
+    assert change.reference is not None
+    with pytest.raises(ModelError, match="cannot save"):
+        change.snapshot()
 
 
 class Counted(Scheduled):

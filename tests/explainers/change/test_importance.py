@@ -113,6 +113,7 @@ def test_the_level_decides():
 def test_features_that_one_side_lacks_count_as_0_there():
     made = change({"a": 0.3, "gone": 0.2}, {"a": 0.2, "new": 0.1}, {"a": 0.1, "new": 0.4})
     assert made.features == ["a", "gone", "new"]
+    assert (made.before_ranks, made.after_ranks) == ({"a": 1, "gone": 2}, {"new": 1, "a": 2})
     assert made.data_part == pytest.approx({"a": -0.1, "gone": -0.2, "new": 0.1})
     assert made.model_part == pytest.approx({"a": -0.1, "gone": 0.0, "new": 0.3})
     assert made.delta == pytest.approx({"a": -0.2, "gone": -0.2, "new": 0.4})

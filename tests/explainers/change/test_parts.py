@@ -20,6 +20,7 @@ from attributary_explainers.change.reference import (
     change_on_one_data_set,
 )
 from attributary_explainers.losses.losses import as_loss
+from tests.explainers.naive_change import found_in
 from tests.explainers.oracles import POINTS, exact_sage, medium_or_large, small_and_red, stagger_stream
 from tests.explainers.stand_ins import Linear, SwitchingConcept
 
@@ -225,12 +226,7 @@ def test_the_cause_is_told_on_a_stream(case):
                                     explain_data=True, seed=seed)  # fmt: skip
         labels = medium_or_large if changes_labels else small_and_red
         stream = [*stagger_stream(small_and_red, 500, seed), *stagger_stream(labels, 500, seed + 100)]
-        found = []
-        for x, y in stream:
-            y_pred = model(x)
-            model.learn_one(x, y)
-            if explanation := explainer.update(x, y, y_pred):
-                found.append(explanation)
+        found = list(found_in(explainer, model, stream).values())
         if case == "nothing":
             assert found == []
             continue

@@ -83,12 +83,7 @@ CASES = {
     ),
     "none": (trees, classes, {"importances": [], "detector_params": ADWIN}, PHASES),
     "batches": (trees, classes, {"batch_size": 7, "detector_params": ADWIN}, PHASES),
-    "cooldown": (
-        trees,
-        classes,
-        {"cooldown": 35, "min_observations": 80, "detector_params": ADWIN},
-        PHASES,
-    ),
+    "cooldown": (trees, classes, {"cooldown": 35, "min_observations": 80, "detector_params": ADWIN}, PHASES),
     "kswin": (trees, classes, {"detector": "kswin", "detector_params": KSWIN}, PHASES),
     "versions": (
         naive_bayes.GaussianNB,
@@ -188,8 +183,7 @@ class Switching:
 def test_the_snapshot_of_a_long_stream_is_bounded(parameters):
     model = Switching()
     change = ChangeExplainer(
-        model,
-        **{"window": 30, "loss": "zero_one", "distance": "label", "signal": "zero_one", "seed": 1, **parameters},
+        model, **{"window": 30, "loss": "zero_one", "distance": "label", "signal": "zero_one", "seed": 1, **parameters}
     )
     sizes = []
     points = stagger_stream(small_and_red, 1000, 1)

@@ -7,6 +7,7 @@ from river.datasets import synth
 from river.forest import ARFClassifier
 
 from attributary_explainers import ChangeExplainer
+from tests.explainers.naive_change import PAPER, found_in
 from tests.explainers.oracles import FEATURES, exact_pfi, medium_or_large, small_and_red, stagger_stream
 from tests.explainers.stand_ins import SwitchingConcept
 
@@ -14,17 +15,6 @@ K = 300
 GROUPS = {f: [f"{f}_{value}" for value in range(3)] for f in FEATURES}
 
 
-def explanations(change, model, stream):
-    found = []
-    for x, y in stream:
-        y_pred = model.predict_one(x) if hasattr(model, "predict_one") else model(x)
-        model.learn_one(x, y)
-        if (explanation := change.update(x, y, y_pred)) is not None:
-            found.append(explanation)
-    return found
-
-
-PAPER = {"watch_discrepancy": False, "max_restarts": 0}
 # ADWIN tells of the rise of the error, within 100 observations, and of its fall: by then the model has changed, and the
 # collection goes on.
 PROCEDURES = {"paper": PAPER, "default": {}}
@@ -47,7 +37,7 @@ def test_the_true_concepts_give_the_exact_discrepancy_and_importances(seed, proc
         **PROCEDURES[procedure],
     )
     stream = [*stagger_stream(small_and_red, 600, seed), *stagger_stream(medium_or_large, 900, seed + 100)]
-    (explanation,) = explanations(change, model, stream)
+    (explanation,) = found_in(change, model, stream).values()
     assert 600 < explanation.n_detected < 700
     assert (explanation.route, change.n_restarts) == ("detector", 0)
     assert explanation.n_observations == explanation.n_detected + K - 1
@@ -116,5 +106,5 @@ def test_a_forest_on_the_papers_stream_lies_within_its_table(seed):
 def test_a_stream_without_drift_is_not_explained():
     model = SwitchingConcept(10**6)
     change = ChangeExplainer(model, window=50, loss="zero_one", distance="label", signal="zero_one", seed=1)
-    assert explanations(change, model, stagger_stream(small_and_red, 1500, 1)) == []
+    assert found_in(change, model, stagger_stream(small_and_red, 1500, 1)) == {}
     assert (change.n_alarms.total(), change.discrepancy) == (0, 0.0)
