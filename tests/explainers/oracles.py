@@ -60,6 +60,11 @@ def exact_pfi(concept: Callable[[Point], int]) -> dict[str, Fraction]:
     }
 
 
+def exact_pfi_of_pairs(concept: Callable[[Point], int]) -> dict[str, float]:
+    """The same over pairs of different points: those of a point with itself add nothing."""
+    return {feature: float(exact * Fraction(27, 26)) for feature, exact in exact_pfi(concept).items()}
+
+
 def shapley(value: Callable[[frozenset[str]], float]) -> dict[str, float]:
     """Mean over all orders of value(before) - value(after): the share of the drop from value({}) to value(all)."""
     orders = list(permutations(FEATURES))

@@ -202,15 +202,6 @@ def test_sage_of_classes_sums_to_the_improvement(loss, n_samples):
         assert abs(sum(importance.values()) - improvement) < 1e-12
 
 
-@pytest.mark.parametrize("n_samples", [1, 4, 99])
-def test_of_one_feature_sage_is_the_improvement_whatever_is_drawn(n_samples):
-    data = [({"a": x["a"]}, y) for x, y in rows(8, 1)]
-    values = [sage_of(ONE, "squared", data, n_samples, seed).importance for seed in range(3)]
-    targets, predictions = np.array([y for _, y in data]), np.array([x["a"] for x, _ in data])
-    improvement = ((targets - predictions.mean()) ** 2 - (targets - predictions) ** 2).mean()
-    assert values == [{"a": pytest.approx(improvement, rel=1e-12)}] * 3
-
-
 # Both
 
 

@@ -19,7 +19,7 @@ from tests.explainers.stand_ins import Counting, Linear, Recording
 MODEL = Linear({"a": 1.0, "b": -2.0}, intercept=0.5)
 DATA = [({"a": float(i % 4), "b": float(i * i % 5)}, float(i % 3)) for i in range(12)]
 VALUES = st.floats(-10.0, 10.0)
-METHODS = [expected_pfi, exact_sage, batch_sage]
+METHODS = [batch_pfi, expected_pfi, exact_sage, batch_sage]
 
 
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
@@ -80,9 +80,10 @@ def test_the_standard_error_is_the_spread_between_data_sets():
     assert 0.79 < np.mean([result.std_error["color"] for result in results]) / spread < 1.3
 
 
-def test_equal_seeds_give_equal_values_and_the_data_is_left_alone():
+@pytest.mark.parametrize("method", [batch_pfi, batch_sage])
+def test_equal_seeds_give_equal_values_and_the_data_is_left_alone(method):
     before = [(dict(x), y) for x, y in DATA]
-    one, two, other = (batch_sage(MODEL, DATA, loss="squared", seed=seed) for seed in (3, 3, 4))
+    one, two, other = (method(MODEL, DATA, loss="squared", seed=seed) for seed in (3, 3, 4))
     assert one == two
     assert one != other
     assert before == DATA
@@ -111,10 +112,13 @@ def test_a_model_that_predicts_now_a_number_now_a_dict_is_refused(method):
         method(lambda x: 1.0 if x["a"] else {1: 1.0}, DATA, loss=lambda y, prediction: 0.0)
 
 
-@pytest.mark.parametrize("parameter", ["n_samples", "n_permutations"])
-def test_too_few_samples_or_permutations_are_refused(parameter):
-    with pytest.raises(InvalidParameterError, match=f"^{parameter} must be an integer >= 1, got 0"):
-        batch_sage(MODEL, DATA, loss="squared", **{parameter: 0})
+@pytest.mark.parametrize("value", [0, -1, 1.5, True])
+@pytest.mark.parametrize(
+    ("method", "parameter"), [(batch_pfi, "n_permutations"), (batch_sage, "n_permutations"), (batch_sage, "n_samples")]
+)
+def test_a_number_of_samples_or_permutations_below_one_is_refused(method, parameter, value):
+    with pytest.raises(InvalidParameterError, match=f"^{parameter} must be an integer >= 1, got {value}"):
+        method(MODEL, DATA, loss="squared", **{parameter: value})
 
 
 def seeds(seed):

@@ -7,20 +7,15 @@ import pandas as pd
 import pytest
 
 from attributary_explainers import (
-    IncrementalPFI,
-    IncrementalSAGE,
     InvalidParameterError,
     ModelError,
     dump_model,
-    expected_pfi,
     freeze,
     load_model,
     model_function,
-    resolve_loss,
 )
 from attributary_explainers.models.batch import as_batch
 from attributary_explainers.predictions import predict_rows
-from tests.explainers.oracles import FEATURES, POINTS, exact_pfi, medium_or_large, small_and_red
 
 ROWS = [{"a": 1.0, "b": 2}, {"b": -1.5, "a": 4}, {"a": True, "b": 0.0}]
 
@@ -164,11 +159,6 @@ def test_parameters_are_checked_by_name(parameter, arguments):
     assert caught.value.parameter == parameter
 
 
-def test_a_batch_callable_must_name_its_loss():
-    with pytest.raises(ModelError, match="name a loss"):
-        resolve_loss(as_batch(sizes), None)
-
-
 def test_no_row_is_no_call():
     model = Weighted()
     assert predict_rows(model_function(as_batch(model, features=["a", "b"]), "number"), []) == []
@@ -181,31 +171,6 @@ def test_what_the_callable_raises_is_let_through():
 
     with pytest.raises(ZeroDivisionError):
         predict_rows(model_function(as_batch(broken), "number"), ROWS)
-
-
-@pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
-def test_the_importance_of_a_batch_callable_is_the_exact_one(concept):
-    def model(table):
-        return [concept(dict(zip(FEATURES, row, strict=True))) for row in table.tolist()]
-
-    data = [(x, concept(x)) for x in POINTS]
-    found = expected_pfi(as_batch(model, features=FEATURES), data, loss="zero_one").importance
-    n = len(POINTS)
-    for feature, exact in exact_pfi(concept).items():  # over all pairs; the estimate leaves out the n that are equal
-        assert found[feature] == pytest.approx(float(exact) * n / (n - 1), abs=1e-12)
-
-
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
-def test_an_explainer_gives_the_same_for_a_callable_of_rows_and_of_many_rows(explainer):
-    rng = np.random.default_rng(3)
-    stream = [({"a": float(a), "b": float(b)}, float(3 * a)) for a, b in rng.normal(size=(60, 2))]
-    batched = explainer(as_batch(Weighted(), features=["a", "b"]), loss="squared", n_samples=4, seed=5)
-    by_row = explainer(lambda x: 3.0 * x["a"] - x["b"], loss="squared", n_samples=4, seed=5)
-    for x, y in stream:
-        batched.explain_one(x, y)
-        by_row.explain_one(x, y)
-        assert all(batched.importance[f] == pytest.approx(v, abs=1e-12) for f, v in by_row.importance.items())
-    assert batched.n_observations == 59
 
 
 def test_a_batch_model_is_saved_and_frozen():

@@ -4,7 +4,6 @@ import pytest
 from river import (
     anomaly,
     cluster,
-    compat,
     compose,
     dummy,
     ensemble,
@@ -25,19 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from attributary_explainers.models.batch import as_batch
 from attributary_explainers.models.cost import is_cheap
 from attributary_explainers.models.sklearn import SklearnModel
-
-
-def scaled(model):
-    return compose.Pipeline(preprocessing.StandardScaler(), model)
-
-
-def linear():
-    return linear_model.LinearRegression()
-
-
-def wrapped(estimator, classes=None):
-    return compat.convert_sklearn_to_river(estimator, classes)
-
+from tests.explainers.models.stand_ins import linear, scaled, wrapped
 
 CHEAP = [
     linear_model.LogisticRegression(),
@@ -80,11 +67,10 @@ DEAR = [
 ]
 
 
-@pytest.mark.parametrize("model", CHEAP, ids=lambda model: type(model).__name__)
-def test_linear_and_vectorised_models_are_cheap(model):
-    assert is_cheap(model)
-
-
-@pytest.mark.parametrize("model", DEAR, ids=lambda model: type(model).__name__)
-def test_everything_else_is_not_known_to_be_cheap(model):
-    assert not is_cheap(model)
+@pytest.mark.parametrize(
+    ("model", "cheap"),
+    [*((model, True) for model in CHEAP), *((model, False) for model in DEAR)],
+    ids=lambda case: str(case) if isinstance(case, bool) else type(case).__name__,
+)
+def test_linear_and_vectorised_models_alone_are_known_to_be_cheap(model, cheap):
+    assert is_cheap(model) is cheap

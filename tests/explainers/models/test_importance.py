@@ -31,7 +31,7 @@ from attributary_explainers import (
 )
 from attributary_explainers.models.batch import as_batch
 from attributary_explainers.models.sklearn import SklearnModel
-from tests.explainers.oracles import FEATURES, POINTS, exact_pfi, medium_or_large, small_and_red
+from tests.explainers.oracles import FEATURES, POINTS, exact_pfi_of_pairs, medium_or_large, small_and_red
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -77,21 +77,6 @@ def test_sage_of_a_linear_model_of_independent_features_is_the_squared_weight_ti
         assert found[feature] == pytest.approx(weight**2 * np.var([x[feature] for x in rows]), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["named", "batch"])
-def test_incremental_importance_of_a_linear_model_is_near_its_answer(name):
-    model = linear_models()[name]
-    pfi = IncrementalPFI(model, loss="squared", alpha=0.002, n_samples=5, seed=1)
-    sage = IncrementalSAGE(model, loss="squared", alpha=0.002, n_samples=20, seed=1)
-    for x in normal_rows(1500, seed=4):
-        pfi.explain_one(x, weighted(x))
-        sage.explain_one(x, weighted(x))
-    # One run with standard normal features: weight^2 times 2, and times 1. A finite number of draws biases SAGE, by
-    # -13 / 20 / 3 for c and so less than the tolerance, with one draw by far more.
-    for feature, weight in WEIGHTS.items():
-        assert pfi.importance[feature] == pytest.approx(2.0 * weight**2, rel=0.2, abs=1e-9)
-        assert sage.importance[feature] == pytest.approx(weight**2, abs=1.5)
-
-
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 @pytest.mark.parametrize(("name", "model"), linear_models().items())
 def test_an_estimator_is_explained_as_its_formula_is(explainer, name, model):
@@ -102,16 +87,6 @@ def test_an_estimator_is_explained_as_its_formula_is(explainer, name, model):
         by_formula.explain_one(x, 0.0)
         assert estimated.importance == pytest.approx(by_formula.importance, rel=1e-9, abs=1e-9)
     assert estimated.n_observations == 39
-
-
-def test_an_estimator_without_names_is_shown_the_row_whose_prediction_it_is_not_asked_for():
-    # Handed the prediction, SAGE first asks about rows with the members of a group together, out of their order.
-    model = linear_models()["array"]
-    given, asked = (IncrementalSAGE(model, loss="squared", groups={"ends": ["c", "a"]}, seed=2) for _ in range(2))
-    for x in normal_rows(20):
-        given.explain_one(x, 0.0, y_pred=weighted(x))
-        asked.explain_one(x, 0.0)
-    assert given.importance == pytest.approx(asked.importance, rel=1e-9)
 
 
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
@@ -145,9 +120,7 @@ def test_a_classifier_that_has_learnt_a_concept_has_its_exact_importance(concept
     estimator = make().fit(table, labels)
     assert estimator.predict(table).tolist() == labels
     found = expected_pfi(estimator, list(zip(POINTS, labels, strict=True)), loss="zero_one").importance
-    n = len(POINTS)
-    expected = {feature: float(exact) * n / (n - 1) for feature, exact in exact_pfi(concept).items()}
-    assert found == pytest.approx(expected, abs=1e-12)
+    assert found == pytest.approx(exact_pfi_of_pairs(concept), abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from attributary_explainers import IncrementalPFI, ModelError, as_loss, expected_pfi, model_function
-from tests.explainers.oracles import POINTS, exact_pfi, small_and_red
+from tests.explainers.oracles import POINTS, exact_pfi_of_pairs, small_and_red
 
 X = {"a": 1.0}
 PAIRS = [
@@ -27,9 +27,7 @@ PAIRS = [
 def test_a_label_of_any_hashable_type_has_the_exact_importance(no, yes):
     data = [(x, (no, yes)[small_and_red(x)]) for x in POINTS]
     found = expected_pfi(lambda x: (no, yes)[small_and_red(x)], data, loss="zero_one").importance
-    n = len(POINTS)
-    expected = {feature: float(exact) * n / (n - 1) for feature, exact in exact_pfi(small_and_red).items()}
-    assert found == pytest.approx(expected, abs=1e-12)
+    assert found == pytest.approx(exact_pfi_of_pairs(small_and_red), abs=1e-12)
 
 
 @pytest.mark.parametrize(("no", "yes"), PAIRS)
@@ -64,9 +62,7 @@ def test_the_importance_of_a_boolean_target_is_that_of_an_integer_one():
         estimator = DecisionTreeClassifier(random_state=1).fit(table, labels)
         data = list(zip(POINTS, labels, strict=True))
         found.append(expected_pfi(estimator, data, loss="zero_one").importance)
-    n = len(POINTS)
-    expected = {feature: float(exact) * n / (n - 1) for feature, exact in exact_pfi(small_and_red).items()}
-    assert found[0] == found[1] == found[2] == pytest.approx(expected, abs=1e-12)
+    assert found[0] == found[1] == found[2] == pytest.approx(exact_pfi_of_pairs(small_and_red), abs=1e-12)
 
 
 @pytest.mark.parametrize("value", [[1], {1}, np.array([1, 2]), ([],)])

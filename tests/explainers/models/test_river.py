@@ -42,35 +42,19 @@ from attributary_explainers import (
 )
 from attributary_explainers.models.function import model_kind
 from attributary_explainers.predictions import predict_rows
+from tests.explainers.models.stand_ins import half_space, learn, linear, scaled, stream
 
 
 def logistic():
     return linear_model.LogisticRegression()
 
 
-def linear():
-    return linear_model.LinearRegression()
-
-
-def half_space():
-    return anomaly.HalfSpaceTrees(n_trees=3, window_size=10, seed=1)
-
-
-def scaled(model):
-    return compose.Pipeline(preprocessing.StandardScaler(), model)
-
-
-def stream(n, seed=1):
-    rng = random.Random(seed)
-    for _ in range(n):
-        x = {"a": rng.random(), "b": rng.random(), "c": rng.random()}
-        yield x, x["a"] > 0.5, 2.0 * x["a"]
-
-
 BALANCED = {False: 0.5, True: 0.5}
 SGD = partial(SGDClassifier, loss="log_loss", random_state=1)
 
 CLASSIFIERS = {
+    "bayes": naive_bayes.GaussianNB,
+    "scaled logistic": lambda: scaled(logistic()),
     "pipeline in pipeline": lambda: scaled(scaled(naive_bayes.GaussianNB())),
     "union": lambda: compose.TransformerUnion(compose.Select("a"), preprocessing.StandardScaler()) | logistic(),
     "under": lambda: imblearn.RandomUnderSampler(scaled(logistic()), desired_dist=BALANCED, seed=1),
@@ -98,6 +82,8 @@ VOTERS = {  # labels only
     "codes": lambda: multiclass.OutputCodeClassifier(logistic(), code_size=4, seed=1),
 }
 REGRESSORS = {
+    "linear": linear,
+    "pipeline of a regressor in a pipeline": lambda: compose.Pipeline(preprocessing.MinMaxScaler(), scaled(linear())),
     "hard regressor": lambda: imblearn.HardSamplingRegressor(linear(), size=10, p=0.5, seed=1),
     "chebyshev": lambda: imblearn.ChebyshevOverSampler(linear()),
     "bagged regressor": lambda: ensemble.BaggingRegressor(linear(), n_models=3, seed=1),
@@ -109,6 +95,7 @@ REGRESSORS = {
     "sklearn regressor": lambda: compat.convert_sklearn_to_river(SGDRegressor(random_state=1)),
 }
 DETECTORS = {
+    "bare half space": half_space,
     "filtered": lambda: anomaly.QuantileFilter(half_space(), q=0.95),
     "half space": lambda: preprocessing.MinMaxScaler() | half_space(),
     "one class": lambda: scaled(anomaly.OneClassSVM()),
@@ -120,15 +107,6 @@ MODELS = {
     **{name: ("regressor", "squared", make) for name, make in REGRESSORS.items()},
     **{name: ("anomaly_detector", "score", make) for name, make in DETECTORS.items()},
 }
-
-
-def learn(model, kind, rows):
-    for x, label, number in rows:
-        if kind == "anomaly_detector":
-            model.learn_one(x)
-        else:
-            model.learn_one(x, label if kind == "classifier" else number)
-    return model
 
 
 def asked(model, kind, loss):
@@ -232,12 +210,7 @@ def test_an_active_learner_inside_a_pipeline_says_to_be_put_outside():
 
 
 @pytest.mark.parametrize(
-    "wrap",
-    [
-        lambda p: p,
-        lambda p: ensemble.BaggingRegressor(p, n_models=2, seed=1),
-        lambda p: compose.Pipeline(p),
-    ],
+    "wrap", [lambda p: p, lambda p: ensemble.BaggingRegressor(p, n_models=2, seed=1), lambda p: compose.Pipeline(p)]
 )
 def test_a_renamer_changes_no_row_of_the_caller(wrap):
     model = wrap(compose.Renamer({"a": "alpha"}) | linear_model.LinearRegression())

@@ -98,9 +98,12 @@ def name(case):
 
 def fit(estimator, table=TABLE):
     """A fitted copy; `table` decides whether it knows the names of its features."""
-    estimator, kind = clone(estimator), model_kind(estimator)
-    targets = {"classifier": (LABELS,), "regressor": (NUMBERS,), "anomaly_detector": ()}[kind]
-    return estimator.fit(table, *targets)
+    return fit_in_place(clone(estimator), table)
+
+
+def fit_in_place(estimator, table=TABLE):
+    targets = {"classifier": (LABELS,), "regressor": (NUMBERS,), "anomaly_detector": ()}
+    return estimator.fit(table, *targets[model_kind(estimator)])
 
 
 def answers(estimator, kind, loss, asked):
@@ -136,8 +139,8 @@ def test_an_estimator_is_known_for_what_it_is_and_predicts_what_scikit_learn_say
         assert all(type(label) in (str, type(None)) for label in values)
 
 
-@pytest.mark.parametrize(("kind", "loss", "estimator"), ESTIMATORS, ids=name)
-def test_an_estimator_that_is_not_fitted_has_no_prediction_until_it_is(kind, loss, estimator):
+@pytest.mark.parametrize("estimator", [case[2] for case in ESTIMATORS], ids=name)
+def test_an_estimator_that_is_not_fitted_has_no_prediction_until_it_is(estimator):
     estimator = clone(estimator)
     loss = resolve_loss(estimator, None)
     function = model_function(estimator, loss.output)
@@ -147,8 +150,7 @@ def test_an_estimator_that_is_not_fitted_has_no_prediction_until_it_is(kind, los
     for x in ROWS[:3]:
         pfi.explain_one(x, None)
     assert (pfi.n_observations, pfi.n_skipped) == (0, 3)
-    targets = {"classifier": (LABELS,), "regressor": (NUMBERS,), "anomaly_detector": ()}[kind]
-    estimator.fit(TABLE, *targets)
+    fit_in_place(estimator)
     assert None not in predict_rows(function, ROWS)
 
 
@@ -233,14 +235,11 @@ def test_a_row_can_be_shown_before_one_that_is_made_of_several():
     show_row(lambda x: 0.0, ROWS[0])  # nothing to see
 
 
-def test_features_named_by_the_caller_are_the_order():
+def test_features_named_by_the_caller_are_the_order_and_must_be_those_of_the_fit():
     estimator = fit(LinearRegression())
     function = model_function(SklearnModel(estimator, features=NAMES), "number")
     expected = estimator.predict(ASKED).tolist()
     assert predict_rows(function, list(map(reordered, ROWS))) == pytest.approx(expected)
-
-
-def test_names_of_the_caller_must_be_those_of_the_fit():
     estimator = fit(LinearRegression(), FRAME)
     same = model_function(SklearnModel(estimator, features=["c", "b", "a"]), "number")
     assert predict_rows(same, ROWS) == pytest.approx(estimator.predict(pd.DataFrame(ASKED, columns=NAMES)).tolist())
@@ -346,19 +345,13 @@ def test_strings_without_names_go_in_as_objects_and_stay_strings():
 def test_without_pandas_the_columns_go_in_by_position_and_no_warning_comes(monkeypatch):
     estimator = fit(LogisticRegression(), FRAME)
     expected = [p["yes"] for p in predict_rows(model_function(estimator, "probabilities"), ROWS)]
-    monkeypatch.setattr(adapter, "_pandas", lambda: None)
-    found = predict_rows(model_function(estimator, "probabilities"), list(map(reordered, ROWS)))
-    assert [p["yes"] for p in found] == pytest.approx(expected, abs=1e-12)
-
-
-def test_pandas_is_looked_for_and_may_be_absent(monkeypatch):
-    assert adapter._pandas() is pd
 
     def absent(name):
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(adapter, "importlib", SimpleNamespace(import_module=absent))
-    assert adapter._pandas() is None
+    found = predict_rows(model_function(estimator, "probabilities"), list(map(reordered, ROWS)))
+    assert [p["yes"] for p in found] == pytest.approx(expected, abs=1e-12)
 
 
 # Targets and errors

@@ -1,30 +1,11 @@
 """River's wrappers of scikit-learn estimators: batches, answers before learning, and the order of classes."""
 
-import random
-
 import pytest
-from river import compat, compose, preprocessing
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
 from attributary_explainers import IncrementalPFI, ModelError, model_function
 from attributary_explainers.predictions import predict_rows
-
-
-def stream(n, seed=1):
-    rng = random.Random(seed)
-    for _ in range(n):
-        x = {"a": rng.random(), "b": rng.random(), "c": rng.random()}
-        yield x, x["a"] > 0.5, 2.0 * x["a"]
-
-
-def scaled(model):
-    return compose.Pipeline(preprocessing.StandardScaler(), model)
-
-
-def learn(model, rows, target):
-    for row in rows:
-        model.learn_one(row[0], row[target])
-    return model
+from tests.explainers.models.stand_ins import learn, scaled, stream, wrapped
 
 
 class CountingSGD(SGDClassifier):
@@ -35,12 +16,9 @@ class CountingSGD(SGDClassifier):
         return super().predict_proba(X)
 
 
-def wrapped(estimator, classes=None):
-    return compat.convert_sklearn_to_river(estimator, classes)
-
-
 def test_a_wrapped_estimator_is_asked_once_per_batch():
-    model = learn(scaled(wrapped(CountingSGD(loss="log_loss", random_state=1), [False, True])), stream(40), 1)
+    estimator = CountingSGD(loss="log_loss", random_state=1)
+    model = learn(scaled(wrapped(estimator, [False, True])), "classifier", stream(40))
     rows = [x for x, *_ in stream(30, seed=2)]
     function = model_function(model, "probabilities")
     expected = [model.predict_proba_one(x) for x in rows]
@@ -58,7 +36,7 @@ def test_a_wrapped_classifier_that_has_not_learnt_answers_as_river_does(output):
 
 
 def test_labels_of_a_wrapped_classifier_are_builtins():
-    model = learn(wrapped(SGDClassifier(random_state=1), [0, 1]), stream(40), 1)
+    model = learn(wrapped(SGDClassifier(random_state=1), [0, 1]), "classifier", stream(40))
     function = model_function(model, "label")
     rows = [x for x, *_ in stream(5)]
     for prediction in [*map(function, rows), *predict_rows(function, rows)]:
@@ -78,7 +56,7 @@ def test_unsorted_classes_get_the_wrong_probabilities_in_river_and_are_refused()
 
 
 def test_a_wrapped_estimator_lets_its_errors_through_and_misses_no_feature_silently():
-    model = learn(wrapped(SGDRegressor(random_state=1)), stream(20), 2)
+    model = learn(wrapped(SGDRegressor(random_state=1)), "regressor", stream(20))
     function = model_function(model, "number")
     with pytest.raises(KeyError):
         predict_rows(function, [{"a": 1.0, "b": 2.0}])
