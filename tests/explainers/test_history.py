@@ -12,8 +12,6 @@ from river.datasets import synth
 
 from attributary_explainers import (
     BatchImportance,
-    ChangeExplanation,
-    ImportanceChange,
     IncrementalMDI,
     IncrementalPDP,
     IncrementalPFI,
@@ -23,59 +21,11 @@ from attributary_explainers import (
     interval_pfi,
 )
 from attributary_explainers.history import ChangeMark, ImportanceHistory
+from tests.explainers.changes import explained
 
 
 def said(importance, std_error=None):
     return BatchImportance(importance, std_error or dict.fromkeys(importance, 0.5), 10)
-
-
-def change_in(before, after, errors=(0.01, 0.01), **named):
-    """An explanation in which the reference model has the same importances on the new data."""
-    std_error = dict.fromkeys(before, errors[0]), dict.fromkeys(after, errors[1])
-    features = dict.fromkeys((*before, *after))
-    delta = {f: math.hypot(std_error[0].get(f, 0.0), std_error[1].get(f, 0.0)) for f in features}
-    change = ImportanceChange(
-        method="pfi",
-        loss="zero_one",
-        before=before,
-        crossed=named.pop("crossed", before),
-        after=after,
-        before_std_error=std_error[0],
-        crossed_std_error=std_error[0],
-        after_std_error=std_error[1],
-        model_part_std_error=delta,
-        data_part_std_error=dict.fromkeys(features, errors[0]),
-        delta_std_error=delta,
-        before_loss=0.1,
-        crossed_loss=0.4,
-        after_loss=0.2,
-    )
-    head = {
-        "kind": "model",
-        "route": "detector",
-        "n_observations": 700,
-        "n_detected": 600,
-        "reference_observation": 100,
-        "detector": "adwin",
-        "detector_params": {},
-        "signal": "zero_one",
-        "window": 100,
-        "discrepancy": 0.5,
-        "threshold": 0.3,
-        "n_discrepancy": 200,
-        "distance": "label",
-        "importances": {"pfi": change},
-    }
-    return ChangeExplanation(**{**head, **named})
-
-
-def explained(n_observations=700, n_detected=600, before=0.1, after=0.4, names=("a", "b")):
-    return change_in(
-        dict.fromkeys(names, before),
-        {name: after + 0.1 * i for i, name in enumerate(names)},
-        n_observations=n_observations,
-        n_detected=n_detected,
-    )
 
 
 def same(found, expected):

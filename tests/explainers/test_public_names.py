@@ -8,7 +8,6 @@ import pytest
 
 import attributary_explainers
 import attributary_topics
-from attributary_explainers import RemovalExplainer
 
 INTERNAL = {
     "batch.contributions": "increments by observation inside the batch methods",
@@ -81,18 +80,3 @@ def test_what_is_left_out_for_a_reason_is_there():
     for inner in INTERNAL:
         assert any(module == inner or module.startswith(f"{inner}.") for module in found.values()), inner
     assert not (set(NOT_EXPORTED) & set(attributary_explainers.__all__))
-
-
-def test_every_public_explainer_is_covered_by_these_checks():
-    # A new explainer belongs into the parametrised lists of test_streams, test_snapshots and the oracles.
-    concrete = {
-        name
-        for name in attributary_explainers.__all__
-        if inspect.isclass(cls := getattr(attributary_explainers, name))
-        and issubclass(cls, attributary_explainers.IncrementalExplainer)
-        and not inspect.isabstract(cls)
-    }
-    from_batches = {"IntervalPFI", "SlidingWindowSAGE"}
-    assert concrete == {"IncrementalMDI", "IncrementalPDP", "IncrementalPFI", "IncrementalSAGE"} | from_batches
-    by_removal = {n for n in concrete if issubclass(getattr(attributary_explainers, n), RemovalExplainer)}
-    assert by_removal == {"IncrementalPFI", "IncrementalSAGE"}

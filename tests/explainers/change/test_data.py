@@ -69,15 +69,6 @@ def test_data_of_one_distribution_are_seldom_a_change(monkeypatch):
     assert change.n_data_changes <= 9
 
 
-def test_a_change_of_the_model_is_one_of_the_model(monkeypatch):
-    model = Scheduled((0, "a"), (K + 5, "not a"))
-    change = scripted(monkeypatch, model, [8], window=K, threshold=0.3, explain_data=True)
-    ((_, explanation),) = found_in(change, model, [*observations(K), *constant(60)]).items()
-    assert (explanation.kind, explanation.discrepancy) == ("model", 1.0)
-    assert (change.n_explained, change.n_data_changes) == (1, 0)
-    assert change.reference_observation == K + 8 + K - 1
-
-
 def test_the_reference_model_stays_so_that_slow_change_cannot_creep_by(monkeypatch):
     # Data change, then the model changes a little on each: after the first it still is compared with the first one.
     model = Scheduled((0, "a"), (3 * K + 10, "not a"))

@@ -68,14 +68,6 @@ def test_a_constant_raises_none(name):
 
 
 @pytest.mark.parametrize("name", DETECTOR_NAMES)
-def test_after_an_alarm_a_second_jump_raises_another(name):
-    values = errors(3, (600, 0.05), (150, 0.6), (600, 0.05), (150, 0.6))
-    found = alarms(make_detector(name, seed=1), values)
-    assert any(600 <= i < 750 for i in found)
-    assert any(1350 <= i < 1500 for i in found)
-
-
-@pytest.mark.parametrize("name", DETECTOR_NAMES)
 def test_after_an_alarm_a_detector_is_as_good_as_new(name):
     parameters = OTHERS[name]
     used = make_detector(name, parameters, seed=2)

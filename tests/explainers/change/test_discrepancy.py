@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attributary_explainers import InvalidParameterError, as_batch, expected_discrepancy, model_function
 from attributary_explainers.change.discrepancy import IncrementalDiscrepancy, as_distance
-from tests.explainers.oracles import POINTS, medium_or_large, small_and_red, smoothing_weights, stagger_stream
+from tests.explainers.oracles import POINTS, medium_or_large, small_and_red, smoothing_weights
 from tests.explainers.plain_data import strangers
 from tests.explainers.stand_ins import Recording
 
@@ -105,24 +105,6 @@ def test_at_every_prefix_it_is_the_weighted_mean_of_the_distances_whose_batch_is
             assert strangers(snapshot) == []
             running = make()
             running.restore(pickle.loads(pickle.dumps(snapshot)))
-
-
-def test_it_is_not_there_before_the_first():
-    running = IncrementalDiscrepancy(lambda x: 1.0, as_distance("number"), 0.5)
-    assert (running.value, running.n) == (None, 0)
-    running.update({}, 3.0)
-    assert (running.value, running.n) == (2.0, 1)
-
-
-def test_between_the_stagger_concepts_it_has_the_expectation_of_seven_ninths():
-    reference = model_function(small_and_red, "label")
-    alpha = 2 / 1001
-    running = IncrementalDiscrepancy(reference, as_distance("label"), alpha)
-    for x, _ in stagger_stream(small_and_red, 5000, 1):
-        running.update(x, {medium_or_large(x): 1.0})
-    share = 7 / 9
-    error = math.sqrt(share * (1 - share) * alpha / (2 - alpha))  # of an exponentially weighted mean
-    assert abs(running.value - share) < 4 * error
 
 
 def test_the_reference_is_asked_once_per_row_and_many_at_once():

@@ -9,24 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from attributary_explainers.change.importance import ImportanceChange, holm
+from attributary_explainers.change.importance import holm
+from tests.explainers.changes import change_of
 
 
-def change(before, crossed, after, error=0.01, **changes):
-    names = dict.fromkeys((*before, *after))
-    errors = dict.fromkeys(names, error)
-    values = {
-        "method": "pfi",
-        "loss": "squared",
-        "before": before,
-        "crossed": crossed,
-        "after": after,
-        **{f"{name}_std_error": errors for name in ("before", "crossed", "after", "model_part", "data_part", "delta")},
-        "before_loss": 0.1,
-        "crossed_loss": 0.2,
-        "after_loss": 0.1,
-    }
-    return ImportanceChange(**{**values, **changes})
+def change(before, crossed, after, error=0.01, **fields):
+    errors = dict.fromkeys((*before, *after), error)
+    how = {"loss": "squared", "error": error, "after_error": error, "part_error": error, "delta_std_error": errors}
+    return change_of(before, after, crossed=crossed, **{**how, **fields})
 
 
 def closed(p_values):

@@ -227,6 +227,7 @@ def test_the_cause_is_told_on_a_stream(case):
         labels = medium_or_large if changes_labels else small_and_red
         stream = [*stagger_stream(small_and_red, 500, seed), *stagger_stream(labels, 500, seed + 100)]
         found = list(found_in(explainer, model, stream).values())
+        assert explainer.n_data_changes == sum(explanation.kind == "data" for explanation in found)
         if case == "nothing":
             assert found == []
             continue

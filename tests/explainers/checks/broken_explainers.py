@@ -59,7 +59,11 @@ class Swapping(IncrementalExplainer):
         else:
             self.take_in(increments)
         self.store(x)
+        self.after(x, y)
         return self.importance
+
+    def after(self, x, y):
+        """What a broken explainer does in the end."""
 
     def increments(self, x, y, y_pred):
         if not x or not self._rows or not self.usable(y_pred):
@@ -134,10 +138,8 @@ class ReadsTheNewest(Swapping):
 
 @breaks("input_unchanged")
 class WritesIntoTheObservation(Swapping):
-    def explain_one(self, x, y=None, *, y_pred=None):
-        importance = super().explain_one(x, y, y_pred=y_pred)
+    def after(self, x, y):
         x["explained"] = True
-        return importance
 
 
 @breaks("input_not_kept")
@@ -155,8 +157,7 @@ class ReturnsItsOwnDict(Swapping):
 
 @breaks("features_come_and_go")
 class NeedsTheFeaturesOfTheFirst(Swapping):
-    def store(self, x):
-        super().store(x)
+    def after(self, x, y):
         self.first = getattr(self, "first", None) or list(x)
         if x and sum(name not in x for name in self.first) > 1:
             raise KeyError(self.first)
@@ -164,8 +165,7 @@ class NeedsTheFeaturesOfTheFirst(Swapping):
 
 @breaks("empty_observations")
 class NeedsAFeature(Swapping):
-    def store(self, x):
-        super().store(x)
+    def after(self, x, y):
         next(iter(x))
 
 
@@ -180,23 +180,20 @@ class ReadsByPosition(Swapping):
 
 @breaks("types_change")
 class HashesValues(Swapping):
-    def store(self, x):
-        super().store(x)
+    def after(self, x, y):
         hash(tuple(x.values()))
 
 
 @breaks("missing_values")
 class RaisesWhereTwoAreMissing(Swapping):
-    def store(self, x):
-        super().store(x)
+    def after(self, x, y):
         if sum(value is None for value in x.values()) > 1:
             raise ValueError("two are missing")
 
 
 @breaks("names_of_any_type")
 class SortsNames(Swapping):
-    def store(self, x):
-        super().store(x)
+    def after(self, x, y):
         sorted(x)
 
 
@@ -209,11 +206,9 @@ class AveragesLabels(Swapping):
 
 @breaks("model_unchanged")
 class LetsTheModelLearn(Swapping):
-    def explain_one(self, x, y=None, *, y_pred=None):
-        importance = super().explain_one(x, y, y_pred=y_pred)
+    def after(self, x, y):
         if self._n == 50:
             self.model.learn_one(dict(x), y)
-        return importance
 
 
 @breaks("model_not_learnt")
@@ -227,15 +222,13 @@ class GivesUpOnAModelThatIsSlowToLearn(Swapping):
 
 @breaks("model_predicts_nothing")
 class NeedsAPredictionOnceThereWasOne(Swapping):
-    def explain_one(self, x, y=None, *, y_pred=None):
-        importance = super().explain_one(x, y, y_pred=y_pred)
+    def after(self, x, y):
         try:
             silent = self._function(x) is None
         except ZeroDivisionError:
             silent = False
         if self._n and silent:
             raise ValueError("no prediction any more")
-        return importance
 
 
 @breaks("model_predicts_nan")
@@ -272,11 +265,9 @@ class KeepsAnInfiniteTarget(Swapping):
     def __init__(self, model, *, loss="squared", seed=None):
         super().__init__(model, loss=loss, seed=seed)
 
-    def explain_one(self, x, y=None, *, y_pred=None):
-        importance = super().explain_one(x, y, y_pred=y_pred)
+    def after(self, x, y):
         if math.isinf(y):
             self._mean = dict.fromkeys(self._mean, y)
-        return importance
 
 
 # Two runs that differ by chance alone differ wherever runs are compared, unless the generator is restored first.
@@ -302,8 +293,7 @@ class IgnoresTheSeed(Swapping):
 
 @breaks("global_random_state")
 class DrawsFromTheProcess(Swapping):
-    def store(self, x):
-        super().store(x)
+    def after(self, x, y):
         random.random()
 
 
@@ -391,8 +381,7 @@ class ExplainsEachThird(Swapping):
 
 @breaks("memory_is_bounded")
 class LogsOrdinaryObservations(Swapping):
-    def store(self, x):
-        super().store(x)
+    def after(self, x, y):
         self.log = [*getattr(self, "log", []), *([1.0 * self._n] if len(x) == 4 else [])]
 
 

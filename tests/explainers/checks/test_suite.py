@@ -119,8 +119,7 @@ def long_if_of_memory(check: Check) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.parametrize(
-    "check",
-    [pytest.param(c, id=f"{name}-{c}", marks=long_if_of_memory(c)) for name in MAIN for c in checks_of(name)],
+    "check", [pytest.param(c, id=f"{name}-{c}", marks=long_if_of_memory(c)) for name in MAIN for c in checks_of(name)]
 )
 def test_every_explainer_passes(check):
     check()

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_explainers import (
-    LOSS_NAMES,
-    IncrementalSAGE,
-    InvalidParameterError,
-    Loss,
-    ModelError,
-    as_loss,
-)
+from attributary_explainers import LOSS_NAMES, InvalidParameterError, Loss, ModelError, as_loss
 from attributary_explainers.predictions import most_probable
 
 MIXED = {1: 0.2, "1": 0.5, (1, 2): 0.2, None: 0.1}
@@ -123,13 +116,3 @@ def test_a_loss_is_returned_as_it_is_and_a_callable_is_wrapped():
     assert (wrapped.name, wrapped.output, wrapped(2.0, 1.0)) == ("cost", "number", 7.0)
     own = Loss("own", "label", cost)
     assert as_loss(own, output="number") is own
-
-
-def test_integer_labels_are_never_averaged():
-    # Labels 0 and 2 in the reservoir: a mean of labels would be 1 and right by accident. Both are wrong, always.
-    sage = IncrementalSAGE(lambda x: x["a"], loss="zero_one", alpha=0.1, n_samples=2, seed=1)
-    for i in range(60):
-        importance = sage.explain_one({"a": 2 * (i % 2), "b": i % 3}, 1)
-    assert sage.n_observations == 59
-    assert importance == {"a": 0.0, "b": 0.0}
-    assert sage.model_loss == sage.marginal_loss == pytest.approx(1.0, abs=1e-12)

@@ -3,7 +3,6 @@
 Every warning is an error here, as in test_models_sklearn.
 """
 
-import math
 from itertools import product
 
 import numpy as np
@@ -89,26 +88,6 @@ def test_an_estimator_is_explained_as_its_formula_is(explainer, name, model):
     assert estimated.n_observations == 39
 
 
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
-def test_a_logistic_regression_is_explained_as_its_formula_is(explainer):
-    rows = normal_rows(200)
-    labels = ["yes" if weighted(x) + math.sin(50 * x["a"]) > 0 else "no" for x in rows]
-    estimator = LogisticRegression().fit([[x[name] for name in NAMES] for x in rows], labels)
-    (coefficients,), (intercept,) = estimator.coef_, estimator.intercept_
-
-    def formula(x):
-        p = 1.0 / (1.0 + math.exp(-intercept - sum(c * x[n] for c, n in zip(coefficients, NAMES, strict=True))))
-        return {"no": 1.0 - p, "yes": p}
-
-    estimated = explainer(estimator, n_samples=4, seed=6)
-    by_formula = explainer(formula, loss="cross_entropy", n_samples=4, seed=6)
-    for x, y in zip(rows[:50], labels, strict=False):
-        estimated.explain_one(x, y)
-        by_formula.explain_one(x, y)
-    assert estimated.importance == pytest.approx(by_formula.importance, rel=1e-9)
-    assert estimated.loss.name == "cross_entropy"
-
-
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
 @pytest.mark.parametrize(
     "make",
@@ -165,21 +144,6 @@ def test_a_pipeline_over_strings_has_the_importance_of_the_rule_that_it_learnt()
         pfi.explain_one(rows[i], labels[i])
     assert pfi.importance["size"] == pfi.importance["shape"] == 0.0
     assert pfi.importance["colour"] == pytest.approx(4 / 9, abs=0.15)
-
-
-def test_an_estimator_that_learns_with_the_stream_is_explained_as_it_is_now():
-    estimator = SGDClassifier(loss="log_loss", random_state=1)
-    model = SklearnModel(estimator, NAMES)
-    pfi = IncrementalPFI(model, alpha=0.02, n_samples=3, seed=1)
-    found = []
-    for i, x in enumerate(normal_rows(600)):
-        y = x["a" if i < 300 else "b"] > 0
-        pfi.explain_one(x, y)
-        estimator.partial_fit([[x[name] for name in NAMES]], [y], classes=[False, True])
-        found.append(dict(pfi.importance))
-    assert pfi.n_skipped == 1  # not fitted, and nothing to draw from
-    assert max(found[299], key=found[299].get) == "a"
-    assert max(found[599], key=found[599].get) == "b"
 
 
 def test_the_other_explainers_take_estimators_too():

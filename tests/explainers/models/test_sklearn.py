@@ -412,9 +412,10 @@ def test_an_estimator_in_the_manner_of_scikit_learn_is_known_by_what_it_says():
         model_function(duck, "number")
 
 
-def test_the_estimator_is_neither_copied_nor_changed_and_followed_as_it_learns():
+@pytest.mark.parametrize("wrap", [lambda e: e, lambda e: SklearnModel(e, NAMES)])
+def test_the_estimator_is_neither_copied_nor_changed_and_followed_as_it_learns(wrap):
     estimator = SGDClassifier(loss="log_loss", random_state=1)
-    function = model_function(estimator, "probabilities")
+    function = model_function(wrap(estimator), "probabilities")
     assert function(ROWS[0]) is None
     estimator.partial_fit(TABLE[:60], LABELS[:60], classes=["no", "yes"])
     before = dump_model(estimator)

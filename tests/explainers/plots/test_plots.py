@@ -19,7 +19,7 @@ from scipy import stats
 from attributary_explainers import BatchImportance, IncrementalPDP, InvalidParameterError, plots
 from attributary_explainers.history import ImportanceHistory
 from attributary_explainers.plots.parts import COLOURS, signed, spread, styles
-from tests.explainers.test_history import change_in, explained
+from tests.explainers.changes import change_of, explained, explanation_of
 
 NAN = math.nan
 
@@ -176,7 +176,7 @@ def test_names_from_outside_are_written_as_they_are():
     for position in (1, 2):
         history.record(BatchImportance(importance, importance, 1), position)
     history.mark_change(1.5, "$a^$")
-    explanation = change_of(dict.fromkeys(names, 0.0), importance)
+    explanation = change_in(dict.fromkeys(names, 0.0), importance)
     pdp = IncrementalPDP(lambda x: 1.0, ["$c_$"], grid_size=9)
     for name in names:
         pdp.explain_one({"$c_$": name})
@@ -191,7 +191,7 @@ def test_names_from_outside_are_written_as_they_are():
 
 
 def test_an_explanation_without_features_is_an_empty_picture():
-    ax = plots.change(change_of({}, {}))
+    ax = plots.change(change_in({}, {}))
     assert len(ax.get_yticklabels()) == 0
     ax.figure.draw_without_rendering()
 
@@ -265,14 +265,15 @@ def bars_of(ax):
     return {c.get_label(): c for c in ax.containers if isinstance(c, BarContainer)}
 
 
-def change_of(before, after, error=0.01):
-    return change_in(before, after, (error, 2 * error))
+def change_in(before, after, crossed=None, after_error=0.01, **head):
+    change = change_of(before, after, crossed=crossed, after_error=after_error)
+    return explanation_of(change, **{"n_observations": 700, "discrepancy": 0.5, **head})
 
 
 def test_bars_before_and_after_with_whiskers_and_stars():
     before = {"small": 0.1, "pay": 0.5, "age": 0.25, "gone": 0.125}
     after = {"small": 0.11, "pay": 0.1, "age": 0.5, "new": 0.0625}
-    ax = plots.change(change_of(before, after))
+    ax = plots.change(change_in(before, after, after_error=0.02))
     order = [label.get_text() for label in ax.get_yticklabels()]
     assert order == ["pay", "age", "gone", "new", "small"]
     assert list(ax.get_yticks()) == [4, 3, 2, 1, 0]  # the largest change on top
@@ -302,7 +303,7 @@ def test_bars_before_and_after_with_whiskers_and_stars():
 
 def test_the_smaller_changes_are_counted_and_the_legend_is_below_the_data():
     before = {f"f{i}": 0.0 for i in range(15)}
-    explanation = change_of(before, {name: 0.01 * i for i, name in enumerate(before)})
+    explanation = change_in(before, {name: 0.01 * i for i, name in enumerate(before)})
     ax = plots.change(explanation, top=3, band=0.0)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["f14", "f13", "f12"]
     assert not [c for c in ax.containers if isinstance(c, ErrorbarContainer)]

@@ -111,32 +111,23 @@ def check_every_prefix(explainer, naive, model, stream, scale=1.0):
     assert any(explainer.importance.values())
 
 
+@pytest.mark.parametrize("how", ["paper", "default"])
 @pytest.mark.parametrize(("kind", "alpha", "n_samples", "size"), SIZES)
 @pytest.mark.parametrize(("make", "stream", "name", "loss"), CASES)
 @pytest.mark.parametrize("method", list(EXPLAINERS))
-def test_the_papers_estimator_equals_its_definition(method, make, stream, name, loss, kind, alpha, n_samples, size):
-    model = make()
-    own = {} if method == "pfi" else {"bias_correction": False}
-    explainer = EXPLAINERS[method](
-        model,
-        loss=name,
-        alpha=alpha,
-        n_samples=n_samples,
-        reservoir=make_reservoir(kind, size),
-        seed=11,
-        sampling="independent",
-        **own,
-    )
-    naive = Naive(
-        prediction_of(model),
-        loss,
-        alpha=alpha,
-        n_samples=n_samples,
-        kind=kind,
-        size=size,
-        seed=11,
-        slopes=SLOPES[name],
-    )
+def test_the_papers_estimator_and_the_default_equal_their_definition(
+    method, make, stream, name, loss, kind, alpha, n_samples, size, how
+):
+    """By default draws are stratified, ordered anew at every step, and the bias is taken out by its formula (SAGE)."""
+    model, own, written = make(), {}, {"sampling": "independent"}
+    if how == "default":
+        most_bias = 0.5 if name == "cross_entropy" else math.inf
+        written = {"sampling": "stratified", "bias_correction": True, "most_bias": most_bias}
+    else:
+        own = {"sampling": "independent"} | ({} if method == "pfi" else {"bias_correction": False})
+    both = {"alpha": alpha, "n_samples": n_samples, "seed": 11 if how == "paper" else 13}
+    explainer = EXPLAINERS[method](model, loss=name, reservoir=make_reservoir(kind, size), **both, **own)
+    naive = Naive(prediction_of(model), loss, kind=kind, size=size, slopes=SLOPES[name], **both, **written)
     check_every_prefix(explainer, naive, model, stream())
 
 
@@ -155,31 +146,6 @@ def test_labels_equal_the_definition(method, sampling):
 
     naive = Naive(one_hot, loss, alpha=0.02, n_samples=5, kind="geometric", size=100, seed=12, sampling=sampling)
     check_every_prefix(explainer, naive, model, drifting_classes())
-
-
-@pytest.mark.parametrize(("kind", "alpha", "n_samples", "size"), SIZES)
-@pytest.mark.parametrize(("make", "stream", "name", "loss"), CASES)
-@pytest.mark.parametrize("method", list(EXPLAINERS))
-def test_the_default_equals_its_definition(method, make, stream, name, loss, kind, alpha, n_samples, size):
-    """Stratified draws, ordered anew at every step; two halves of them and the bias by its formula (SAGE)."""
-    model = make()
-    explainer = EXPLAINERS[method](
-        model, loss=name, alpha=alpha, n_samples=n_samples, reservoir=make_reservoir(kind, size), seed=13
-    )
-    naive = Naive(
-        prediction_of(model),
-        loss,
-        alpha=alpha,
-        n_samples=n_samples,
-        kind=kind,
-        size=size,
-        seed=13,
-        sampling="stratified",
-        slopes=SLOPES[name],
-        bias_correction=True,
-        most_bias=0.5 if name == "cross_entropy" else math.inf,
-    )
-    check_every_prefix(explainer, naive, model, stream())
 
 
 def mixed_stream(n=40, seed=1):
@@ -223,26 +189,11 @@ def test_every_removal_equals_its_definition(method, n_samples, removal, samplin
     model, loss, true_loss = (
         (MODEL, "squared", lambda y, p: (y - p) ** 2) if numeric else (Probabilities(), "cross_entropy", cross_entropy)
     )
-    explainer = EXPLAINERS[method](
-        model, loss=loss, alpha=0.1, n_samples=n_samples, groups=groups, seed=14, **how, **own
-    )
-    naive = Naive(
-        model,
-        true_loss,
-        alpha=0.1,
-        n_samples=n_samples,
-        kind="geometric",
-        size=8,
-        seed=14,
-        sampling=sampling,
-        removal=removal,
-        groups=groups,
-        slopes=SLOPES[loss],
-        bias_correction=True,
-        most_bias=0.5 if loss == "cross_entropy" else math.inf,
-        sampler=samplers[1] if removal == "observational" else None,
-        n_permutations=own.get("n_permutations", 1),
-    )
+    both = {"alpha": 0.1, "n_samples": n_samples, "groups": groups, "seed": 14, **own}
+    explainer = EXPLAINERS[method](model, loss=loss, **how, **both)
+    bias = {"bias_correction": True, "most_bias": 0.5 if loss == "cross_entropy" else math.inf}
+    draws = {"removal": removal, "sampling": sampling, "sampler": samplers[1] if removal == "observational" else None}
+    naive = Naive(model, true_loss, kind="geometric", size=8, slopes=SLOPES[loss], **bias, **draws, **both)
     stream = ((x, y if numeric else y > 1.0) for x, y in mixed_stream())
     check_every_prefix(explainer, naive, model, stream, scale=100.0)
 
@@ -283,29 +234,3 @@ def test_the_naive_rows_leave_out_what_the_source_lacks():
         naive.reservoir.update(x, 0.0, naive.rng)
     rows = [filled(row) for row in naive.mixed(["a", "b"], 50)]
     assert [r for r in ({}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}) if r not in rows] == []
-
-
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
-@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.5])
-def test_theorem_2_raw_is_corrected_times_one_minus_the_decay(explainer, alpha):
-    model = classifier()
-    explaining = explainer(model, loss="brier", alpha=alpha, n_samples=1, seed=14)
-    for x, y in drifting_classes():
-        explaining.explain_one(x, y)
-        model.learn_one(x, y)
-        n = explaining.n_observations
-        factor = 1.0 - (1.0 - alpha) ** n
-        for name, value in explaining.importance.items():
-            assert explaining.raw_importance[name] == pytest.approx(factor * value, rel=1e-12, abs=1e-15)
-    assert n == N - 1
-
-
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
-def test_a_prediction_handed_in_changes_nothing(explainer):
-    model = classifier()
-    one = explainer(model, loss="brier", alpha=0.1, seed=15)
-    two = explainer(model, loss="brier", alpha=0.1, seed=15)
-    for x, y in drifting_classes():
-        assert one.explain_one(x, y) == two.explain_one(x, y, y_pred=model.predict_proba_one(x) or None)
-        model.learn_one(x, y)
-    assert one.n_observations == two.n_observations == N - 1

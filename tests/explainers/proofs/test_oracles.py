@@ -34,20 +34,8 @@ def nearly_sure(concept):
     [
         (small_and_red, squared, small_and_red, (0.049383, 0.049383, 0), (0.065844, 0.065844, -0.032922)),
         (medium_or_large, squared, medium_or_large, (0.222222, 0, 0), (0.370370, -0.074074, -0.074074)),
-        (
-            small_and_red,
-            log_loss,
-            nearly_sure(small_and_red),
-            (0.151980, 0.151980, 0),
-            (0.198256, 0.198256, -0.092553),
-        ),
-        (
-            medium_or_large,
-            log_loss,
-            nearly_sure(medium_or_large),
-            (0.585836, 0, 0),
-            (1.067705, -0.240935, -0.240935),
-        ),
+        (small_and_red, log_loss, nearly_sure(small_and_red), (0.151980, 0.151980, 0), (0.198256, 0.198256, -0.092553)),
+        (medium_or_large, log_loss, nearly_sure(medium_or_large), (0.585836, 0, 0), (1.067705, -0.240935, -0.240935)),
     ],
 )
 def test_enumeration_gives_the_printed_sage_values(concept, loss, model, sage, one_draw):

@@ -170,19 +170,13 @@ def test_a_stream_of_ever_new_names_has_bounded_state():
 
 
 @given(alphas, numbers)
-def test_a_smoothed_mean_is_the_weighted_mean_and_none_before_the_first(alpha, values):
-    mean = SmoothedMean(alpha)
+def test_a_smoothed_mean_or_number_is_the_weighted_mean_from_the_first_value_on(alpha, values):
+    mean, prediction = SmoothedMean(alpha), SmoothedPrediction(alpha)
     assert mean.value is None
     for n, value in enumerate(values, start=1):
         expected = float(smoothing_weights(alpha, n) @ np.array(values[:n]))
         assert mean.update(value) == mean.value == close(expected)
-
-
-@given(alphas, numbers)
-def test_a_smoothed_number_starts_at_the_first_prediction(alpha, values):
-    prediction = SmoothedPrediction(alpha)
-    for n, value in enumerate(values, start=1):
-        assert prediction.update(value) == close(float(smoothing_weights(alpha, n) @ np.array(values[:n])))
+        assert prediction.update(value) == close(expected)
     assert SmoothedPrediction(alpha).update(values[0]) == pytest.approx(values[0], rel=1e-12)
 
 
