@@ -18,7 +18,7 @@ PRESENT = [0, 0.0, False, "", "nan", (), [], {}, math.inf, Decimal(0), Fraction(
 
 
 @pytest.mark.parametrize("value", MISSING, ids=lambda value: f"{type(value).__name__} {value!r}")
-def test_what_is_missing(value):
+def test_a_missing_value_is_read_as_the_policy_says(value):
     x = {"a": 1.0, "b": value, "c": 2.0}
     before = list(x.items())
     assert is_missing(value)
@@ -36,7 +36,7 @@ def test_what_is_missing(value):
 
 @pytest.mark.parametrize("value", PRESENT, ids=lambda value: f"{type(value).__name__} {str(value)[:5]}")
 @pytest.mark.parametrize("policy", [*MISSING_NAMES, {"b": 7.0}])
-def test_what_is_not_missing(policy, value):
+def test_a_value_that_is_there_is_read_as_it_is(policy, value):
     x = {"a": 1.0, "b": value}
     assert not is_missing(value)
     assert read_missing(x, policy) is x
@@ -88,12 +88,19 @@ class Strict(Recording):
         return Linear({"a": 1.0, "b": 0.5, "c": -2.0})(x)
 
 
+@pytest.mark.parametrize(
+    ("policy", "read"),
+    [
+        ("absent", lambda x: {name: value for name, value in x.items() if name != "b"}),
+        ({"b": 5.0, "never there": 1.0}, lambda x: {**x, "b": 5.0}),
+    ],
+    ids=["absent", "a value of the user's"],
+)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
-def test_absent_is_the_observation_without_the_feature(explainer):
-    one, two = (explainer(Strict(), loss="squared", alpha=0.1, missing=m, seed=2) for m in ("absent", "value"))
+def test_an_observation_is_without_the_feature_or_has_the_users_value(explainer, policy, read):
+    one, two = (explainer(Strict(), loss="squared", alpha=0.1, missing=m, seed=2) for m in (policy, "value"))
     for i, (x, y) in enumerate(stream()):
-        without = {name: value for name, value in x.items() if i % 4 != 3 or name != "b"}
-        assert one.explain_one(x, y) == two.explain_one(without, y)
+        assert one.explain_one(x, y) == two.explain_one(read(x) if i % 4 == 3 else x, y)
     assert one.std_error == two.std_error
     assert (one.n_observations, dict(one.skipped)) == (59, {"nothing_stored": 1})
     assert one.model.rows == two.model.rows
@@ -111,16 +118,6 @@ def test_skip_is_as_if_the_observation_had_not_been(explainer):
     assert (one.n_observations, dict(one.skipped)) == (44, {"nothing_stored": 1, "missing": 15})
     assert one.n_skipped == 16
     assert one.reservoir.rows == two.reservoir.rows
-    assert one.model.rows == two.model.rows
-
-
-@pytest.mark.parametrize("explainer", EXPLAINERS)
-def test_a_value_of_the_users_takes_its_place(explainer):
-    values = {"b": 5.0, "never there": 1.0}
-    one, two = (explainer(Strict(), loss="squared", alpha=0.1, missing=m, seed=4) for m in (values, "value"))
-    for i, (x, y) in enumerate(stream()):
-        assert one.explain_one(x, y) == two.explain_one({**x, "b": 5.0} if i % 4 == 3 else x, y)
-    assert (one.n_observations, dict(one.skipped)) == (59, {"nothing_stored": 1})
     assert one.model.rows == two.model.rows
 
 

@@ -154,7 +154,7 @@ class Scripted(np.random.Generator):
 
 @settings(max_examples=30, deadline=None)
 @given(table=tables, w=weights)
-def test_theorem_1(table, w):
+def test_expected_pfi_is_the_mean_of_batch_pfi_over_all_permutations(table, w):
     # iPFI Theorem 1: the mean over all N! permutations of Definition 2, and Definition 3, are one number.
     model, data = polynomial(w), named(table)
     n = len(data)

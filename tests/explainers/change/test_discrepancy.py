@@ -52,7 +52,7 @@ def test_probability_is_total_variation(a, b):
     assert as_distance("probability")(a, b) == pytest.approx(largest, abs=1e-12)
 
 
-def test_closed_forms():
+def test_distances_have_their_closed_forms():
     assert as_distance("probability")({"a": 0.7, "b": 0.3}, {"a": 0.2, "b": 0.8}) == pytest.approx(0.5)
     assert as_distance("probability")({"a": 1.0}, {"b": 1.0}) == 1.0
     assert as_distance("label")({"a": 0.7, "b": 0.3}, {"a": 0.51, "b": 0.49}) == 0.0

@@ -119,7 +119,7 @@ def test_a_sentence_in_which_every_feature_changed_names_no_others():
 
 
 @pytest.mark.parametrize(("after", "said"), [(0.9, "a gained 0.90 ± 0.03 of importance"), (0.0, None)])
-def test_one_feature(after, said):
+def test_of_a_single_feature_no_others_are_within_noise(after, said):
     text = explanation({"a": 0.0}, {"a": after}).sentence("m")
     assert (said in text) if said else ("no feature's importance changed beyond noise" in text)
     assert "within" not in text

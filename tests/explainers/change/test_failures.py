@@ -107,15 +107,6 @@ def test_observations_without_a_prediction_feed_neither_detector_nor_discrepancy
     assert change.n_observations == K + 3
 
 
-@pytest.mark.parametrize(
-    ("parameters", "named"),
-    [({"detector": None, "watch_discrepancy": False}, "detector"), ({"window": 10, "min_observations": 9}, "min_obs")],
-)
-def test_parameters_that_do_not_go_together_are_refused(parameters, named):
-    with pytest.raises(InvalidParameterError, match=named):
-        ChangeExplainer(Scheduled((0, "a")), loss="squared", **parameters)
-
-
 @pytest.mark.parametrize("parameters", [{"signal": "zero_one"}, {"distance": "label"}, {"distance": "probability"}])
 def test_a_setting_that_a_regressor_cannot_serve_is_refused_at_construction(parameters):
     with pytest.raises(ModelError):
@@ -148,7 +139,7 @@ EVALUATIONS = []
 
 
 @pytest.mark.parametrize(("importances", "per_model"), [((), K), (("pfi",), 3 * K), (("sage",), None)])
-def test_what_it_costs(monkeypatch, importances, per_model):
+def test_an_observation_and_a_conclusion_cost_the_documented_evaluations(monkeypatch, importances, per_model):
     """One evaluation of the reference per observation; 4 K for the discrepancy; per model (1 + d) K for PFI."""
     model = Counted((0, "a"), (K + 1, "not a"))
     change = scripted(monkeypatch, model, [5], threshold=0.3, importances=importances, **PAPER)

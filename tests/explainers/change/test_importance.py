@@ -27,7 +27,7 @@ def closed(p_values):
     return {name: max(p for chosen, p in joint.items() if name in chosen) for name in names}
 
 
-def test_holm_by_hand():
+def test_holm_is_what_it_is_by_hand():
     # Sorted .005, .01, .03, .04 times 4, 3, 2, 1: .02, .03, .06, .04; the last is raised to the one before.
     assert holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}) == pytest.approx(
         {"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02}, rel=1e-12
@@ -94,7 +94,7 @@ def test_the_cause_is_the_parts_that_are_beyond_noise(crossed, after, cause):
     assert change({"a": 0.0, "b": 0.5}, crossed, after).cause() == cause
 
 
-def test_the_level_decides():
+def test_the_level_decides_what_is_significant():
     made = change({"a": 0.0}, {"a": 0.0}, {"a": 0.022})  # p = .0278
     assert (made.significant(), made.cause()) == (["a"], "model")
     assert (made.significant(0.02), made.cause(0.02)) == ([], None)

@@ -76,7 +76,7 @@ def test_zero_one_of_a_tie_takes_the_first_label_as_river_does(probabilities):
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_losses_on_numbers(y, prediction):
+def test_losses_on_numbers_are_their_formulas(y, prediction):
     assert as_loss("absolute")(y, prediction) == abs(y - prediction)
     assert as_loss("squared")(y, prediction) == (y - prediction) * (y - prediction)
     assert as_loss("score")(y, prediction) == prediction

@@ -1,7 +1,6 @@
 """The oracles' own proof: they give docs/known-values.md to the printed digits, and agree with river's generators."""
 
 from fractions import Fraction
-from itertools import permutations
 
 import pytest
 from river.datasets import synth
@@ -93,18 +92,3 @@ def test_agrawal_by_interval_arithmetic():
     stream = list(synth.Agrawal(classification_function=1, seed=4).take(1000))
     assert [agrawal_function_1(x) for x, _ in stream] == [y for _, y in stream]
     assert {x["age"] for x, _ in stream} == set(range(20, 81))
-
-
-def test_theorem_1_by_enumerating_all_permutations():
-    # The mean over all N! permutations of N/(N-1) times batch PFI is the mean over the pairs n != m.
-    xs = [(0, 0), (0, 1), (1, 2), (2, 0), (1, 1)]
-    n = len(xs)
-
-    def growth(i, j):
-        """Growth of a lopsided loss when point i takes its first feature from j."""
-        (a, b), c = xs[i], xs[j][0]
-        return (c - 2 * b) ** 2 - (a - 2 * b) ** 2
-
-    batches = [Fraction(sum(growth(i, j) for i, j in enumerate(order)), n) for order in permutations(range(n))]
-    pairs = [growth(i, j) for i in range(n) for j in range(n) if i != j]
-    assert Fraction(n, n - 1) * sum(batches) / len(batches) == Fraction(sum(pairs), len(pairs))

@@ -16,6 +16,7 @@ from attributary_explainers import (
     IncrementalPFI,
     IncrementalSAGE,
     ModelFailureWarning,
+    as_batch,
     make_reservoir,
 )
 from tests.explainers.stand_ins import Linear, Recording
@@ -125,20 +126,6 @@ def test_a_broken_prediction_does_not_poison_the_importance(explainer, answer):
         assert sum(after.values()) == pytest.approx(explaining.marginal_loss - explaining.model_loss, abs=1e-9)
 
 
-@pytest.mark.parametrize("explainer", EXPLAINERS)
-def test_a_prediction_broken_for_some_replacements_only_skips_the_observation(explainer):
-    # Finite at every observation, infinite at mixtures: rows that never occurred together.
-    def model(x):
-        return math.inf if x["a"] != x["b"] else float(x["a"])
-
-    explaining = explainer(model, loss="squared", alpha=0.1, seed=5)
-    for i in range(20):
-        explaining.explain_one({"a": i % 3, "b": i % 3}, 0.0)
-    assert explaining.n_observations + explaining.n_skipped == 20
-    assert explaining.n_skipped > 1
-    assert all_finite(explaining.importance)
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("explainer", EXPLAINERS)
 def test_a_broken_loss_does_not_poison_the_importance_and_numpy_says_nothing_of_it(explainer, value):
@@ -152,10 +139,6 @@ def test_a_broken_loss_does_not_poison_the_importance_and_numpy_says_nothing_of_
     if explainer is IncrementalSAGE:
         assert math.isfinite(explaining.model_loss)
         assert math.isfinite(explaining.marginal_loss)
-
-
-
-
 
 
 @pytest.mark.parametrize("reservoir", RESERVOIR_NAMES)
@@ -262,10 +245,12 @@ def test_a_huge_but_finite_loss_does_not_stay_for_ever(explainer, loss, value):
     assert not any(math.isnan(error) for error in explaining.std_error.values())
 
 
+@pytest.mark.parametrize("in_batches", [False, True])
 @pytest.mark.parametrize("explainer", EXPLAINERS)
-def test_the_prediction_is_asked_for_once_and_not_at_all_where_it_is_given(explainer):
+def test_the_prediction_is_asked_for_once_and_not_at_all_where_it_is_given(explainer, in_batches):
     model = Recording(1.0)
-    asked, given = (explainer(model, loss="squared", n_samples=2, seed=22) for _ in range(2))
+    of_rows = as_batch(lambda rows: list(map(model, rows))) if in_batches else model
+    asked, given = (explainer(of_rows, loss="squared", n_samples=2, seed=22) for _ in range(2))
     for i in range(6):
         x = {"a": i, "b": -i}
         for explaining, y_pred in ((asked, None), (given, 1.0)):
