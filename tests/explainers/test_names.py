@@ -11,6 +11,7 @@ from tests.explainers.stand_ins import Linear
 EXPLAINERS = [IncrementalPFI, IncrementalSAGE]
 WEIGHTS = {"a": 1.0, "b": -2.0, "c": 0.5, "d": 3.0}
 REMOVALS = [*REMOVAL_NAMES, ConstantImputer({})]
+VALUES = [0, 1.5, True, "red", None, math.nan, math.inf, (1, "a"), np.float64(2.0), np.str_("blue"), b"", -3, [1], {}]
 
 
 def all_finite(importance):
@@ -24,34 +25,11 @@ def named(removal):
 @pytest.mark.parametrize("removal", REMOVALS, ids=str)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
 def test_values_of_any_type_that_change_their_type(explainer, removal):
-    values = [
-        0,
-        1.5,
-        True,
-        "red",
-        None,
-        math.nan,
-        math.inf,
-        (1, "a"),
-        np.float64(2.0),
-        np.str_("blue"),
-        b"",
-        -3,
-        [1],
-        {},
-    ]
     rng = np.random.default_rng(13)
-    explaining = explainer(
-        lambda x: float(len(str(sorted(map(str, x.values()))))),
-        loss="absolute",
-        alpha=0.05,
-        n_samples=3,
-        removal=named(removal),
-        groups={"g": ["a", "b"]},
-        seed=13,
-    )
+    how = {"loss": "absolute", "alpha": 0.05, "n_samples": 3, "groups": {"g": ["a", "b"]}, "seed": 13}
+    explaining = explainer(lambda x: float(len(str(sorted(map(str, x.values()))))), removal=named(removal), **how)
     for _ in range(120):
-        x = {name: values[rng.integers(len(values))] for name in "abcd" if rng.random() < 0.8}
+        x = {name: VALUES[rng.integers(len(VALUES))] for name in "abcd" if rng.random() < 0.8}
         assert all_finite(explaining.explain_one(x, 0.0))
     assert explaining.n_observations > 100
     assert set(explaining.importance) == {"g", "c", "d"}

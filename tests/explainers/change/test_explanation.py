@@ -224,6 +224,6 @@ def test_discrepancy_and_threshold_can_be_told_apart(discrepancy, threshold, sai
     ],
 )
 def test_an_amount_has_the_decimals_of_its_error(amount, error, said):
-    made = explanation({"a": 0.0}, {"a": amount})
+    made = explanation({"a": 0.0}, {"a": amount}, part_error=0.0)
     first = dataclasses.replace(made.first, delta_std_error={"a": error})
     assert f": a gained {said} of importance;" in dataclasses.replace(made, importances={"pfi": first}).sentence("m")

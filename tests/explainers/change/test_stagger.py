@@ -25,17 +25,8 @@ PROCEDURES = {"paper": PAPER, "default": {}}
 def test_the_true_concepts_give_the_exact_discrepancy_and_importances(seed, procedure):
     # The data switches at 600, the model follows at 700: in between it is wrong on 7 of 9, which the detector sees.
     model = SwitchingConcept(700)
-    change = ChangeExplainer(
-        model,
-        window=K,
-        threshold=0.3,
-        detector_params={"delta": 0.025},
-        loss="zero_one",
-        distance="label",
-        signal="zero_one",
-        seed=seed,
-        **PROCEDURES[procedure],
-    )
+    how = {"window": K, "threshold": 0.3, "detector_params": {"delta": 0.025}, **PROCEDURES[procedure]}
+    change = ChangeExplainer(model, loss="zero_one", distance="label", signal="zero_one", seed=seed, **how)
     stream = [*stagger_stream(small_and_red, 600, seed), *stagger_stream(medium_or_large, 900, seed + 100)]
     (explanation,) = found_in(change, model, stream).values()
     assert 600 < explanation.n_detected < 700
