@@ -200,11 +200,14 @@ def test_a_river_model_that_has_learnt_nothing_can_come(monkeypatch):
 
 
 def test_the_quiet_after_a_rejection_ends_with_a_version(monkeypatch):
-    model = Scheduled((0, "a"))
-    change = scripted(monkeypatch, model, [2], threshold=0.3)
-    found_in(change, model, observations(K + 2 + K - 1))
-    assert change.n_rejected == 1
+    # The models differ on all that comes after K + 1, and on nothing before: 0.5 on both data sets.
+    model = Scheduled((0, "a"), (K + 1, "b"))
+    change = scripted(monkeypatch, model, detector=None, threshold=0.7)
+    for row in [({"a": 0, "b": 0}, 0)] * (K + 1) + [({"a": 1, "b": 0}, 1)] * 3 * K:
+        if change.n_rejected == 0:
+            found_in(change, model, [row])
+    assert (change.n_rejected, change.n_alarms["discrepancy"]) == (1, 1)
     change.new_version(Scheduled((0, "a")))
     for _ in range(K // 2):
         change.update({"a": 1, "b": 0}, 1, 0)
-    assert change.n_alarms == {"detector": 1, "discrepancy": 1}
+    assert change.n_alarms == {"detector": 0, "discrepancy": 2}
