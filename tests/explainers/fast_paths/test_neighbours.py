@@ -36,9 +36,7 @@ def fine_grid(n, seed=2):
 
 
 @pytest.mark.parametrize(
-    "parameters",
-    [{}, {"weighted": False}, {"softmax": True}, {"n_neighbors": 1}, {"n_neighbors": 200}],
-    ids=str,
+    "parameters", [{}, {"weighted": False}, {"softmax": True}, {"n_neighbors": 1}, {"n_neighbors": 200}], ids=str
 )
 @pytest.mark.parametrize("stream", [blobs, grid, fine_grid])
 def test_the_classifier_is_the_model_with_ties_too(parameters, stream):
