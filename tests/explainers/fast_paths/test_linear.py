@@ -31,7 +31,7 @@ N = 300
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_a_binary_classifier(model):
+def test_a_binary_classifier_is_the_model(model):
     all_covered(model, binary(N))
 
 
@@ -46,7 +46,7 @@ def test_a_binary_classifier(model):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_a_regressor(model):
+def test_a_linear_regressor_is_the_model(model):
     all_covered(model, line(N), number=True)
 
 
