@@ -12,10 +12,11 @@ import gc
 import io
 import pickle
 import random
+from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, Self
 
-from river import proba
+from river import compose, proba
 
 from .errors import ModelError
 
@@ -29,7 +30,31 @@ class _SlimPickler(pickle.Pickler):
         if type(obj) is proba.Gaussian and obj.seed is None:
             state = {name: value for name, value in vars(obj).items() if name != "_rng"}
             return _restore_gaussian, (state,)
+        if type(obj) is compose.Select:
+            return compose.Select, (), {**vars(obj), "keys": _InOrder(obj.keys)}
         return NotImplemented
+
+
+class _InOrder(frozenset[Any]):
+    """The keys of a loaded `Select`, which gives rows the order that they had in the model that was saved.
+
+    A set that is loaded may have another order, in another process nearly always. Models sum over the features in the
+    order of the row, and would differ in the last bit, which learning carries on.
+    """
+
+    _order: tuple[Any, ...]
+
+    def __new__(cls, values: Iterable[Any]) -> Self:
+        order = tuple(values)
+        made = super().__new__(cls, order)
+        made._order = order
+        return made
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order)
+
+    def __reduce__(self) -> Any:
+        return _InOrder, (self._order,)
 
 
 def _restore_gaussian(state: dict[str, Any]) -> proba.Gaussian:

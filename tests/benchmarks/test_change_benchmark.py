@@ -31,7 +31,7 @@ from benchmarks.change.streams import (
 )
 from benchmarks.change.summary import summarise
 from benchmarks.change.traces import REFERENCE, STEP, compare, crossing, moments, step_of, trace
-from benchmarks.papers.streams import agrawal, agrawal_label, stagger_one_hot
+from benchmarks.papers.streams import agrawal_label, stagger_one_hot
 
 from attributary_explainers import ChangeExplainer
 
@@ -43,10 +43,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "explainers" / "choosing.m
 def test_progress_is_0_before_the_drift_1_after_it_and_linear_between():
     drift = Drift(100, 40)
     assert [drift.progress(t) for t in (0, 99, 100, 110, 120, 139, 140, 1000)] == [0, 0, 0, 0.25, 0.5, 39 / 40, 1, 1]
-
-
-def test_a_sudden_drift_is_complete_with_its_first_observation():
-    assert [Drift(100).progress(t) for t in (99, 100)] == [0.0, 1.0]
+    assert [Drift(100).progress(t) for t in (99, 100)] == [0.0, 1.0], "a sudden one is complete at once"
 
 
 def test_a_mixture_takes_only_the_old_concept_before_and_only_the_new_after():
@@ -82,8 +79,6 @@ def test_agrawal_is_function_1_before_the_drift():
     right = np.array([agrawal_label(x) == y for x, y in observations])
     assert right[:3000].mean() > 0.85
     assert right[3000:].mean() < 0.65
-    clean = islice(agrawal(1, 1), 200)
-    assert all(agrawal_label(x) == y for x, y in clean)
 
 
 def test_the_hyperplane_turns_through_a_right_angle_and_then_stays():

@@ -255,20 +255,12 @@ def test_the_values_that_no_event_carries_are_written(
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_folder_has_more_than_15_modules(package: str) -> None:
-    widths = House.of(package_folder(HERE, package)).widths
-    assert {folder: n for folder, n in widths.items() if n > 15} == {}
-    assert sum(widths.values()) > 5
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_import_goes_in_a_circle_among_files(package: str) -> None:
-    assert circles(House.of(package_folder(HERE, package)).files) == []
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_import_goes_in_a_circle_among_rooms(package: str) -> None:
-    assert circles(House.of(package_folder(HERE, package)).rooms) == []
+def test_no_folder_has_more_than_15_modules_and_no_import_goes_in_a_circle(package: str) -> None:
+    house = House.of(package_folder(HERE, package))
+    assert {folder: n for folder, n in house.widths.items() if n > 15} == {}
+    assert sum(house.widths.values()) > 5
+    assert circles(house.files) == []
+    assert circles(house.rooms) == []
 
 
 def test_the_committed_pictures_are_current(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from tests.explainers.oracles import medium_or_large, small_and_red
+
+
+def fed(explainer: Any, stream: Iterable[tuple[Any, Any]]) -> Any:
+    """The explainer, which has explained all of the stream."""
+    for x, y in stream:
+        explainer.explain_one(x, y)
+    return explainer
 
 
 class Recording:

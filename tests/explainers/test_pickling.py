@@ -48,6 +48,17 @@ def test_a_copy_of_a_copy_goes_on_in_the_same_way():
         model.learn_one(x, y)
 
 
+def test_a_copy_selects_features_in_the_order_of_the_original():
+    select = compose.Select(7, 15)  # both have the same place in a set of this size
+    x = {7: 1.0, 15: 2.0}
+    order = list(select.transform_one(x))
+    assert list(pickle.loads(pickle.dumps(select)).transform_one(x)) != order
+    copied = load_model(dump_model(select))
+    for again in (copied, freeze(select), freeze(copied), pickle.loads(pickle.dumps(copied))):
+        assert list(again.transform_one(x)) == order
+        assert again.keys == select.keys
+
+
 @pytest.mark.parametrize("learner", ["original", "copy"])
 @pytest.mark.parametrize("name", list(MODELS))
 def test_what_one_of_original_and_frozen_copy_learns_leaves_the_other_as_it_was(name, learner):

@@ -6,7 +6,9 @@ import copy
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,9 @@ from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.evaluation.schema import NotEncodableError
 from attributary_explainers.models.function import model_function
 
+from ..fast_paths.harness import learnt
 from ..fast_paths.streams import agrawal, blobs, line
-from ..fast_paths.twins import assert_close, follow_twins, naive_twin, published
+from ..fast_paths.twins import assert_close, explain_both, follow_twins, naive_twin, published
 
 
 @pytest.fixture(autouse=True)
@@ -50,21 +53,30 @@ def logistic() -> Any:
     return preprocessing.StandardScaler() | linear_model.LogisticRegression()
 
 
-def twins(model: Any, **parameters: Any) -> tuple[IncrementalPFI, IncrementalPFI]:
+def twins(model: Any, explainer: Any = IncrementalPFI, **parameters: Any) -> tuple[Any, Any]:
     parameters = {"n_samples": 3, "alpha": 0.05, "seed": 1, **parameters}
-    return IncrementalPFI(model, **parameters), naive_twin(IncrementalPFI(model, **parameters))
+    return explainer(model, **parameters), naive_twin(explainer(model, **parameters))
 
 
-def explained(explainer: Any, model: Any, stream: Any) -> None:
+def pairs(n: int, seed: int = 1) -> Any:
+    return blobs(n, labels=(True, False), seed=seed)
+
+
+def fast_function(model: Any, output: Any = "probabilities") -> FastFunction:
+    function = model_function(model, output)
+    assert isinstance(function, FastFunction)
+    return function
+
+
+def explain_and_learn(explainer: Any, model: Any, stream: Any) -> None:
     for x, y in stream:
         explainer.explain_one(x, y)
         model.learn_one(x, y)
 
 
-def learnt(model: Any, stream: Any) -> Any:
-    for x, y in stream:
-        model.learn_one(x, y)
-    return model
+def share_of_the_fast_path(model: Any, n: int = 30) -> float:
+    """Explain and learn a stream of two classes, equal to the naive path at every step."""
+    return follow_twins(model, *twins(model), pairs(n))
 
 
 def test_a_subclass_is_asked_itself_and_that_is_said_once() -> None:
@@ -77,7 +89,7 @@ def test_a_subclass_is_asked_itself_and_that_is_said_once() -> None:
         explainers = [IncrementalPFI(Mine(), seed=1), IncrementalPFI(Mine(), seed=1)]
     assert len(said) == 1
     assert not isinstance(explainers[0]._function, FastFunction)
-    for x, y in blobs(30, labels=(True, False)):
+    for x, y in pairs(30):
         found = [explainer.explain_one(x, y) for explainer in explainers]
     assert found[0] == found[1]
     assert found[0]["x0"] != 0.0 == found[0]["x1"]
@@ -87,38 +99,27 @@ def test_a_subclass_within_a_pipeline() -> None:
     class Mine(linear_model.LogisticRegression):
         pass
 
-    model = preprocessing.StandardScaler() | Mine()
-    fast, naive = twins(model)
     with pytest.warns(NaivePathWarning) as said:
-        assert follow_twins(model, fast, naive, blobs(40, labels=(True, False))) == 0.0
+        assert share_of_the_fast_path(preprocessing.StandardScaler() | Mine(), 40) == 0.0
     assert len(said) == 1
 
 
-def patched_probability(self: Any, x: Any) -> dict[bool, float]:
-    p = 1.0 / (1.0 + np.exp(-x["x0"] - 2.0 * x["x1"]))
-    return {False: 1.0 - p, True: p}
-
-
-def inner_step(model: Any) -> Any:
-    return model["LogisticRegression"]
-
-
-def first_member(model: Any) -> Any:
-    return model.models[0] if hasattr(model, "models") else model[0]
+def itself(model: Any) -> Any:
+    return model
 
 
 @pytest.mark.parametrize(
     ("make", "part", "name"),
     [
-        (logistic, inner_step, "predict_proba_one"),
-        (logistic, lambda model: model["StandardScaler"], "transform_one"),
+        (logistic, itemgetter("LogisticRegression"), "predict_proba_one"),
+        (logistic, itemgetter("StandardScaler"), "transform_one"),
         (
             lambda: ensemble.BaggingClassifier(linear_model.LogisticRegression(), n_models=2, seed=1),
-            first_member,
+            itemgetter(0),
             "predict_proba_one",
         ),
-        (linear_model.LogisticRegression, lambda model: model, "predict_one"),
-        (linear_model.LogisticRegression, lambda model: model, "predict_proba_one"),
+        (linear_model.LogisticRegression, itself, "predict_one"),
+        (linear_model.LogisticRegression, itself, "predict_proba_one"),
     ],
     ids=["last step", "scaler", "member", "model itself", "its probabilities"],
 )
@@ -127,12 +128,13 @@ def test_a_part_with_a_method_of_its_own(make: Callable[[], Any], part: Callable
     patched = part(model)
 
     def own(x: Any) -> Any:
-        return {f: 2.0 * v for f, v in x.items()} if name == "transform_one" else patched_probability(None, x)
+        p = 1.0 / (1.0 + np.exp(-x["x0"] - 2.0 * x["x1"]))
+        return {f: 2.0 * v for f, v in x.items()} if name == "transform_one" else {False: 1.0 - p, True: p}
 
     setattr(patched, name, own)
     fast, naive = twins(model)
     with pytest.warns(NaivePathWarning, match=f"this {type(patched).__name__} has a {name} of its own"):
-        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+        assert follow_twins(model, fast, naive, pairs(30)) == 0.0
     assert fast.n_observations > 20
 
 
@@ -153,14 +155,10 @@ def test_a_newer_release_of_river_takes_fast_paths_and_says_so_once(
     release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other_river(monkeypatch, release)
-    model = logistic()
-    fast, naive = twins(model)
     with pytest.warns(UntestedRiverWarning, match=r"is newer than 0\.26\.1") as said:
-        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) > 0.9
+        assert share_of_the_fast_path(logistic()) > 0.9
     assert len(said) == 1
-    other = naive_bayes.GaussianNB()
-    fast, naive = twins(other)
-    assert follow_twins(other, fast, naive, blobs(30)) > 0.9  # a warning would be an error here
+    assert share_of_the_fast_path(naive_bayes.GaussianNB()) > 0.9  # a warning would be an error here
 
 
 @pytest.mark.parametrize(("release", "until"), [("0.26.1", 2048), ("0.26.2", 1984 + 64)])
@@ -168,10 +166,8 @@ def test_a_newer_release_of_river_is_compared_more_often(
     release: str, until: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other_river(monkeypatch, release)
-    model = learnt(logistic(), blobs(50, labels=(True, False)))
     asked: list[Any] = []
-    function = model_function(model, "probabilities")
-    assert isinstance(function, FastFunction)
+    function = fast_function(learnt(logistic(), pairs(50)))
     naive = function._naive
     monkeypatch.setattr(function, "_naive", lambda x: asked.append(x) or naive(x))
     with warnings.catch_warnings():
@@ -186,10 +182,8 @@ def test_a_newer_release_of_river_is_compared_more_often(
 @pytest.mark.parametrize("release", ["0.27.0", "0.25.9", "1.0"])
 def test_another_series_of_river_is_asked_row_by_row(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     other_river(monkeypatch, release)
-    model = logistic()
-    fast, naive = twins(model)
     with pytest.warns(NaivePathWarning, match=rf"tested with River 0\.26, and this is River {release}") as said:
-        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+        assert share_of_the_fast_path(logistic()) == 0.0
     assert len(said) == 1
 
 
@@ -232,12 +226,12 @@ def test_a_path_that_is_off_is_left_at_the_next_comparison(monkeypatch: pytest.M
     when = wrong(monkeypatch, off)
     model = logistic()
     fast, naive = twins(model)
-    stream = blobs(70, labels=(True, False))
+    stream = pairs(70)
     assert follow_twins(model, fast, naive, (next(stream) for _ in range(21))) == 1.0
     when[0] = True
     taken = fast._function.counts["fast"]
     with pytest.warns(FastPathFaultWarning, match=r"gives .* and the model") as said:
-        explained(fast, model, stream)
+        explain_and_learn(fast, model, stream)
     assert len(said) == 1
     # 21 batches were right, and 10 have not been compared; the 32nd is, and is then evaluated by the model.
     assert fast._function.counts["fast"] - taken == 10
@@ -246,19 +240,15 @@ def test_a_path_that_is_off_is_left_at_the_next_comparison(monkeypatch: pytest.M
 
 
 def test_the_observation_of_a_comparison_is_explained_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    when = wrong(monkeypatch, off)
-    when[0] = True
-    model = logistic()
-    fast, naive = twins(model)
+    wrong(monkeypatch, off)[0] = True
     with pytest.warns(FastPathFaultWarning):  # the first batch is compared
-        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+        assert share_of_the_fast_path(logistic()) == 0.0
 
 
 def test_every_1024th_batch_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     when = wrong(monkeypatch, off)
-    model = learnt(logistic(), blobs(50, labels=(True, False)))
-    function = model_function(model, "probabilities")
-    assert isinstance(function, FastFunction)
+    model = learnt(logistic(), pairs(50))
+    function = fast_function(model)
     row = {f"x{i}": 1.0 for i in range(4)}
     for _ in range(2049):
         function.many([row])
@@ -278,7 +268,7 @@ def test_a_path_that_raises_costs_no_explanation(monkeypatch: pytest.MonkeyPatch
     when = wrong(monkeypatch, raising)
     model = logistic()
     fast, naive = twins(model)
-    stream = blobs(60, labels=(True, False))
+    stream = pairs(60)
     assert follow_twins(model, fast, naive, (next(stream) for _ in range(30))) > 0.9
     when[0] = True
     with pytest.warns(FastPathFaultWarning, match=r"raised IndexError\('index 3 is out of bounds'\)") as said:
@@ -291,10 +281,8 @@ def test_a_path_that_raises_when_it_is_made_costs_no_explanation(monkeypatch: py
         raise AttributeError("no such attribute")
 
     monkeypatch.setattr(functions, "make_evaluator", make_evaluator)
-    model = logistic()
-    fast, naive = twins(model)
     with pytest.warns(FastPathFaultWarning, match="no such attribute") as said:
-        assert follow_twins(model, fast, naive, blobs(30, labels=(True, False))) == 0.0
+        assert share_of_the_fast_path(logistic()) == 0.0
     assert len(said) == 1
 
 
@@ -305,7 +293,7 @@ def test_a_state_that_is_not_covered_is_asked_for_again(monkeypatch: pytest.Monk
     when = wrong(monkeypatch, not_now)
     model = logistic()
     fast, naive = twins(model)
-    stream = blobs(60, labels=(True, False))
+    stream = pairs(60)
     for covered in (True, False, True):
         when[0] = not covered
         assert (follow_twins(model, fast, naive, (next(stream) for _ in range(20))) > 0.9) == covered
@@ -313,32 +301,30 @@ def test_a_state_that_is_not_covered_is_asked_for_again(monkeypatch: pytest.Monk
 
 
 def test_an_error_of_the_model_itself_is_no_fault_of_the_path() -> None:
-    model = learnt(linear_model.LinearRegression(), line(20))
-    function = model_function(model, "number")
+    function = fast_function(learnt(linear_model.LinearRegression(), line(20)), "number")
     with pytest.raises(TypeError):
-        function.many([{f"x{i}": 1.0 for i in range(5)}, {f"x{i}": "text" if i else 1.0 for i in range(5)}])  # type: ignore[attr-defined]
-    assert function.counts["fast"] == 0  # type: ignore[attr-defined]
+        function.many([{f"x{i}": 1.0 for i in range(5)}, {f"x{i}": "text" if i else 1.0 for i in range(5)}])
+    assert function.counts["fast"] == 0
 
 
 @pytest.mark.parametrize("loss", ["zero_one", "cross_entropy"])
-def test_classes_that_are_equally_probable_are_no_fault(loss: str) -> None:
+@pytest.mark.parametrize(
+    "tied", [linear_model.LogisticRegression, partial(tree.HoeffdingTreeClassifier, leaf_prediction="mc")]
+)
+def test_classes_that_are_equally_probable_are_no_fault(tied: Any, loss: str) -> None:
     # Not a class is told from another: every prediction is a tie, and which one is named only the model knows.
     rows = [({"a": float(i % 2), "b": float(i % 3)}, "ba"[i // 2 % 2]) for i in range(40)]
-    for make in (
-        lambda: linear_model.LogisticRegression(),
-        lambda: tree.HoeffdingTreeClassifier(leaf_prediction="mc"),
-    ):
-        model = learnt(make(), [(x, y == "b") for x, y in rows] if "Logistic" in str(make()) else rows)
-        if isinstance(model, linear_model.LogisticRegression):
-            model._weights.clear()
-            model.intercept = 0.0
-        fast, naive = twins(model, loss=loss)
-        for x, y in rows:
-            fast.explain_one(x, y)
-            naive.explain_one(x, y)
-            assert_close(published(fast), published(naive), str(x))
-        counts = fast._function.counts
-        assert (counts["two classes are equally probable"] == 40) == (loss == "zero_one")
+    model = tied()
+    if isinstance(model, linear_model.LogisticRegression):
+        learnt(model, ((x, y == "b") for x, y in rows))
+        model._weights.clear()
+        model.intercept = 0.0
+    else:
+        learnt(model, rows)
+    fast, naive = twins(model, loss=loss)
+    for i, (x, y) in enumerate(rows):
+        explain_both(fast, naive, x, y, i)
+    assert (fast._function.counts["two classes are equally probable"] == 40) == (loss == "zero_one")
 
 
 def test_a_number_that_becomes_text_takes_the_path_that_it_takes_after_a_restart() -> None:
@@ -348,19 +334,17 @@ def test_a_number_that_becomes_text_takes_the_path_that_it_takes_after_a_restart
 
     model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")
     taken: list[tuple[int, int]] = []
-    function = model_function(model, "probabilities")
-    assert isinstance(function, FastFunction)
+    function = fast_function(model)
     for x, y in stream(80):
-        for asked in (function, model_function(model, "probabilities")):
+        for asked in (function, fast_function(model)):
             try:
-                asked.encode(x)  # type: ignore[attr-defined]
+                asked.encode(x)
                 by_one = 1
             except (NotCoveredError, NotEncodableError):
                 by_one = 0
-            before = asked.counts["fast"]  # type: ignore[attr-defined]
-            asked.many([x, x])  # type: ignore[attr-defined]
-            by_many = asked.counts["fast"] - before  # type: ignore[attr-defined]
-            taken.append((by_many, by_one))
+            before = asked.counts["fast"]
+            asked.many([x, x])
+            taken.append((asked.counts["fast"] - before, by_one))
         assert taken[-1] == taken[-2]
         if not isinstance(x["x2"], str):
             model.learn_one(x, y)
@@ -369,8 +353,7 @@ def test_a_number_that_becomes_text_takes_the_path_that_it_takes_after_a_restart
 
 def test_a_missing_value_keeps_what_has_been_made_for_the_others() -> None:
     model = learnt(tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc"), blobs(60))
-    function = model_function(model, "probabilities")
-    assert isinstance(function, FastFunction)
+    function = fast_function(model)
     rows = [x for x, _ in blobs(4)]
     function.many(rows)
     schema, made = function._schema, function._evaluator
@@ -382,48 +365,29 @@ def test_a_missing_value_keeps_what_has_been_made_for_the_others() -> None:
     assert function.counts["fast"] == 9
 
 
-def test_other_features_and_their_return() -> None:
-    model = naive_bayes.GaussianNB()
-    fast, naive = twins(model)
-
-    def stream() -> Iterator[Any]:
-        for i, (x, y) in enumerate(blobs(120)):
-            yield {name: value for j, (name, value) in enumerate(x.items()) if i // 20 % 2 == 0 or j != 1}, y
-
-    follow_twins(model, fast, naive, stream())
-    assert fast._function.counts["fast"] > 30
-
-
 def test_a_deep_copy_of_an_explainer_asks_its_own_model() -> None:
-    model = learnt(logistic(), blobs(60, labels=(True, False)))
+    model = learnt(logistic(), pairs(60))
     explainer = IncrementalPFI(model, n_samples=2, seed=1)
-    rows = list(blobs(40, labels=(True, False), seed=3))
+    rows = list(pairs(40, seed=3))
     for x, y in rows[:10]:
         explainer.explain_one(x, y)
-    copied = copy.deepcopy(explainer)
-    same = copy.deepcopy(explainer)
-    naive_twin(same)
+    copied, same = copy.deepcopy(explainer), naive_twin(copy.deepcopy(explainer))
     learnt(model, [(x, not y) for x, y in rows])
     for x, y in rows[10:]:
-        copied.explain_one(x, y)
-        same.explain_one(x, y)
-        assert_close(published(copied), published(same), "a copy")
+        explain_both(copied, same, x, y, "of a copy")
         assert copied._function(x) == copied.model.predict_proba_one(x) != model.predict_proba_one(x)
-    assert copied._function.counts["fast"] > 30  # type: ignore[attr-defined]
+    assert copied._function.counts["fast"] > 30
 
 
 @pytest.mark.parametrize("loss", [None, "absolute", lambda y, p: 2.0 * abs(y - p)])
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 def test_a_diverging_model_is_skipped_for_the_same_reason(explainer: Any, loss: Any) -> None:
     model = linear_model.LinearRegression(intercept_lr=0.0)
-    parameters = {"n_samples": 3, "alpha": 0.05, "seed": 1, "loss": loss}
-    fast, naive = explainer(model, **parameters), naive_twin(explainer(model, **parameters))
+    fast, naive = twins(model, explainer, loss=loss)
     rows = list(line(70))
     for i, (x, y) in enumerate(rows):
-        for one in (fast, naive):
-            with np.errstate(all="ignore"):
-                one.explain_one(x, y)
-        assert_close(published(fast), published(naive), f"step {i}")
+        with np.errstate(all="ignore"):
+            explain_both(fast, naive, x, y, i)
         model.learn_one(x, y)
         if i == 20:
             model._weights["x0"] = 1e308
@@ -452,21 +416,18 @@ def test_codes_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "_MOST_CODES", 20)
     rows = [({"id": f"user {i}", "n": i % 3}, i % 3 > 1) for i in range(90)]
     model = learnt(tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="nb"), rows[:30])
-    parameters: dict[str, Any] = {"seed": 1, "n_samples": 2, "alpha": 0.05}
-    fast, naive = (IncrementalPFI(model, reservoir=make_reservoir("sliding_window", 8), **parameters) for _ in range(2))
-    naive_twin(naive)
+    made = (twins(model, reservoir=make_reservoir("sliding_window", 8), n_samples=2) for _ in range(2))
+    fast, naive = next(made)[0], next(made)[1]
     schemas, sizes = set(), []
     for i, (x, y) in enumerate(rows[10:]):
-        fast.explain_one(x, y)
-        naive.explain_one(x, y)
-        assert_close(published(fast), published(naive), f"step {i}")
-        schema = fast._function._schema  # type: ignore[attr-defined]
+        explain_both(fast, naive, x, y, i)
+        schema = fast._function._schema
         schemas.add(schema)
         sizes.append(max(map(len, schema.codes.values())))
     assert max(sizes) <= 2 * (30 + 9)
     # The model holds 30 by itself: that is no reason to begin anew each time.
     assert len(schemas) == 2
-    assert fast._function.counts == {"fast": 80}  # type: ignore[attr-defined]
+    assert fast._function.counts == {"fast": 80}
 
 
 def test_of_equally_probable_classes_the_model_names_its_own() -> None:
@@ -475,8 +436,7 @@ def test_of_equally_probable_classes_the_model_names_its_own() -> None:
         model.learn_one({"n": 1.0, "m": 2.0}, y)
         model.learn_one({"n": 3.0, "m": 1.0}, y)
     x = {"n": 1.5, "m": 1.0}
-    function = model_function(model, "probabilities")
-    assert isinstance(function, FastFunction)
+    function = fast_function(model)
     schema, row = function.encode(x)
     found = function.first(function.predict(row[None]), x)
     assert isinstance(found, dict)
@@ -493,11 +453,9 @@ def test_a_dict_that_is_used_again() -> None:
         given.clear()
         if i % 10 != 9:
             given.update(x)
-        fast.explain_one(given, y)
-        naive.explain_one(dict(given), y)
-        assert_close(published(fast), published(naive), f"step {i}")
+        explain_both(fast, naive, given, y, i)
         model.learn_one(x, y)
-    assert fast._function.counts["fast"] > 5  # type: ignore[attr-defined]
+    assert fast._function.counts["fast"] > 5
 
 
 def test_stored_rows_are_an_array_again_when_the_strange_one_is_gone() -> None:
@@ -507,7 +465,7 @@ def test_stored_rows_are_an_array_again_when_the_strange_one_is_gone() -> None:
     for i, (x, y) in enumerate(blobs(30)):
         explainer.explain_one({**x, "x1": math.nan} if i == 10 else x, y)
         model.learn_one(x, y)
-        stored = explainer.imputer._stored  # type: ignore[attr-defined]
+        stored = explainer.imputer._stored
         complete.append(stored is not None and stored.is_complete)
     # Found out at the next observation, which makes the array anew.
     assert complete == [False] + 9 * [True] + 6 * [False] + 14 * [True]
@@ -519,26 +477,20 @@ def test_only_the_observation_itself_has_no_finite_prediction(explainer: Any, lo
     model = linear_model.LinearRegression()
     model.learn_one({"n": 0.5}, 1.0)
     model._weights["n"] = 1e308
-    parameters: dict[str, Any] = {"n_samples": 2, "alpha": 0.05, "seed": 1, "loss": loss}
-    fast, naive = explainer(model, **parameters), naive_twin(explainer(model, **parameters))
+    fast, naive = twins(model, explainer, loss=loss, n_samples=2)
     for value in (1e-308, 2e-308, 1e-308, 10.0, 3e-308):
         with np.errstate(all="ignore"):
-            fast.explain_one({"n": value}, 1.0)
-            naive.explain_one({"n": value}, 1.0)
-        assert_close(published(fast), published(naive), str(value))
+            explain_both(fast, naive, {"n": value}, 1.0, value)
     assert fast.skipped["no_prediction"] >= 1
     assert set(fast._function.counts) == {"fast"}
 
 
 def test_a_category_that_comes_back_in_another_type_is_encoded_as_after_a_restart():
     model = tree.HoeffdingTreeClassifier(nominal_attributes=["colour"])
-    function = model_function(model, "probabilities")
-    assert isinstance(function, FastFunction)
+    function = fast_function(model)
     for value in ("a", 1, "b"):
         schema, _ = function.encode({"colour": value, "size": 0.5})
     assert schema.values(schema.position["colour"]) == ["a", 1, "b"]
     again, row = function.encode({"colour": True, "size": 0.5})
     assert again.values(again.position["colour"]) == [True]
-    fresh = model_function(model, "probabilities")
-    assert isinstance(fresh, FastFunction)
-    assert fresh.encode({"colour": True, "size": 0.5})[1].tolist() == row.tolist()
+    assert fast_function(model).encode({"colour": True, "size": 0.5})[1].tolist() == row.tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
@@ -51,22 +52,21 @@ def is_exact_number(value: Any) -> bool:
     return bool(np.isfinite(value))
 
 
-def encoded(schema: Schema, x: Any) -> Array | None:
+def unless_refused(encode: Callable[[Any], Array], given: Any) -> Array | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of numpy, about what overflows
-            return schema.encode(x)
+            return encode(given)
     except NotEncodableError:
         return None
+
+
+def encoded(schema: Schema, x: Any) -> Array | None:
+    return unless_refused(schema.encode, x)
 
 
 def encoded_many(schema: Schema, rows: list[Any]) -> Array | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            return schema.encode_many(rows)
-    except NotEncodableError:
-        return None
+    return unless_refused(schema.encode_many, rows)
 
 
 def as_fraction(value: Any) -> Fraction:
@@ -208,7 +208,7 @@ def test_there_are_only_so_many_categories(monkeypatch: pytest.MonkeyPatch) -> N
     assert schema.encode({"k": "b"}).tolist() == [1.0]
 
 
-def test_the_largest_integer() -> None:
+def test_the_largest_integer_that_is_held_exactly_is_2_to_the_53() -> None:
     assert LARGEST_EXACT == EXACT
     assert encoded(Schema("a"), {"a": EXACT}) is not None
     assert encoded(Schema("a"), {"a": EXACT + 1}) is None

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
 
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import NotEncodableError, Schema, categorical_features
 from attributary_explainers.pickling import dump_model, load_model
+from attributary_explainers.typing import Array
 
 TOLERANCE = 1e-12
 
@@ -92,6 +94,46 @@ def follow(
         else:
             past[rng.randrange(100)] = dict(x)
     return report
+
+
+def all_covered(model: Any, stream: Iterable[tuple[Row, Any]], *, uncovered: int = 0, **options: Any) -> Report:
+    """Follow the stream, and check that all its observations take the fast path, less `uncovered` of them."""
+    report = follow(model, stream, **options)
+    assert report.steps >= 40, "too short to show anything"
+    assert report.steps - report.covered == uncovered, report.reasons
+    return report
+
+
+def learnt(model: Any, stream: Iterable[tuple[Row, Any]]) -> Any:
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+def predicted(model: Any, rows: list[Row], schema: Schema | None = None) -> Array:
+    """Predictions of a new evaluator."""
+    schema = Schema(rows[0]) if schema is None else schema
+    return make_evaluator(model, schema).predict(schema.encode_many(rows))
+
+
+def by_the_model(model: Any, rows: Iterable[Row], labels: Sequence[Any] = (False, True)) -> Array:
+    return np.array([[model.predict_proba_one(row)[label] for label in labels] for row in rows])
+
+
+def equals_the_model(found: Array, model: Any, rows: Iterable[Row], labels: Sequence[Any] = (False, True)) -> None:
+    assert np.abs(found - by_the_model(model, rows, labels)).max() <= TOLERANCE
+
+
+def refused(match: str, model: Any, schema: Schema, *, to_predict: bool = False) -> None:
+    """Check that a model gets no evaluator, or one that does not predict."""
+
+    def ask() -> None:
+        evaluator = make_evaluator(model, schema)
+        if to_predict:
+            evaluator.predict(np.zeros((1, len(schema))))
+
+    with pytest.raises(NotCoveredError, match=match):
+        ask()
 
 
 def copied_rows(evaluator: Evaluator, rows: list[Row]) -> Any:

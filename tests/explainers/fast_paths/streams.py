@@ -47,6 +47,10 @@ def blobs(n: int, d: int = 4, labels: tuple[Any, ...] = ("b", "a", "c"), late: f
         yield {f"x{j}": rng.gauss(centres[k][j], 1.0) for j in range(d)}, labels[k]
 
 
+def binary(n: int, d: int = 4) -> Stream:
+    return ((x, y == "a") for x, y in blobs(n, d, ("b", "a")))
+
+
 def line(n: int, d: int = 5, seed: int = 1) -> Stream:
     """A regression whose coefficients change; features are floats, integers and booleans."""
     rng = random.Random(seed)

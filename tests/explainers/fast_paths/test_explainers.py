@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ from attributary_explainers import (
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.pickling import dump_model, load_model
 
+from .harness import learnt
 from .streams import agrawal, blobs, line, texts
-from .twins import assert_close, follow_twins, naive_twin, published
+from .twins import assert_close, bits, explain_both, follow_twins, naive_twin
 
 PFI, SAGE = IncrementalPFI, IncrementalSAGE
 Stream = Iterator[tuple[dict[Any, Any], Any]]
@@ -114,18 +116,23 @@ def both(explainer: Any, model: Any, **parameters: Any) -> tuple[Any, Any]:
     return made[0], naive_twin(made[1])
 
 
-def least_share(name: str) -> float:
-    """How many observations at least take the fast path."""
-    return {"bayes, others": 0.35, "one-hot": 0.9}.get(name, 0.99)
+def equal_to_its_twin(
+    explainer: Any, name: str, n: int | None = None, *, least_share: float = 0.99, **parameters: Any
+) -> None:
+    """Explain a model of `MODELS` both ways; at least such a share of the observations takes the fast path."""
+    make, stream, of_stream = MODELS[name]
+    model = make()
+    fast, naive = both(explainer, model, **parameters)
+    share = follow_twins(model, fast, naive, stream(of_stream if n is None else n))
+    assert share >= least_share, (name, fast._function.counts)
 
 
 @pytest.mark.parametrize("name", list(MODELS))
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
-def test_every_model(explainer: Any, name: str) -> None:
-    make, stream, n = MODELS[name]
-    model = make()
-    fast, naive = both(explainer, model, n_samples=4, reservoir=lambda: make_reservoir("geometric", 30))
-    assert follow_twins(model, fast, naive, stream(n)) >= least_share(name), fast._function.counts
+def test_every_model_is_explained_as_by_the_naive_path(explainer: Any, name: str) -> None:
+    least = {"bayes, others": 0.35, "one-hot": 0.9}.get(name, 0.99)
+    reservoir = partial(make_reservoir, "geometric", 30)
+    equal_to_its_twin(explainer, name, least_share=least, n_samples=4, reservoir=reservoir)
 
 
 LOSSES: list[Any] = ["cross_entropy", "brier", "zero_one", lambda y, p: 1.0 - p.get(y, 0.0) ** 2]
@@ -133,66 +140,50 @@ LOSSES: list[Any] = ["cross_entropy", "brier", "zero_one", lambda y, p: 1.0 - p.
 
 @pytest.mark.parametrize("loss", [*LOSSES, as_loss("cross_entropy", epsilon=0.1)])
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
-def test_losses_of_classes(explainer: Any, loss: Any) -> None:
+def test_losses_of_classes_are_those_of_the_naive_path(explainer: Any, loss: Any) -> None:
     for name in ("tree, texts", "bayes"):
-        make, stream, n = MODELS[name]
-        model = make()
-        fast, naive = both(explainer, model, loss=loss, n_samples=3)
-        share = follow_twins(model, fast, naive, stream(n // 2 + 20))
         # A label is not read off where two classes are equally probable.
-        assert share >= (0.8 if loss == "zero_one" else 0.99), fast._function.counts
+        least = 0.8 if loss == "zero_one" else 0.99
+        equal_to_its_twin(explainer, name, 80, least_share=least, loss=loss, n_samples=3)
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", lambda y, p: abs(y - p) / 2])
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
-def test_losses_of_numbers(explainer: Any, loss: Any) -> None:
+def test_losses_of_numbers_are_those_of_the_naive_path(explainer: Any, loss: Any) -> None:
     for name in ("forest, numbers", "linear"):
-        make, stream, n = MODELS[name]
-        model = make()
-        fast, naive = both(explainer, model, loss=loss, n_samples=3)
-        assert follow_twins(model, fast, naive, stream(n // 2)) >= 0.99
+        equal_to_its_twin(explainer, name, 50, loss=loss, n_samples=3)
 
 
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
 def test_a_loss_that_is_made_of_a_known_one(explainer: Any) -> None:
     loss = dataclasses.replace(as_loss("squared"), function=lambda y, p: 10.0 * abs(y - p))
-    model = linear_model.LinearRegression()
-    fast, naive = both(explainer, model, loss=loss, n_samples=3)
-    assert follow_twins(model, fast, naive, line(40)) >= 0.99
+    equal_to_its_twin(explainer, "linear", 40, loss=loss, n_samples=3)
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if name != "bayes, others"])
-def test_labels(name: str) -> None:
-    make, stream, _ = MODELS[name]
-    model = make()
-    fast, naive = both(PFI, model, loss="zero_one", n_samples=3)
-    # A label is not read off where two classes are equally probable.
-    assert follow_twins(model, fast, naive, stream(60)) >= (0.1 if name == "neighbours" else 0.7), fast._function.counts
+def test_labels_are_those_of_the_naive_path_and_left_to_it_where_classes_tie(name: str) -> None:
+    least = 0.1 if name == "neighbours" else 0.7
+    equal_to_its_twin(PFI, name, 60, least_share=least, loss="zero_one", n_samples=3)
 
 
 @pytest.mark.parametrize("sampling", ["stratified", "independent"])
 @pytest.mark.parametrize("n_samples", [1, 2, 5, 10])
 @pytest.mark.parametrize(("n_permutations", "bias_correction"), [(1, True), (2, False), (2, True), (3, True)])
-def test_walks(n_permutations: int, bias_correction: bool, n_samples: int, sampling: str) -> None:
+def test_walks_of_any_shape_are_those_of_the_naive_path(
+    n_permutations: int, bias_correction: bool, n_samples: int, sampling: str
+) -> None:
+    options: dict[str, Any] = {"n_permutations": n_permutations, "bias_correction": bias_correction}
     for name, loss in (("tree, texts", "cross_entropy"), ("linear", "squared")):
-        make, stream, _ = MODELS[name]
-        model = make()
-        options: dict[str, Any] = {"n_permutations": n_permutations, "bias_correction": bias_correction}
-        fast, naive = both(SAGE, model, loss=loss, n_samples=n_samples, sampling=sampling, **options)
-        assert follow_twins(model, fast, naive, stream(40)) >= 0.99
+        equal_to_its_twin(SAGE, name, 40, loss=loss, n_samples=n_samples, sampling=sampling, **options)
 
 
 @pytest.mark.parametrize("kind", ["geometric", "uniform", "sliding_window"])
 @pytest.mark.parametrize("sampling", ["stratified", "independent"])
 @pytest.mark.parametrize("n_samples", [1, 2, 5, 10])
-def test_draws(n_samples: int, sampling: str, kind: str) -> None:
+def test_draws_from_any_reservoir_are_those_of_the_naive_path(n_samples: int, sampling: str, kind: str) -> None:
+    reservoir = partial(make_reservoir, kind, 7)
     for name in ("tree, texts", "bayes, ties"):
-        make, stream, _ = MODELS[name]
-        model = make()
-        fast, naive = both(
-            PFI, model, n_samples=n_samples, sampling=sampling, reservoir=lambda: make_reservoir(kind, 7)
-        )
-        assert follow_twins(model, fast, naive, stream(40)) >= 0.99
+        equal_to_its_twin(PFI, name, 40, n_samples=n_samples, sampling=sampling, reservoir=reservoir)
 
 
 def conditional() -> ConditionalImputer:
@@ -215,7 +206,7 @@ REMOVALS: dict[str, Any] = {
 )
 @pytest.mark.parametrize("removal", list(REMOVALS))
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
-def test_removal(explainer: Any, removal: str, groups: Any) -> None:
+def test_features_are_removed_as_by_the_naive_path(explainer: Any, removal: str, groups: Any) -> None:
     model = naive_bayes.GaussianNB()
     fast, naive = both(explainer, model, removal=REMOVALS[removal], groups=groups, n_samples=3)
     share = follow_twins(model, fast, naive, numbers(60))
@@ -227,16 +218,13 @@ def test_removal(explainer: Any, removal: str, groups: Any) -> None:
 
 @pytest.mark.parametrize("missing", ["value", "absent", "skip", {"x1": 0.5, "x0": 1, "x2": -1.0, "x3": 0.0}])
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
-def test_missing_values(explainer: Any, missing: Any) -> None:
+def test_missing_values_are_read_as_by_the_naive_path(explainer: Any, missing: Any) -> None:
     model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")  # takes any value
     fast, naive = both(explainer, model, missing=missing, n_samples=3)
-    n = 0
-    for step, (x, y) in enumerate(holes(120)):
-        fast.explain_one(x, y)
-        naive.explain_one(x, y)
-        assert_close(published(fast), published(naive), f"step {step}")
+    n = 120
+    for step, (x, y) in enumerate(holes(n)):
+        explain_both(fast, naive, x, y, step)
         model.learn_one({name: value for name, value in x.items() if value == value and value is not None}, y)
-        n += 1
     taken = fast._function.counts["fast"]
     if missing == "skip":
         assert taken == 90 == n - fast.skipped["missing"]
@@ -247,31 +235,38 @@ def test_missing_values(explainer: Any, missing: Any) -> None:
 
 
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
-def test_one_feature(explainer: Any) -> None:
+def test_a_single_feature_is_explained_as_by_the_naive_path(explainer: Any) -> None:
     model = naive_bayes.GaussianNB()
     fast, naive = both(explainer, model, n_samples=3)
     assert follow_twins(model, fast, naive, (({"x1": x["x1"]}, y) for x, y in numbers(60))) >= 0.99
 
 
-def test_partial_dependence() -> None:
+def test_partial_dependence_is_that_of_the_naive_path() -> None:
     for name in ("tree, texts", "linear", "bayes, others"):
         make, stream, n = MODELS[name]
         model = make()
         fast, naive = IncrementalPDP(model, alpha=0.05), naive_twin(IncrementalPDP(model, alpha=0.05))
         for step, (x, y) in enumerate(stream(n)):
-            fast.explain_one(x, y)
-            naive.explain_one(x, y)
-            assert_close(published(fast), published(naive), f"{name}, step {step}")
+            explain_both(fast, naive, x, y, f"{name}, {step}")
             model.learn_one(x, y)
         assert fast._function.counts["fast"] > n / 2, fast._function.counts
 
 
+def equal_without_fast_paths(found: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call twice: with fast paths, which have to be taken for more than 1000 rows, and row by row."""
+    n_rows, predict = [], FastFunction.predict
+    monkeypatch.setattr(FastFunction, "predict", lambda self, X: n_rows.append(len(X)) or predict(self, X))
+    fast = found()
+    assert fast
+    assert sum(n_rows) > 1000
+    monkeypatch.setattr(FastFunction, "many", lambda self, rows: [self._naive(row) for row in rows])
+    assert_close(fast, found(), "row by row")
+
+
 @pytest.mark.parametrize("name", ["tree", "forest", "one-hot", "bayes"])
-def test_batches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_explained_as_by_the_naive_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, stream, _ = MODELS[name]
-    model = make()
-    for x, y in stream(150):
-        model.learn_one(x, y)
+    model = learnt(make(), stream(150))
     data = list(itertools.islice(stream(120), 60, 100))
 
     def found() -> list[Any]:
@@ -282,16 +277,10 @@ def test_batches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         return [[result.importance, result.std_error] for result in results]
 
-    calls = []
-    many = FastFunction.predict
-    monkeypatch.setattr(FastFunction, "predict", lambda self, X: calls.append(len(X)) or many(self, X))
-    fast = found()
-    assert sum(calls) > 1000
-    monkeypatch.setattr(FastFunction, "many", lambda self, rows: [self._naive(row) for row in rows])
-    assert_close(fast, found(), name)
+    equal_without_fast_paths(found, monkeypatch)
 
 
-def test_changes_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_are_explained_as_by_the_naive_path(monkeypatch: pytest.MonkeyPatch) -> None:
     def explanations() -> list[Any]:
         model = forest.ARFClassifier(n_models=3, seed=1, grace_period=20)
         parameters: dict[str, Any] = {"window": 60, "threshold": 0.2, "detector_params": {"delta": 0.2}, "seed": 1}
@@ -304,37 +293,18 @@ def test_changes_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
             model.learn_one(x, y)
         return found
 
-    calls = []
-    many = FastFunction.predict
-    monkeypatch.setattr(FastFunction, "predict", lambda self, X: calls.append(len(X)) or many(self, X))
-    fast = explanations()
-    assert fast
-    assert sum(calls) > 1000
-    monkeypatch.setattr(FastFunction, "many", lambda self, rows: [self._naive(row) for row in rows])
-    assert_close(fast, explanations(), "change")
+    equal_without_fast_paths(explanations, monkeypatch)
 
 
 SAVED: dict[str, tuple[Callable[[], Any], Callable[[int], Stream]]] = {
-    "forest": (lambda: forest.ARFClassifier(n_models=3, seed=1, grace_period=20), numbers),
-    "tree, texts": (lambda: tree.HoeffdingTreeClassifier(grace_period=20, delta=0.1), texts),
-    "one-hot": (one_hot_logistic, texts),
-    "bayes, others": (naive_bayes.GaussianNB, coming_and_going),
-    "neighbours": (lambda: neighbors.KNNClassifier(5, neighbors.LazySearch(60)), numbers),
-    "linear": (lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(), line),
+    **{
+        name: MODELS[name][:2] for name in ("forest", "tree, texts", "one-hot", "bayes, others", "neighbours", "linear")
+    },
     "unknown": (
         lambda: tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc"),
         lambda n: (({**x, "x2": "unknown"} if i % 10 > 7 else x, y) for i, (x, y) in enumerate(numbers(n))),
     ),
 }
-
-
-def bits(value: Any) -> Any:
-    """A value whose equality is that of every bit."""
-    if isinstance(value, dict):
-        return [(name, bits(one)) for name, one in value.items()]
-    if isinstance(value, (list, tuple)):
-        return [bits(one) for one in value]
-    return value.hex() if isinstance(value, float) else repr(value)
 
 
 def learn(model: Any, x: Any, y: Any) -> None:

@@ -11,14 +11,10 @@ from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.fast_paths.pipelines.linear import LinearEvaluator
 
-from .harness import follow
-from .streams import blobs, line
+from .harness import all_covered, learnt, predicted, refused
+from .streams import binary, blobs, line
 
 N = 300
-
-
-def binary(n, d=4):
-    return ((x, y == "a") for x, y in blobs(n, d, ("b", "a")))
 
 
 @pytest.mark.parametrize(
@@ -33,11 +29,10 @@ def binary(n, d=4):
         linear_model.PAClassifier(learn_intercept=False, mode=2),
         linear_model.ALMAClassifier(),
     ],
-    ids=lambda model: f"{type(model).__name__}",
+    ids=lambda model: type(model).__name__,
 )
-def test_a_binary_classifier(model):
-    report = follow(model, binary(N))
-    assert report.covered == report.steps == N
+def test_a_binary_classifier_is_the_model(model):
+    all_covered(model, binary(N))
 
 
 @pytest.mark.parametrize(
@@ -49,23 +44,19 @@ def test_a_binary_classifier(model):
         linear_model.BayesianLinearRegression(),
         linear_model.BayesianLinearRegression(smoothing=0.9),
     ],
-    ids=lambda model: f"{type(model).__name__}",
+    ids=lambda model: type(model).__name__,
 )
-def test_a_regressor(model):
-    report = follow(model, line(N), number=True)
-    assert report.covered == report.steps == N
+def test_a_linear_regressor_is_the_model(model):
+    all_covered(model, line(N), number=True)
 
 
 @pytest.mark.parametrize("labels", [("b", "a", "c"), (2, 0, 1), (True, False)])
 def test_softmax_with_a_class_that_comes_late(labels):
-    report = follow(linear_model.SoftmaxRegression(optim.SGD(0.1)), blobs(N, labels=labels))
-    assert report.covered == report.steps == N
+    all_covered(linear_model.SoftmaxRegression(optim.SGD(0.1)), blobs(N, labels=labels))
 
 
-def test_labels_are_sorted():
-    model = linear_model.SoftmaxRegression()
-    for label in ("b", "c", "a"):
-        model.learn_one({"a": 1.0}, label)
+def test_softmax_gives_labels_in_their_order():
+    model = learnt(linear_model.SoftmaxRegression(), [({"a": 1.0}, label) for label in "bca"])
     evaluator = make_evaluator(model, Schema(["a"]))
     evaluator.predict(np.ones((1, 1)))
     assert evaluator.labels == ("a", "b", "c")
@@ -83,23 +74,18 @@ def test_bayesian_regression_that_has_not_predicted_since_it_learnt():
 
 @pytest.mark.parametrize("d", [1, 30])
 def test_one_feature_and_thirty(d):
-    report = follow(linear_model.LogisticRegression(), binary(N, d), n_rows=20)
-    assert report.covered == report.steps
+    all_covered(linear_model.LogisticRegression(), binary(N, d), n_rows=20)
 
 
 def test_features_whose_names_are_numbers_and_text():
     stream = (({0: x["x0"], "b": x["x1"], 2.5: x["x2"]}, y) for x, y in binary(100))
-    report = follow(linear_model.LogisticRegression(), stream)
-    assert report.covered == report.steps
+    all_covered(linear_model.LogisticRegression(), stream)
 
 
 def test_probabilities_are_cut_where_river_cuts_them():
-    model = linear_model.LogisticRegression(intercept_init=0.0)
-    model.learn_one({"a": 1.0}, True)
-    weight = model._weights["a"]
-    rows = [{"a": score / weight} for score in (-31.0, -30.0, -29.9, 0.0, 29.9, 30.0, 31.0)]
-    schema = Schema(["a"])
-    found = make_evaluator(model, schema).predict(schema.encode_many(rows))
+    model = learnt(linear_model.LogisticRegression(intercept_init=0.0), [({"a": 1.0}, True)])
+    rows = [{"a": score / model._weights["a"]} for score in (-31.0, -30.0, -29.9, 0.0, 29.9, 30.0, 31.0)]
+    found = predicted(model, rows)
     expected = [[p[False], p[True]] for p in map(model.predict_proba_one, rows)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
     assert found[0, 1] == 0.0
@@ -108,26 +94,18 @@ def test_probabilities_are_cut_where_river_cuts_them():
 
 
 def test_a_model_that_has_learnt_more_features_than_a_row_has():
-    model = linear_model.LogisticRegression()
-    for x, y in binary(50, 5):
-        model.learn_one(x, y)
-    schema = Schema(["x0", "unknown"])
+    model = learnt(linear_model.LogisticRegression(), binary(50, 5))
     row = {"x0": 0.5, "unknown": 9.0}
-    found = make_evaluator(model, schema).predict(schema.encode_many([row]))
-    assert found[0, 1] == pytest.approx(model.predict_proba_one(row)[True], abs=1e-15)
+    assert predicted(model, [row])[0, 1] == pytest.approx(model.predict_proba_one(row)[True], abs=1e-15)
     assert "unknown" not in model._weights
 
 
-def test_refusals():
-    schema = Schema(["a", "b"], ["b"])
+def test_linear_models_that_are_not_covered_are_refused():
     with pytest.raises(NotCoveredError, match="categories"):
-        LinearEvaluator(linear_model.LogisticRegression(), schema)
+        LinearEvaluator(linear_model.LogisticRegression(), Schema(["a", "b"], ["b"]))
 
     class Other(linear_model.LogisticRegression):
         pass
 
-    with pytest.raises(NotCoveredError, match="no fast path"):
-        make_evaluator(Other(), Schema(["a"]))
-    model = linear_model.LinearRegression(loss=optim.losses.Poisson())
-    with pytest.raises(NotCoveredError, match="link"):
-        make_evaluator(model, Schema(["a"])).predict(np.zeros((1, 1)))
+    refused("no fast path", Other(), Schema(["a"]))
+    refused("link", linear_model.LinearRegression(loss=optim.losses.Poisson()), Schema(["a"]), to_predict=True)

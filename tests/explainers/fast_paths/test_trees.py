@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,22 +12,27 @@ import pytest
 from river import drift, linear_model, tree
 from river.tree import splitter as splitters
 
-from attributary_explainers.evaluation.evaluator import NotCoveredError
+from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.fast_paths.trees import class_leaves as tree_leaves
+from attributary_explainers.typing import Array
 
-from .harness import Report, follow
+from . import harness
+from .harness import by_the_model, equals_the_model, learnt, predicted, refused
 from .tree_cases import branches, drifting, growing_numbers, leaves
+
+
+def evaluator_and_rows(model: Any, rows: list[harness.Row]) -> tuple[Evaluator, Array]:
+    schema = Schema(rows[0])
+    return make_evaluator(model, schema), schema.encode_many(rows)
+
 
 QUICK: dict[str, Any] = {"grace_period": 20, "delta": 0.05, "tau": 0.1}
 """Trees that split soon and often."""
 
 
-def all_covered(model: Any, stream: Any, **options: Any) -> Report:
-    report = follow(model, stream, n_rows=8, fresh_every=25, copy_every=200, **options)
-    assert report.covered == report.steps, report.reasons
-    return report
+all_covered = partial(harness.all_covered, n_rows=8, fresh_every=25, copy_every=200)
 
 
 @pytest.mark.parametrize("categories", [0, 6])
@@ -40,15 +46,14 @@ def all_covered(model: Any, stream: Any, **options: Any) -> Report:
         (tree.ExtremelyFastDecisionTreeClassifier, {"min_samples_reevaluate": 10}),
     ],
 )
-def test_classifiers(kind: Any, options: dict[str, Any], leaf_prediction: str, categories: int) -> None:
-    model = kind(**QUICK, **options, leaf_prediction=leaf_prediction)
-    most = []
+def test_a_classifier_is_the_model(kind: Any, options: dict[str, Any], leaf_prediction: str, categories: int) -> None:
+    model, most = kind(**QUICK, **options, leaf_prediction=leaf_prediction), []
     all_covered(model, drifting(700, categories=categories), after=lambda _, model: most.append(model.n_nodes))
     assert max(most) > 5
 
 
 @pytest.mark.parametrize("labels", [("x",), ("a", "b", "c"), (1, 0, 2), tuple(range(10)), (True, "a", 3)])
-def test_labels(labels: tuple[Any, ...]) -> None:
+def test_labels_of_any_kind_are_in_the_order_of_the_model(labels: tuple[Any, ...]) -> None:
     # River's plain trees sort their classes, and nominal features theirs, which fails where these are of several types.
     mixed = len({type(label) for label in labels}) > 1
     model = (tree.HoeffdingAdaptiveTreeClassifier if mixed else tree.HoeffdingTreeClassifier)(**QUICK)
@@ -69,13 +74,9 @@ def test_a_new_class_late_and_sorted_before_all_others() -> None:
 
 def test_before_the_first_observation() -> None:
     row = {"a": 1.0, "b": 2.0}
-    schema = Schema(row)
-    assert make_evaluator(tree.HoeffdingTreeClassifier(), schema).predict(schema.encode_many([row, row])).shape == (
-        2,
-        0,
-    )
+    assert predicted(tree.HoeffdingTreeClassifier(), [row, row]).shape == (2, 0)
     for kind in (tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor):
-        assert make_evaluator(kind(), schema).predict(schema.encode_many([row])).tolist() == [[0.0]]
+        assert predicted(kind(), [row]).tolist() == [[0.0]]
 
 
 def test_numbers_that_the_tree_reads_as_categories() -> None:
@@ -88,10 +89,8 @@ def test_numbers_that_the_tree_reads_as_categories() -> None:
 
 
 def test_a_category_that_a_split_does_not_know_goes_where_most_weight_is() -> None:
-    model = tree.HoeffdingTreeClassifier(**QUICK)
     stream = drifting(300, numbers=1, categories=3)
-    for x, y in stream:
-        model.learn_one(x, y)
+    model = learnt(tree.HoeffdingTreeClassifier(**QUICK), stream)
     assert any(branch.max_branches() == -1 for branch in branches(model))
     rows = [
         {**x, "colour": "unheard-of", "shape": shape} for (x, _), shape in zip(stream[:12], "abcd" * 3, strict=True)
@@ -101,9 +100,7 @@ def test_a_category_that_a_split_does_not_know_goes_where_most_weight_is() -> No
     rng = random.Random(4)
     gone = set()
     for _ in range(300):
-        found = evaluator.predict(schema.encode_many(rows))
-        expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
-        assert np.abs(found - expected).max() <= 1e-12
+        equals_the_model(evaluator.predict(schema.encode_many(rows)), model, rows)
         gone.add(id(next(branch for branch in branches(model) if branch.max_branches() == -1).most_common_path()[1]))
         x, y = rng.choice(stream)
         model.learn_one({**x, "colour": "c1"} if len(gone) < 2 else x, y, w=5.0)
@@ -111,33 +108,24 @@ def test_a_category_that_a_split_does_not_know_goes_where_most_weight_is() -> No
 
 
 def test_an_unknown_category_counts_an_alternate_leaf_twice_as_river_does() -> None:
-    model = tree.HoeffdingAdaptiveTreeClassifier(**QUICK, seed=1)
     stream = drifting(600, numbers=3, categories=3, noise=0.0)
-    for x, y in stream:
-        model.learn_one(x, y)
+    model = learnt(tree.HoeffdingAdaptiveTreeClassifier(**QUICK, seed=1), stream)
     top = next(branch for branch in branches(model) if branch.max_branches() == -1)
     _, below = top.most_common_path()
     if not hasattr(below, "children"):
-        left, right = (
-            model._new_leaf({False: 300.0, True: 1.0}, parent=below),
-            model._new_leaf({True: 500.0}, parent=below),
-        )
-        below = model._branch_selector()(
-            dict(below.stats), "n0", 5.0, below.depth, left, right, drift_detector=drift.ADWIN()
-        )
+        left, right = (model._new_leaf(counts, parent=below) for counts in ({False: 300.0, True: 1.0}, {True: 500.0}))
+        split = (dict(below.stats), "n0", 5.0, below.depth, left, right)
+        below = model._branch_selector()(*split, drift_detector=drift.ADWIN())
         left._mean_error.update(1)
         right._mean_error.update(0.5)
         top.children[top.most_common_path()[0]] = below
     below._alternate_tree = model._new_leaf({False: 3.0, True: 7.0}, parent=below)
     below._alternate_tree._mean_error.update(0.25)
     rows = [{**x, "colour": "unheard-of", "shape": "unheard-of"} for x, _ in stream[:20]]
-    schema = Schema(rows[0], ("colour", "shape"))
-    found = make_evaluator(model, schema).predict(schema.encode_many(rows))
-    expected = np.array([[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows])
-    assert np.abs(found - expected).max() <= 1e-12
+    expected = by_the_model(model, rows)
+    equals_the_model(predicted(model, rows, Schema(rows[0], ("colour", "shape"))), model, rows)
     below._alternate_tree = None
-    without = np.array([[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows])
-    assert np.abs(expected - without).max() > 1e-3
+    assert np.abs(expected - by_the_model(model, rows)).max() > 1e-3
 
 
 def test_alternate_trees_come_and_go() -> None:
@@ -172,14 +160,11 @@ def test_memory_management_that_puts_leaves_to_sleep_and_wakes_them() -> None:
 
 
 def test_a_leaf_that_slept_and_woke_between_two_calls_has_forgotten_its_observers() -> None:
-    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
     stream = drifting(400)
-    for x, y in stream:
-        model.learn_one(x, y)
+    model = learnt(tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb"), stream)
     rows = [x for x, _ in stream[:40]]
-    schema = Schema(rows[0])
-    evaluator = make_evaluator(model, schema)
-    before = evaluator.predict(schema.encode_many(rows)).copy()
+    evaluator, X = evaluator_and_rows(model, rows)
+    before = evaluator.predict(X).copy()
     model.max_size = 1e-6
     model._estimate_model_size()
     assert model.n_active_leaves == 0
@@ -187,26 +172,22 @@ def test_a_leaf_that_slept_and_woke_between_two_calls_has_forgotten_its_observer
     model._enforce_size_limit()
     assert model.n_inactive_leaves == 0
     model.learn_one(rows[0], stream[0][1], w=1e-9)
-    found = evaluator.predict(schema.encode_many(rows))
-    expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
-    assert np.abs(found - expected).max() <= 1e-12
+    found = evaluator.predict(X)
+    equals_the_model(found, model, rows)
     assert np.abs(found - before).max() > 1e-3
 
 
 @pytest.mark.parametrize("how", ["one leaf falls asleep", "one falls asleep and one wakes up"])
 def test_other_leaves_fall_asleep_while_the_known_one_learns(how: str) -> None:
     # As River's memory management does it, which needs a tree of many megabytes to do just this.
-    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
     stream = drifting(500)
-    for x, y in stream:
-        model.learn_one(x, y)
+    model = learnt(tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb"), stream)
     first, *rest = [leaf for leaf in leaves(model) if len(leaf.stats) == 2]
     rest[0].deactivate()
     rows = sorted((x for x, _ in stream), key=lambda x: model._root.traverse(x) is not first)[:400]
-    schema = Schema(rows[0])
-    evaluator = make_evaluator(model, schema)
-    evaluator.predict(schema.encode_many(rows))
-    before = evaluator.predict(schema.encode_many(rows)).copy()
+    evaluator, X = evaluator_and_rows(model, rows)
+    evaluator.predict(X)
+    before = evaluator.predict(X).copy()
     rest[1].deactivate()
     if how == "one leaf falls asleep":
         model._n_inactive_leaves += 1
@@ -216,9 +197,8 @@ def test_other_leaves_fall_asleep_while_the_known_one_learns(how: str) -> None:
         model._size_estimate_overhead_fraction *= 1.5
     first.last_split_attempt_at = first.total_weight
     model.learn_one(rows[0], True)
-    found = evaluator.predict(schema.encode_many(rows))
-    expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row in rows]
-    assert np.abs(found - expected).max() <= 1e-12
+    found = evaluator.predict(X)
+    equals_the_model(found, model, rows)
     assert sum(model._root.traverse(row) is rest[1] for row in rows) > 0
     assert np.abs(found - before).max() > 1e-3
 
@@ -239,19 +219,13 @@ def test_other_observations_with_weights_are_learnt_between_two_calls(leaf_predi
 
 def test_weight_moves_from_one_leaf_to_another_of_the_same_size() -> None:
     # The row of the last call is not the one that is learnt, and another leaf learns as much as it would have.
-    model = tree.HoeffdingTreeClassifier(**QUICK)
     stream = drifting(500)
-    for x, y in stream[:400]:
-        model.learn_one(x, y)
-    schema = Schema(stream[0][0])
-    evaluator = make_evaluator(model, schema)
-    X = schema.encode_many([x for x, _ in stream[:50]])
+    model, rows = learnt(tree.HoeffdingTreeClassifier(**QUICK), stream[:400]), [x for x, _ in stream[:50]]
+    evaluator, X = evaluator_and_rows(model, rows)
     evaluator.predict(X)
     for x, y in stream[400:]:
         model.learn_one(x, y)
-        found = evaluator.predict(X)
-        expected = [[model.predict_proba_one(row)[label] for label in (False, True)] for row, _ in stream[:50]]
-        assert np.abs(found - expected).max() <= 1e-12
+        equals_the_model(evaluator.predict(X), model, rows)
 
 
 def test_a_class_without_weight_votes() -> None:
@@ -271,8 +245,7 @@ def test_a_leaf_without_any_weight_says_nothing(leaf_prediction: str) -> None:
     model = tree.HoeffdingTreeClassifier(leaf_prediction=leaf_prediction)
     model.learn_one({"a": "x"}, "weightless", w=0.0)
     assert model.predict_proba_one({"a": "x"}) == {"weightless": 0.0}
-    schema = Schema(("a",), ("a",))
-    assert make_evaluator(model, schema).predict(schema.encode_many([{"a": "x"}])).tolist() == [[0.0]]
+    assert predicted(model, [{"a": "x"}], Schema(("a",), ("a",))).tolist() == [[0.0]]
 
 
 def test_an_adaptive_leaf_whose_error_alone_changes() -> None:
@@ -304,19 +277,14 @@ def test_settings_that_are_changed_on_the_way() -> None:
 
 
 def test_a_threshold_that_is_changed_while_nothing_is_learnt() -> None:
-    model = tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb")
-    stream = drifting(500)
-    for x, y in stream:
-        model.learn_one(x, y)
-    schema = Schema(stream[0][0])
-    evaluator = make_evaluator(model, schema)
-    X = schema.encode_many([x for x, _ in stream])
+    model = learnt(tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="nb"), drifting(500))
+    rows = [x for x, _ in drifting(500)]
+    evaluator, X = evaluator_and_rows(model, rows)
     evaluator.predict(X)
     before = evaluator.predict(X).copy()
     model.nb_threshold = 10**6
     found = evaluator.predict(X)
-    expected = [[model.predict_proba_one(x)[label] for label in (False, True)] for x, _ in stream]
-    assert np.abs(found - expected).max() <= 1e-12
+    equals_the_model(found, model, rows)
     assert np.abs(found - before).max() > 1e-3
 
 
@@ -335,11 +303,10 @@ def test_thousands_of_nodes_and_thirty_features() -> None:
 @pytest.mark.parametrize("leaf_prediction", ["mean", "model", "adaptive"])
 @pytest.mark.parametrize("kind", [tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor])
 @pytest.mark.parametrize("splitter", [None, splitters.QOSplitter(allow_multiway_splits=True), splitters.EBSTSplitter()])
-def test_regressors(kind: Any, leaf_prediction: str, splitter: Any) -> None:
+def test_a_regressor_is_the_model(kind: Any, leaf_prediction: str, splitter: Any) -> None:
     # A linear model has no use for strings.
     categories = 4 if leaf_prediction == "mean" else 0
-    model = kind(grace_period=20, delta=0.05, leaf_prediction=leaf_prediction, splitter=splitter)
-    most = []
+    model, most = kind(grace_period=20, delta=0.05, leaf_prediction=leaf_prediction, splitter=splitter), []
     stream = growing_numbers(500, categories=categories)
     all_covered(model, stream, number=True, after=lambda _, model: most.append(model.n_nodes))
     assert max(most) > 5
@@ -355,40 +322,32 @@ def test_an_adaptive_regressor_with_alternate_trees() -> None:
 
 
 def test_a_linear_leaf_in_which_too_much_cancels_is_refused() -> None:
-    model = tree.HoeffdingTreeRegressor(leaf_prediction="model")
-    for i in range(50):
-        model.learn_one({"a": i % 5 / 5, "b": i % 7 / 7, "c": 1.0}, i % 5 + i % 7)
-    schema = Schema(("a", "b", "c"))
-    evaluator = make_evaluator(model, schema)
+    stream = (({"a": i % 5 / 5, "b": i % 7 / 7, "c": 1.0}, i % 5 + i % 7) for i in range(50))
+    model = learnt(tree.HoeffdingTreeRegressor(leaf_prediction="model"), stream)
     x = {"a": 0.5, "b": 0.25, "c": 1.0}
-    assert evaluator.predict(schema.encode_many([x])).item() == pytest.approx(model.predict_one(x), abs=1e-12)
+    evaluator, X = evaluator_and_rows(model, [x])
+    assert evaluator.predict(X).item() == pytest.approx(model.predict_one(x), abs=1e-12)
     weights = model._root._leaf_model.weights
-    x = {"a": 1e9 / weights["a"], "b": -1e9 / weights["b"], "c": 1.0}
+    X[0, :2] = 1e9 / weights["a"], -1e9 / weights["b"]
     with pytest.raises(NotCoveredError, match="cancels"):
-        evaluator.predict(schema.encode_many([x]))
+        evaluator.predict(X)
 
 
-def test_what_is_not_covered() -> None:
+def test_trees_that_are_not_covered_are_refused() -> None:
     class Mine(tree.HoeffdingTreeClassifier):
         pass
 
-    x = {"a": 1.0, "b": 2.0}
-    schema = Schema(x)
-    X = schema.encode_many([x])
-
-    def refused(model: Any, match: str) -> None:
-        for i in range(30):
-            model.learn_one({"a": float(i), "b": 1.0}, i % 2)
-        with pytest.raises(NotCoveredError, match=match):
-            make_evaluator(model, schema).predict(X)
-
-    refused(Mine(), "no fast path")
-    refused(tree.HoeffdingTreeClassifier(splitter=splitters.HistogramSplitter()), "HistogramSplitter")
-    refused(tree.HoeffdingTreeRegressor(leaf_prediction="model", leaf_model=linear_model.PARegressor()), "PARegressor")
-    refused(tree.SGTClassifier(), "no fast path")
+    histograms = splitters.HistogramSplitter()
+    for match, model in (
+        ("no fast path", Mine()),
+        ("HistogramSplitter", tree.HoeffdingTreeClassifier(splitter=histograms)),
+        ("PARegressor", tree.HoeffdingTreeRegressor(leaf_prediction="model", leaf_model=linear_model.PARegressor())),
+        ("no fast path", tree.SGTClassifier()),
+    ):
+        learnt(model, (({"a": float(i), "b": 1.0}, i % 2) for i in range(30)))
+        refused(match, model, Schema(("a", "b")), to_predict=True)
     # What is not asked for does no harm.
-    model = tree.HoeffdingTreeClassifier(splitter=splitters.HistogramSplitter(), leaf_prediction="mc")
-    all_covered(model, drifting(200))
+    all_covered(tree.HoeffdingTreeClassifier(splitter=histograms, leaf_prediction="mc"), drifting(200))
 
 
 @pytest.mark.parametrize("where", ["a new leaf is put", "what was read is stored"])
@@ -420,17 +379,14 @@ def test_a_refused_call_leaves_nothing_behind(where: str, monkeypatch: pytest.Mo
                 model.learn_one(*stream[step // 2])
         found = evaluator.predict(X)
         assert evaluator.labels is not None
-        expected = [[model.predict_proba_one(row)[label] for label in evaluator.labels] for row in rows]
-        assert np.abs(found - expected).max() <= 1e-12
+        equals_the_model(found, model, rows, evaluator.labels)
     assert refusals > 3
 
 
 def test_a_value_so_far_away_that_river_itself_fails() -> None:
-    model = tree.HoeffdingTreeClassifier(leaf_prediction="nb")
-    for i in range(50):
-        model.learn_one({"a": float(i % 7)}, i % 2)
+    stream = (({"a": float(i % 7)}, i % 2) for i in range(50))
+    model = learnt(tree.HoeffdingTreeClassifier(leaf_prediction="nb"), stream)
     with pytest.raises(OverflowError):
         model.predict_proba_one({"a": 1e200})
-    schema = Schema(("a",))
     with pytest.raises(NotCoveredError, match="too far"):
-        make_evaluator(model, schema).predict(schema.encode_many([{"a": 1e200}]))
+        predicted(model, [{"a": 1e200}])

@@ -49,15 +49,29 @@ def assert_close(found: Any, expected: Any, where: str) -> None:
         assert found == expected, where
 
 
+def bits(value: Any) -> Any:
+    """A value whose equality is that of every bit."""
+    if isinstance(value, dict):
+        return [(name, bits(one)) for name, one in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [bits(one) for one in value]
+    return value.hex() if isinstance(value, float) else repr(value)
+
+
+def explain_both(fast: Any, naive: Any, x: dict[Any, Any], y: Any, step: object) -> None:
+    """Explain an observation both ways, and compare all that can be read."""
+    fast.explain_one(x, y)
+    naive.explain_one(dict(x), y)
+    assert_close(published(fast), published(naive), f"step {step}")
+
+
 def follow_twins(model: Any, fast: Any, naive: Any, stream: Iterable[tuple[Any, Any]]) -> float:
     """Explain each observation both ways, compare, and let the model learn it; the share that took the fast path."""
     before = fast._function.counts["fast"]
     steps = 0
     for step, (x, y) in enumerate(stream):
         steps += 1
-        fast.explain_one(x, y)
-        naive.explain_one(dict(x), y)
-        assert_close(published(fast), published(naive), f"step {step}")
+        explain_both(fast, naive, x, y, step)
         model.learn_one(x, y)
     assert any(value for value in fast.importance.values()), "nothing has been explained"
     share: float = (fast._function.counts["fast"] - before) / steps

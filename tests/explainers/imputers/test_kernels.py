@@ -1,4 +1,7 @@
-"""Kernels of the imputers equal what they reproduce: rows made as dicts, draws and orders made in Python."""
+"""Kernels of the imputers equal what they reproduce: draws and orders made in Python.
+
+That the rows are those made as dicts is proved by `fast_paths/test_explainers.py`: draws and walks.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +13,10 @@ from hypothesis import strategies as st
 
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.imputers import kernels
-from attributary_explainers.imputers.requests import walked_coalitions
-from attributary_explainers.imputers.rows import keep, replace
 from attributary_explainers.imputers.stored import StoredRows
 from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
 
 values = st.sampled_from([-1.5, -1.0, 0.0, -0.0, 0.5, 1.0, 2.0])
-operations = st.lists(st.tuples(st.integers(0, 5), values, values), min_size=1, max_size=40)
-
-
-@settings(max_examples=60)
-@given(operations=operations)
-def test_slots_stay_in_the_order_of_their_values(operations: list[tuple[int, float, float]]) -> None:
-    size = 6
-    matrix, order = np.zeros((size, 2)), np.zeros((2, size), dtype=np.int64)
-    orders = [SlotOrder(), SlotOrder()]
-    n = 0
-    for wanted, *row in operations:
-        slot = min(wanted, n)
-        new = slot == n
-        encoded = np.array(row)
-        kernels.put(slot, new, n, encoded, encoded, matrix, matrix, order)
-        n += new
-        for j, of_feature in enumerate(orders):
-            of_feature.put(slot, (row[j],))
-            assert order[j, :n].tolist() == of_feature.slots()
-        assert matrix[slot].tolist() == row
-
-
 categories = st.sampled_from(["b", "a", "", "c", 1, 0, 2.5, True, "10", "9", -3])
 stored_rows = st.lists(st.tuples(st.integers(0, 4), categories, values), min_size=1, max_size=30)
 
@@ -73,7 +52,7 @@ def test_stored_rows_follow_the_reservoir(operations: list[tuple[int, Any, float
         assert np.array_equal(anew.order[:, : anew.n], stored.order[:, : stored.n])
 
 
-def test_spread_draws() -> None:
+def test_spread_slots_are_the_strata_of_the_order() -> None:
     rng = np.random.default_rng(5)
     for n_stored in (1, 2, 3, 7, 50):
         for n in (1, 2, 5, 10):
@@ -88,42 +67,3 @@ def test_spread_draws() -> None:
     slots = np.full((1, 3), -1)
     kernels.spread_slots(np.full((1, 3), 1.0), 3, np.array([0]), np.array([[2, 0, 1]]), slots)
     assert slots.tolist() == [[0, 1, 1]], "never beyond the last one"
-
-
-def test_rows() -> None:
-    rng = np.random.default_rng(6)
-    schema = Schema("abcd")
-    rows = [{name: float(rng.normal()) for name in "dacb"} for _ in range(6)]
-    x, reservoir = rows[0], rows[1:]
-    matrix = schema.encode_many(reservoir)
-    players = {name: (name,) for name in "cadb"}
-    columns = np.array([schema.position[name] for name in players])
-    slots = rng.integers(5, size=(4, 3))
-    X = np.full((20, 4), 7.0)
-    X[0] = schema.encode(x)
-    kernels.replaced(4, columns, slots, matrix, X)
-    expected = [replace(x, (name,), reservoir[s]) for name, of in zip(players, slots, strict=True) for s in of]
-    assert np.array_equal(X[4:16], schema.encode_many(expected))
-    assert (X[1:4] == 7.0).all()
-    assert (X[16:] == 7.0).all()
-
-    u, order = rng.random((4, 3)), np.array([rng.permutation(5) for _ in range(4)])
-    again, found, at_once = np.zeros((4, 3), np.int64), np.zeros((4, 3), np.int64), X.copy()
-    kernels.spread_slots(u, 5, columns, order, again)
-    kernels.replaced(2, columns, again, matrix, X)
-    kernels.spread_and_replaced(u, 5, columns, order, found, 2, matrix, at_once)
-    assert np.array_equal(found, again)
-    assert np.array_equal(X, at_once)
-
-    orders, shared = np.array([rng.permutation(4) for _ in range(2)]), rng.integers(5, size=3)
-    X = np.full((22, 4), 7.0)
-    X[0] = schema.encode(x)
-    kernels.kept(2, orders, columns, shared, matrix, X)
-    expected = [
-        keep(x, coalition, reservoir[s], players)
-        for coalition in walked_coalitions(list(players), orders)
-        for s in shared
-    ]
-    assert np.array_equal(X[2:20], schema.encode_many(expected))
-    assert (X[20:] == 7.0).all()
-    assert (X[1] == 7.0).all()

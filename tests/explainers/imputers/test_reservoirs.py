@@ -53,15 +53,26 @@ def test_geometric_draws_at_s_the_item_of_r_with_p_times_1_minus_p_to_the_s_minu
 
 
 @pytest.mark.parametrize("name", RESERVOIR_NAMES)
-def test_the_first_items_fill_the_reservoir_and_it_never_grows_beyond_its_size(name):
-    reservoir, rng = make_reservoir(name, 5), np.random.default_rng(1)
+def test_a_reservoir_fills_up_and_then_changes_no_slot_but_the_one_that_it_tells(name):
+    reservoir, rng, n_refused, reused = make_reservoir(name, 5), np.random.default_rng(1), 0, {"i": -1, "j": "kept"}
     for i in range(300):
-        reservoir.update({"i": i}, rng)
-        assert len(reservoir) == len(reservoir.rows) == min(i + 1, 5)
+        before = [row["i"] for row in reservoir.rows]
+        reused["i"] = i  # reaches no stored row: they are copies
+        slot = reservoir.update(reused, rng)
+        assert reused == {"i": i, "j": "kept"}
+        after = [row["i"] for row in reservoir.rows]
+        assert len(reservoir) == len(after) == len(set(after)) == min(i + 1, 5)
         if i < 5:
-            assert [row["i"] for row in reservoir.rows] == list(range(i + 1))
-        assert len({row["i"] for row in reservoir.rows}) == len(reservoir)  # distinct observations
+            assert after == list(range(i + 1))
+        if slot is None:
+            n_refused += 1
+            assert after == before
+        else:
+            assert type(slot) is int
+            assert after == [*before[:slot], i, *before[slot + 1 :]]
     assert reservoir.n_seen == 300
+    assert (n_refused > 0) == (name == "uniform")
+    assert all(row is not reused and row["j"] == "kept" for row in reservoir.rows)
 
 
 def test_geometric_always_takes_the_newest_and_forgets_a_uniformly_chosen_slot():
@@ -88,34 +99,6 @@ def test_a_sliding_window_holds_exactly_the_last_observations(size):
         if i == 23:
             reservoir = Reservoir.from_snapshot(reservoir.snapshot())
     assert rng.bit_generator.state == state  # nothing is left to chance
-
-
-@pytest.mark.parametrize("name", RESERVOIR_NAMES)
-def test_the_slot_that_is_told_is_the_one_that_changed(name):
-    reservoir, rng, n_refused = make_reservoir(name, 4), np.random.default_rng(7), 0
-    for i in range(80):
-        before = [row["i"] for row in reservoir.rows]
-        slot = reservoir.update({"i": i}, rng)
-        after = [row["i"] for row in reservoir.rows]
-        if slot is None:
-            n_refused += 1
-            assert after == before
-        else:
-            assert type(slot) is int
-            assert after == [*before[:slot], i, *before[slot + 1 :]]
-    assert (n_refused > 0) == (name == "uniform")
-
-
-@pytest.mark.parametrize("name", RESERVOIR_NAMES)
-def test_rows_are_copies_and_the_callers_dict_is_left_alone(name):
-    reservoir, rng = make_reservoir(name, 3), np.random.default_rng(3)
-    reused = {"i": -1, "j": "kept"}
-    for i in range(10):
-        reused["i"] = i
-        reservoir.update(reused, rng)
-        assert reused == {"i": i, "j": "kept"}
-    assert all(row is not reused for row in reservoir.rows)
-    assert len({row["i"] for row in reservoir.rows}) == 3  # later writes of the caller reach no stored row
 
 
 @pytest.mark.parametrize("removal", REMOVAL_NAMES)

@@ -187,10 +187,7 @@ def test_derivatives_of_losses_on_numbers_are_finite_differences(name, y, p):
 
 def check_derivatives(loss, y, label, p, at, step):
     found = loss.derivatives(y, label, np.array([p, p]))
-    slope, curvature = (
-        (at(p + step) - at(p - step)) / (2 * step),
-        (at(p + step) - 2 * at(p) + at(p - step)) / step**2,
-    )
+    slope, curvature = ((at(p + step) - at(p - step)) / (2 * step), (at(p + step) - 2 * at(p) + at(p - step)) / step**2)
     if found is None:
         assert slope == curvature == 0.0  # said to be not read
         return

@@ -137,17 +137,14 @@ def test_those_whose_increments_differ_most_are_evaluated_most() -> None:
     assert spreads[0] > spreads[1] > spreads[2] > spreads[3] > spreads[4] == spreads[5] == 0.0
 
 
-def _both(explainers: list[IncrementalPFI]) -> tuple[list[dict[Any, float]], list[dict[Any, float]]]:
-    return [of.importance for of in explainers], [of.std_error for of in explainers]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("share", [0.25, 0.6])
 def test_importance_is_unbiased_and_its_standard_error_right(share: float) -> None:
     """Against all features evaluated, on the same streams, and against the closed form."""
     runs = 50
     sampled = [explained(share, seed) for seed in range(runs)]
-    found, errors = (np.array([list(of.values()) for of in ofs]) for ofs in _both(sampled))
+    found = np.array([list(pfi.importance.values()) for pfi in sampled])
+    errors = np.array([list(pfi.std_error.values()) for pfi in sampled])
     full = np.array([list(explained(1.0, seed).importance.values()) for seed in range(runs)])
     difference = found - full
     error = difference.std(axis=0, ddof=1) / math.sqrt(runs)
@@ -191,13 +188,10 @@ def test_a_share_of_1_is_bit_for_bit_no_share() -> None:
 
 @pytest.mark.parametrize("sampling", ["stratified", "independent"])
 def test_the_fast_path_gives_what_the_model_itself_gives(sampling: str) -> None:
-    def made() -> Any:
-        return preprocessing.StandardScaler() | linear_model.LinearRegression()
-
-    model = made()
+    model = preprocessing.StandardScaler() | linear_model.LinearRegression()
     parameters: dict[str, Any] = {"loss": "squared", "alpha": 0.02, "n_samples": 3, "sampling": sampling}
-    fast = IncrementalPFI(model, feature_share=0.5, seed=9, **parameters)
-    plain = IncrementalPFI(lambda x: model.predict_one(x), feature_share=0.5, seed=9, **parameters)
+    asked = (model, lambda x: model.predict_one(x))
+    fast, plain = (IncrementalPFI(one, feature_share=0.5, seed=9, **parameters) for one in asked)
     for x, y in stream(250, 9):
         found, expected = fast.explain_one(x, y), plain.explain_one(x, y)
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)

@@ -16,7 +16,7 @@ from attributary_explainers import (
     UniformReservoir,
 )
 from tests.explainers.naive_change import observations
-from tests.explainers.stand_ins import Linear, Recording
+from tests.explainers.stand_ins import Linear, Recording, fed
 
 OLD = Linear({"a": 1.0, "b": 2.0})
 NEW = Linear({"a": -1.0, "c": 0.5}, intercept=0.25)
@@ -58,12 +58,6 @@ def made(case):
         name, size = parameters["reservoir"]
         parameters["reservoir"] = RESERVOIRS[name](size)
     return explainer(OLD, **{"loss": "squared", "alpha": 0.02, "seed": 3, **parameters})
-
-
-def fed(explainer, data):
-    for x, y in data:
-        explainer.explain_one(x, y)
-    return explainer
 
 
 @pytest.mark.parametrize("case", list(CASES))

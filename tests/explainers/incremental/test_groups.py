@@ -7,6 +7,8 @@ from attributary_explainers import REMOVAL_NAMES, SAMPLING_NAMES, IncrementalPFI
 from tests.explainers.oracles import FEATURES, medium_or_large, small_and_red, stagger_stream
 from tests.explainers.stand_ins import Linear, Recording
 
+of_both = pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+
 ONE_HOT = {f: [f"{f}_{value}" for value in (2, 1, 0)] for f in FEATURES}
 """The last category's column first: sorted by their columns, observations are then in the order of their category, so
 that draws spread over a reservoir are the same."""
@@ -25,7 +27,7 @@ def category(x):
     return found
 
 
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@of_both
 @pytest.mark.parametrize("sampling", SAMPLING_NAMES)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
@@ -51,7 +53,7 @@ def test_batch_pfi_moves_groups_together_too(concept):
     assert plain.importance["size"] > 0
 
 
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@of_both
 def test_features_in_no_group_stand_alone(explainer):
     explaining = explainer(Recording(), loss="squared", groups={"pair": ["a", "c"]}, seed=3)
     for i in range(4):
@@ -59,7 +61,7 @@ def test_features_in_no_group_stand_alone(explainer):
     assert set(importance) == {"pair", "b", "d"}
 
 
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@of_both
 @pytest.mark.parametrize("sampling", SAMPLING_NAMES)
 def test_the_members_of_a_group_always_come_from_one_row(explainer, sampling):
     model = Recording()
@@ -70,7 +72,7 @@ def test_the_members_of_a_group_always_come_from_one_row(explainer, sampling):
     assert any(row["a"] != row["b"] for row in model.rows)
 
 
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@of_both
 @pytest.mark.parametrize("removal", REMOVAL_NAMES)
 def test_the_members_of_a_group_are_removed_together_by_every_removal(explainer, removal):
     model = Recording()
@@ -95,7 +97,7 @@ def test_one_group_of_all_features_gets_the_whole_improvement():
     assert importance["all"] == pytest.approx(sage.marginal_loss - sage.model_loss, abs=1e-9)
 
 
-@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@of_both
 def test_a_group_is_played_even_where_the_observation_has_none_of_it(explainer):
     # Sparse one-hot columns: an observation without any column of `color` may get one from the reservoir.
     model = Linear({"color_red": 1.0})
@@ -103,9 +105,8 @@ def test_a_group_is_played_even_where_the_observation_has_none_of_it(explainer):
     assert explaining.explain_one({"color_red": 1.0, "a": 0.0}, 1.0) == {}
     importance = explaining.explain_one({"a": 0.0}, 0.0)
     if explainer is IncrementalPFI:
-        assert importance == pytest.approx(
-            {"color": 1.0, "a": 0.0}, rel=1e-12
-        )  # the only stored row has the column: loss (0 - 1)^2
+        # The only stored row has the column: loss (0 - 1)^2.
+        assert importance == pytest.approx({"color": 1.0, "a": 0.0}, rel=1e-12)
     else:
         assert set(importance) == {"color", "a"}
         assert sum(importance.values()) == pytest.approx(0.0, abs=1e-12)

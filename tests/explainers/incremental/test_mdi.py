@@ -13,6 +13,7 @@ from river.tree.nodes.htr_nodes import LeafMean
 
 from attributary_explainers.errors import InvalidParameterError, ModelError, SnapshotError
 from attributary_explainers.incremental.mdi import IncrementalMDI
+from tests.explainers.fast_paths.harness import learnt
 from tests.explainers.plain_data import strangers
 
 QUICK = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.01, tau=0.2)
@@ -75,12 +76,6 @@ def naive(node):
 
 def leaves(node):
     return [leaf for child in node.children for leaf in leaves(child)] if hasattr(node, "children") else [node]
-
-
-def taught(model, stream):
-    for x, y in stream:
-        model.learn_one(x, y)
-    return model
 
 
 def agrawal(n, seed=3, function=2):
@@ -159,7 +154,7 @@ def test_learnt_trees_equal_the_recursion_and_sum_to_what_the_leaves_lack(model)
     ids=lambda m: type(m).__name__,
 )
 def test_an_ensemble_has_the_mean_over_its_trees(model, n_trees):
-    model = taught(model.clone(), agrawal(1500))
+    model = learnt(model.clone(), agrawal(1500))
     mdi = IncrementalMDI(model, features=["loan"])
     members = [getattr(member, "model", member) for member in model]
     expected = {"loan": 0.0}
@@ -175,7 +170,7 @@ def test_an_ensemble_has_the_mean_over_its_trees(model, n_trees):
 def test_forests_of_regressors(model):
     model = model.clone()
     assert IncrementalMDI(model, features=[0]).importance == {0: 0.0}
-    mdi = IncrementalMDI(taught(model, synth.Friedman(seed=1).take(2000)), normalize=True)
+    mdi = IncrementalMDI(learnt(model, synth.Friedman(seed=1).take(2000)), normalize=True)
     assert sum(mdi.importance.values()) == pytest.approx(1.0, abs=1e-12)
     # Features 0 to 4 make the target, 3 most of all; 5 to 9 are noise.
     assert max(mdi.importance, key=mdi.importance.get) == 3
@@ -184,18 +179,18 @@ def test_forests_of_regressors(model):
 
 def test_irrelevant_features_have_less():
     colours = synth.STAGGER(classification_function=0, seed=1).take(2000)  # size is small and color is red
-    importance = IncrementalMDI(taught(QUICK.clone(), colours), features=["shape"]).importance
+    importance = IncrementalMDI(learnt(QUICK.clone(), colours), features=["shape"]).importance
     assert importance["shape"] < 0.01 < 0.03 < min(importance["size"], importance["color"])
-    importance = IncrementalMDI(taught(tree.HoeffdingTreeClassifier(), agrawal(5000, function=0))).importance
+    importance = IncrementalMDI(learnt(tree.HoeffdingTreeClassifier(), agrawal(5000, function=0))).importance
     assert importance["age"] > 0.3 > 10 * sum(value for feature, value in importance.items() if feature != "age")
 
 
 def test_features_of_a_pipeline_are_named_as_they_reach_the_tree():
     encoder = compose.Select("size", "color") | preprocessing.OneHotEncoder()
     model = compose.Pipeline(encoder, tree.HoeffdingTreeClassifier())
-    taught(model, synth.STAGGER(classification_function=2, seed=1).take(1000))
+    learnt(model, synth.STAGGER(classification_function=2, seed=1).take(1000))
     bagged = ensemble.BaggingClassifier(model.clone(), n_models=2, seed=1)
-    taught(bagged, synth.STAGGER(classification_function=2, seed=1).take(1000))
+    learnt(bagged, synth.STAGGER(classification_function=2, seed=1).take(1000))
     for explained in (model, bagged):
         importance = IncrementalMDI(explained).importance
         assert max(importance, key=importance.get).startswith("size_")
@@ -223,7 +218,7 @@ def test_before_any_split_only_the_named_features_are_there(model, normalize):
 
 
 def test_normalized_importance_sums_to_one():
-    model = taught(tree.HoeffdingTreeClassifier(), agrawal(3000))
+    model = learnt(tree.HoeffdingTreeClassifier(), agrawal(3000))
     plain, normalized = (IncrementalMDI(model, normalize=n).importance for n in (False, True))
     total = sum(plain.values())
     assert normalized == pytest.approx({feature: value / total for feature, value in plain.items()}, abs=1e-15)
@@ -261,7 +256,7 @@ def test_a_bare_string_is_no_list_of_features():
 
 
 def test_a_snapshot_holds_the_parameters_and_nothing_else():
-    model = taught(tree.HoeffdingTreeClassifier(), agrawal(1000))
+    model = learnt(tree.HoeffdingTreeClassifier(), agrawal(1000))
     mdi = IncrementalMDI(model, features=["loan"], normalize=True)
     snapshot = mdi.snapshot()
     again = IncrementalMDI.from_snapshot(snapshot, model)

@@ -21,6 +21,7 @@ from attributary_explainers import (
 )
 from attributary_explainers.smoothing.importance import SmoothedImportance
 from attributary_explainers.smoothing.means import Weights
+from tests.explainers.stand_ins import fed
 
 ALPHA = 0.02
 
@@ -227,8 +228,7 @@ def test_intervals_hold_the_exact_importance_with_every_fourth_explained(name: s
 def test_what_is_stored_unexplained_has_influenced_nothing_yet() -> None:
     """The observation that it takes the slot of keeps its influence, which counts in the standard error for good."""
     explainer = IncrementalPFI(model, loss="cross_entropy", alpha=ALPHA, reservoir=SlidingWindowReservoir(3), seed=5)
-    for x, y in stream(20):
-        explainer.explain_one(x, y)
+    fed(explainer, stream(20))
     influence, error = explainer._smoothed.influence, explainer.std_error
     assert influence is not None
     assert (influence._live[:, :2] != 0.0).all(), "of what the model reads"

@@ -189,18 +189,17 @@ def test_lines_of_the_last_observations_average_to_the_curve():
     assert IncrementalPDP(curved, ["a"]).ice == {}
 
 
-def model_for(kind):
-    return {
-        "classifier": lambda: tree.HoeffdingTreeClassifier(grace_period=20),
-        "regressor": lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(),
-        "detector": lambda: anomaly.HalfSpaceTrees(n_trees=2, height=3, window_size=20, seed=1),
-    }[kind]()
+KINDS = {
+    "classifier": tree.HoeffdingTreeClassifier(grace_period=20),
+    "regressor": preprocessing.StandardScaler() | linear_model.LinearRegression(),
+    "detector": anomaly.HalfSpaceTrees(n_trees=2, height=3, window_size=20, seed=1),
+}
 
 
-@pytest.mark.parametrize("kind", ["classifier", "regressor", "detector"])
+@pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("stop", [0, 3, 57])
 def test_restored_and_continued_equals_never_stopped(kind, stop):
-    model, n = model_for(kind), 130
+    model, n = KINDS[kind].clone(), 130
     rng = np.random.default_rng(5)
     rows = [{"a": float(a), "b": rng.integers(40), "c": "uvw"[i % 3]} for i, a in enumerate(rng.normal(size=n))]
     rows = rows if kind == "classifier" else [{"a": row["a"], "b": row["b"]} for row in rows]
@@ -251,18 +250,10 @@ def test_nothing_given_is_kept_or_changed_and_the_cost_is_bounded():
     assert len(model.rows) == 46 * 5
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("alpha", 0.0),
-        ("alpha", 2),
-        ("grid_size", 1),
-        ("window", 9),
-        ("n_ice", -1),
-        ("features", "a"),
-        ("categorical", "a"),
-    ],
-)
+WRONG = {"alpha": (0.0, 2), "grid_size": (1,), "window": (9,), "n_ice": (-1,), "features": "a", "categorical": "a"}
+
+
+@pytest.mark.parametrize(("parameter", "value"), [(name, value) for name, values in WRONG.items() for value in values])
 def test_parameters_out_of_range_are_refused_by_name(parameter, value):
     with pytest.raises(InvalidParameterError, match=f"^{parameter} must be"):
         IncrementalPDP(curved, **{parameter: value})

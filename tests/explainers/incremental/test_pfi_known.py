@@ -1,7 +1,5 @@
 """iPFI where the importance is known on paper: STAGGER, Agrawal, ignored and symmetric features."""
 
-from itertools import islice
-
 import numpy as np
 import pytest
 from river.datasets import synth
@@ -17,7 +15,7 @@ from tests.explainers.oracles import (
     small_and_red,
     stagger_stream,
 )
-from tests.explainers.stand_ins import Linear
+from tests.explainers.stand_ins import Linear, fed
 
 N_RUNS = 16
 N_ERRORS = 4
@@ -30,9 +28,7 @@ def agrawal_runs():
     runs = []
     for seed in range(10):
         pfi = IncrementalPFI(agrawal_function_1, loss="zero_one", alpha=0.001, n_samples=1, seed=seed)
-        for x, y in islice(synth.Agrawal(classification_function=1, seed=100 + seed), 5000):
-            pfi.explain_one(x, y)
-        runs.append(pfi)
+        runs.append(fed(pfi, synth.Agrawal(classification_function=1, seed=100 + seed).take(5000)))
     return runs
 
 
@@ -43,18 +39,9 @@ def agrawal_runs():
 def test_stagger_gives_the_exact_values(concept, reservoir, sampling):
     runs = []
     for seed in range(N_RUNS):
-        pfi = IncrementalPFI(
-            concept,
-            loss="zero_one",
-            alpha=0.004,
-            n_samples=2,
-            reservoir=make_reservoir(reservoir, 100),
-            sampling=sampling,
-            seed=seed,
-        )
-        for x, y in stagger_stream(concept, 600, seed):
-            pfi.explain_one(x, y)
-        runs.append(pfi.importance)
+        how = {"alpha": 0.004, "n_samples": 2, "reservoir": make_reservoir(reservoir, 100), "sampling": sampling}
+        pfi = IncrementalPFI(concept, loss="zero_one", seed=seed, **how)
+        runs.append(fed(pfi, stagger_stream(concept, 600, seed)).importance)
     for feature, exact in exact_pfi(concept).items():
         mean, error = mean_and_error([run[feature] for run in runs])
         if exact == 0:
@@ -131,11 +118,9 @@ def test_the_mean_of_the_target_does_not_enter():
 def test_the_standard_error_is_of_the_size_of_the_spread_between_runs(n_samples, sampling):
     values, errors = [], []
     for seed in range(60):
-        pfi = IncrementalPFI(
-            medium_or_large, loss="zero_one", alpha=0.01, n_samples=n_samples, sampling=sampling, seed=seed
-        )
-        for x, y in stagger_stream(medium_or_large, 400, 500 + seed):
-            pfi.explain_one(x, y)
+        how = {"alpha": 0.01, "n_samples": n_samples, "sampling": sampling}
+        pfi = IncrementalPFI(medium_or_large, loss="zero_one", seed=seed, **how)
+        fed(pfi, stagger_stream(medium_or_large, 400, 500 + seed))
         values.append(pfi.importance["size"])
         errors.append(pfi.std_error["size"])
     # The spread of 60 runs is known to 9 %: three of those. As if increments were uncorrelated, 0.6 would come out of

@@ -1,5 +1,8 @@
 """iSAGE where the values are known on paper: STAGGER with one draw and with many, and closed forms."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -17,50 +20,55 @@ from tests.explainers.oracles import (
     squared,
     stagger_stream,
 )
-from tests.explainers.stand_ins import Linear
+from tests.explainers.stand_ins import Linear, fed
 
 N_RUNS = 12
 N_ERRORS = 4
 """Standard errors of the mean of 12 runs: a right mean is farther off once in 480 (Student, 11 degrees)."""
 
-CASES = [(concept, loss) for concept in (small_and_red, medium_or_large) for loss in ("squared", "cross_entropy")]
+
+class Case(NamedTuple):
+    concept: Callable
+    loss: str
+
+    @property
+    def number(self):
+        """The model as a number, for the oracles."""
+        return self.concept if self.loss == "squared" else lambda x: 0.95 if self.concept(x) else 0.05
+
+    @property
+    def model(self):
+        number = self.number
+        return number if self.loss == "squared" else lambda x: {1: number(x), 0: 1.0 - number(x)}
+
+    def limit(self, oracle, **parameters):
+        """Values by an oracle."""
+        loss = {"squared": squared, "cross_entropy": log_loss}[self.loss]
+        return oracle(self.concept, self.number, loss, **parameters)
 
 
-def number_model(concept, loss):
-    if loss == "squared":
-        return concept
-    return lambda x: 0.95 if concept(x) else 0.05
-
+CASES = [Case(concept, loss) for concept in (small_and_red, medium_or_large) for loss in ("squared", "cross_entropy")]
+of_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.concept.__name__}-{case.loss}")
 
 PAPER = {"sampling": "independent", "bias_correction": False}
 """The paper's estimator, whose limits at few draws are known."""
 
 
-def run_many(concept, loss, *, n, alpha, n_samples, size, **parameters):
-    number = number_model(concept, loss)
-    model = number if loss == "squared" else (lambda x: {1: number(x), 0: 1.0 - number(x)})
+def mean_and_error_of_runs(case, *, n, size, **parameters):
     runs = []
     for seed in range(N_RUNS):
         reservoir = GeometricReservoir(size)
-        sage = IncrementalSAGE(
-            model, loss=loss, alpha=alpha, n_samples=n_samples, reservoir=reservoir, seed=seed, **parameters
-        )
-        for x, y in stagger_stream(concept, n, seed):
-            sage.explain_one(x, y)
-        runs.append(sage)
-    return runs
+        sage = IncrementalSAGE(case.model, loss=case.loss, reservoir=reservoir, seed=seed, **parameters)
+        runs.append(fed(sage, stagger_stream(case.concept, n, seed)).importance)
+    return {feature: mean_and_error([run[feature] for run in runs]) for feature in FEATURES}
 
 
-@pytest.mark.parametrize(("concept", "loss"), CASES)
-def test_one_draw_tends_to_its_own_limit(concept, loss):
-    alpha = 0.004
-    runs = run_many(concept, loss, n=700, alpha=alpha, n_samples=1, size=100, **PAPER)
-    oracle = {"squared": squared, "cross_entropy": log_loss}[loss]
-    limit = one_draw_limit(concept, number_model(concept, loss), oracle)
-    exact = exact_sage(concept, number_model(concept, loss), oracle)
-    far = 0
-    for feature in FEATURES:
-        mean, error = mean_and_error([run.importance[feature] for run in runs])
+@of_cases
+def test_one_draw_tends_to_its_own_limit(case):
+    alpha, far = 0.004, 0
+    runs = mean_and_error_of_runs(case, n=700, alpha=alpha, n_samples=1, size=100, **PAPER)
+    limit, exact = case.limit(one_draw_limit), case.limit(exact_sage)
+    for feature, (mean, error) in runs.items():
         # The smoothed mean prediction holds the share alpha of the observation itself and has the variance
         # alpha / 2 of the prediction: both shift the loss by less than alpha here.
         assert abs(mean - limit[feature]) < N_ERRORS * error + alpha
@@ -68,20 +76,17 @@ def test_one_draw_tends_to_its_own_limit(concept, loss):
     assert far > 0  # the run is long enough to tell the limit from the SAGE values
 
 
-@pytest.mark.parametrize(("concept", "loss"), CASES)
-def test_sixty_draws_of_the_papers_tend_to_the_sage_values(concept, loss):
+@of_cases
+def test_sixty_draws_of_the_papers_tend_to_the_sage_values(case):
     alpha, n, size, m = 0.012, 350, 60, 60
-    runs = run_many(concept, loss, n=n, alpha=alpha, n_samples=m, size=size, **PAPER)
-    oracle = {"squared": squared, "cross_entropy": log_loss}[loss]
-    number = number_model(concept, loss)
-    exact, limit = exact_sage(concept, number, oracle), one_draw_limit(concept, number, oracle)
+    runs = mean_and_error_of_runs(case, n=n, alpha=alpha, n_samples=m, size=size, **PAPER)
+    exact, limit = case.limit(exact_sage), case.limit(one_draw_limit)
     # What sixty draws leave of the bias, exactly: observation t draws from min(t - 1, size) rows; the first has none.
     weights, n_rows = smoothing_weights(alpha, n - 1), dict.fromkeys(range(1, size + 1), 0.0)
     for t, weight in enumerate(weights.tolist(), start=2):
         n_rows[min(t - 1, size)] += weight
-    expected = draws_limit(concept, number, oracle, n_draws=m, n_rows=n_rows)
-    for feature in FEATURES:
-        mean, error = mean_and_error([run.importance[feature] for run in runs])
+    expected = case.limit(draws_limit, n_draws=m, n_rows=n_rows)
+    for feature, (mean, error) in runs.items():
         assert abs(mean - expected[feature]) < N_ERRORS * error + alpha  # alpha: as above
         bias = abs(expected[feature] - exact[feature])
         assert abs(mean - exact[feature]) < N_ERRORS * error + alpha + bias
@@ -91,22 +96,18 @@ def test_sixty_draws_of_the_papers_tend_to_the_sage_values(concept, loss):
 
 
 @pytest.mark.parametrize("n_samples", [2, 10])
-@pytest.mark.parametrize(("concept", "loss"), CASES)
-def test_few_draws_tend_to_the_sage_values(concept, loss, n_samples):
+@of_cases
+def test_few_draws_tend_to_the_sage_values(case, n_samples):
     # The default. Under the squared loss nothing is left of the bias of few draws; under cross-entropy, where the
     # correction is of the first order, half of the paper's at two draws and less than a fifth at ten.
-    alpha, n, size = 0.006, 500, 100
-    runs = run_many(concept, loss, n=n, alpha=alpha, n_samples=n_samples, size=size)
-    oracle = {"squared": squared, "cross_entropy": log_loss}[loss]
-    number = number_model(concept, loss)
-    exact = exact_sage(concept, number, oracle)
-    papers = draws_limit(concept, number, oracle, n_draws=n_samples, n_rows={size: 1.0})
-    left = 0.0 if loss == "squared" else {2: 0.5, 10: 0.2}[n_samples]
-    for feature in FEATURES:
-        mean, error = mean_and_error([run.importance[feature] for run in runs])
+    alpha, size, is_squared = 0.006, 100, case.loss == "squared"
+    runs = mean_and_error_of_runs(case, n=500, alpha=alpha, n_samples=n_samples, size=size)
+    exact, papers = case.limit(exact_sage), case.limit(draws_limit, n_draws=n_samples, n_rows={size: 1.0})
+    left = 0.0 if is_squared else {2: 0.5, 10: 0.2}[n_samples]
+    for feature, (mean, error) in runs.items():
         bias = abs(papers[feature] - exact[feature])
         assert abs(mean - exact[feature]) < N_ERRORS * error + alpha + left * bias  # alpha: as above
-        assert error < (0.012 if loss == "squared" else 0.025)
+        assert error < (0.012 if is_squared else 0.025)
 
 
 @pytest.mark.parametrize("paper", [True, False])
@@ -143,8 +144,7 @@ def test_the_standard_error_is_of_the_size_of_the_spread_between_runs(n_samples)
     values, errors = [], []
     for seed in range(50):
         sage = IncrementalSAGE(medium_or_large, loss="squared", alpha=0.01, n_samples=n_samples, seed=seed)
-        for x, y in stagger_stream(medium_or_large, 350, 900 + seed):
-            sage.explain_one(x, y)
+        fed(sage, stagger_stream(medium_or_large, 350, 900 + seed))
         values.append(sage.importance["size"])
         errors.append(sage.std_error["size"])
     # The spread of 50 runs is known to 10 %: three of those. What one draw alone does to a loss is not known, so that

@@ -20,7 +20,7 @@ from attributary_explainers.incremental.removal import RemovalExplainer
 from attributary_explainers.incremental.together import Explainers
 
 from ..fast_paths.streams import blobs, line, texts
-from ..fast_paths.twins import assert_close, published
+from ..fast_paths.twins import assert_close, bits, published
 
 PFI, SAGE = IncrementalPFI, IncrementalSAGE
 Row = dict[str, Any]
@@ -38,8 +38,23 @@ def some(model: Any, **own: Any) -> dict[str, Any]:
     }
 
 
-def bits(value: Any) -> Any:
-    return {name: bits(one) for name, one in value.items()} if isinstance(value, dict) else repr(value)
+def two(model: Any, n_samples: int | None = 2, **shared: Any) -> dict[str, Any]:
+    return {
+        "pfi": PFI(model, seed=1, n_samples=n_samples or 10, **shared),
+        "sage": SAGE(model, seed=2, n_samples=n_samples, **shared),
+    }
+
+
+def explain_alike(together: Explainers, alone: dict[str, Any], x: Row, y: Any, where: object = "") -> Any:
+    """Explain together and alone: both give the same bits."""
+    found = together.explain_one(x, y)
+    assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()}), where
+    return found
+
+
+def assert_published_alike(together: Explainers, alone: dict[str, Any], where: object = "") -> None:
+    for name, explainer in alone.items():
+        assert bits(published(together.explainers[name])) == bits(published(explainer)), (where, name)
 
 
 def in_order(prediction: Any) -> Any:
@@ -92,7 +107,7 @@ def test_they_say_what_each_says_alone(name: str, naive: bool) -> None:
     assert together.function.counts["fast"] > 50  # type: ignore[attr-defined]
 
 
-def test_order_of_calls() -> None:
+def test_calls_in_another_order_are_refused_and_of_two_predictions_the_last_is_explained() -> None:
     model = naive_bayes.GaussianNB()
     pair = Explainers(model, {"pfi": PFI(model, seed=1), "sage": SAGE(model, seed=1)})
     with pytest.raises(ExplainerError, match=r"call predict\(x\) first"):
@@ -122,7 +137,7 @@ def test_order_of_calls() -> None:
         assert explainer.reservoir.n_seen == 11  # type: ignore[attr-defined]
 
 
-def test_what_is_refused() -> None:
+def test_explainers_of_other_models_or_under_two_names_are_refused() -> None:
     model = naive_bayes.GaussianNB()
     pfi = PFI(model)
     with pytest.raises(InvalidParameterError, match="explainers of the model that is given"):
@@ -131,7 +146,7 @@ def test_what_is_refused() -> None:
         Explainers(model, {"a": pfi, "b": PFI(model), "c": pfi})
 
 
-def test_none_at_all() -> None:
+def test_a_company_of_no_explainers_says_nothing() -> None:
     model = naive_bayes.GaussianNB()
     nobody = Explainers(model, {})
     assert nobody.predict({"a": 1.0}) is None
@@ -158,7 +173,6 @@ def test_other_outputs_are_asked_for_by_themselves() -> None:
         losses = {"brier": "brier", "zero_one": "zero_one", "cross_entropy": "cross_entropy"}
         return {name: PFI(model, loss=loss, seed=1, n_samples=2, alpha=0.05) for name, loss in losses.items()}
 
-    alone = made()
     for output, of_one_row in (
         (None, model.predict_proba_one),
         ("probabilities", model.predict_proba_one),
@@ -176,7 +190,7 @@ def test_other_outputs_are_asked_for_by_themselves() -> None:
             found = together.explain(y)
             assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in others.items()})
             model.learn_one(x, y)
-    assert set(alone) == set(together.explainers)
+        assert set(others) == set(together.explainers)
 
 
 def test_policies_for_missing_values_that_differ() -> None:
@@ -190,10 +204,8 @@ def test_policies_for_missing_values_that_differ() -> None:
     for i, (x, y) in enumerate(blobs(80)):
         if i % 4 == 3:
             x = {**x, "x1": None if i % 8 == 3 else float("nan")}
-        found = together.explain_one(x, y)
-        assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
-        for name, explainer in alone.items():
-            assert bits(published(together.explainers[name])) == bits(published(explainer)), (i, name)
+        explain_alike(together, alone, x, y, i)
+        assert_published_alike(together, alone, i)
         model.learn_one({name: value for name, value in x.items() if name != "x1"}, y)
     assert together.explainers["skip"].skipped == {"missing": 20, "nothing_stored": 1}  # type: ignore[attr-defined]
     assert together.explainers["mean"].n_observations == 79
@@ -211,8 +223,7 @@ def test_others_join_in() -> None:
 
     alone, together = made(), Explainers(model, made())
     for x, y in blobs(120):
-        found = together.explain_one(x, y)
-        assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
+        found = explain_alike(together, alone, x, y)
         model.learn_one(x, y)
     assert found["mdi"]
     assert found["pdp"]
@@ -239,16 +250,12 @@ def numbers(n: int) -> Iterator[tuple[Row, float]]:
 def test_one_call_for_all() -> None:
     counted = Counted()
     model = as_batch(counted)
-    joined = {"pfi": PFI(model, loss="squared", seed=1, n_samples=3), "sage": SAGE(model, loss="squared", seed=2)}
-    apart = as_batch(Counted())
-    alone = {"pfi": PFI(apart, loss="squared", seed=1, n_samples=3), "sage": SAGE(apart, loss="squared", seed=2)}
+    joined, alone = two(model, None, loss="squared"), two(as_batch(Counted()), None, loss="squared")
     together = Explainers(model, joined)
-    for x, y in numbers(30):
-        before = len(counted.sizes)
-        found = together.explain_one(x, y)
-        assert len(counted.sizes) == before + 1
-        assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
-    assert counted.sizes == [1] + [1 + 5 * 3 + 4 * joined["sage"].n_samples] * 29
+    for n, (x, y) in enumerate(numbers(30), start=1):
+        explain_alike(together, alone, x, y)
+        assert len(counted.sizes) == n
+    assert counted.sizes == [1] + [1 + 5 * 10 + 4 * joined["sage"].n_samples] * 29
 
 
 @pytest.mark.parametrize("batch", [True, False])
@@ -271,10 +278,8 @@ def test_a_model_that_raises_on_mixed_rows_only(batch: bool) -> None:
         warnings.simplefilter("ignore", ModelFailureWarning)
         for x, y in numbers(60):
             x["x4"] = bool(x["x4"]) and x["x1"] >= 0
-            found = together.explain_one(x, y)
-            assert bits(found) == bits({name: explainer.explain_one(x, y) for name, explainer in alone.items()})
-    for name, explainer in alone.items():
-        assert bits(published(together.explainers[name])) == bits(published(explainer))
+            explain_alike(together, alone, x, y)
+    assert_published_alike(together, alone)
     assert together.explainers["pfi"].skipped["model_error"] > 5  # type: ignore[attr-defined]
     assert together.explainers["none"].n_skipped == 1
 
@@ -300,22 +305,17 @@ def test_a_model_that_raises_on_the_observation_itself(batch: bool) -> None:
 def test_a_path_that_is_left_in_the_middle() -> None:
     # A river model that raises on mixed rows: its own path is asked row by row, each explainer for itself.
     model = tree.HoeffdingTreeClassifier(grace_period=20, delta=0.1)
-
-    def made() -> dict[str, Any]:
-        return {"pfi": PFI(model, seed=1, n_samples=2), "sage": SAGE(model, seed=2, n_samples=2)}
-
-    alone, together = made(), Explainers(model, made())
+    alone, together = two(model), Explainers(model, two(model))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelFailureWarning)
         for i, (x, y) in enumerate(blobs(90)):
             given = {**x, "x1": "text"} if i % 30 == 29 else x
             try:
-                found = together.explain_one(given, y)
+                explain_alike(together, alone, given, y)
             except TypeError:
                 for explainer in alone.values():
                     explainer.explain_one(given, y)
                 continue
-            assert bits(found) == bits({name: explainer.explain_one(given, y) for name, explainer in alone.items()})
             model.learn_one(x, y)
     assert isinstance(together.function, FastFunction)
     assert together.function.counts["fast"] > 50
@@ -324,11 +324,7 @@ def test_a_path_that_is_left_in_the_middle() -> None:
 def test_an_estimator_of_scikit_learn() -> None:
     rows = list(blobs(80, labels=(0, 1)))
     estimator = LogisticRegression().fit([list(x.values()) for x, _ in rows[:40]], [y for _, y in rows[:40]])
-
-    def made() -> dict[str, Any]:
-        return {"pfi": PFI(estimator, seed=1, n_samples=2), "sage": SAGE(estimator, seed=2, n_samples=2)}
-
-    alone, together = made(), Explainers(estimator, made())
+    alone, together = two(estimator), Explainers(estimator, two(estimator))
     for x, y in rows[40:]:
         y_pred = together.predict(x)
         expected = estimator.predict_proba([list(x.values())])[0]
@@ -341,15 +337,10 @@ def test_an_estimator_of_scikit_learn() -> None:
 
 def test_texts_and_late_features() -> None:
     model = tree.HoeffdingTreeClassifier(grace_period=20, delta=0.1)
-
-    def made() -> dict[str, Any]:
-        return {"pfi": PFI(model, seed=1, n_samples=3), "sage": SAGE(model, seed=2, n_samples=3)}
-
-    alone, together = made(), Explainers(model, made())
+    alone, together = two(model, 3), Explainers(model, two(model, 3))
     for i, (x, y) in enumerate(texts(90)):
         row = {**x, **({"late": float(np.sin(i))} if i > 45 else {})}
-        found = together.explain_one(row, y)
-        assert bits(found) == bits({name: explainer.explain_one(row, y) for name, explainer in alone.items()}), i
+        explain_alike(together, alone, row, y, i)
         model.learn_one(row, y)
     assert together.function.counts["fast"] > 45  # type: ignore[attr-defined]
 
