@@ -13,10 +13,7 @@ def logistic_config(bootstrap: str, *, partitions: int = 1, models: tuple[str, .
     """A scaled logistic regression per model id, over features a, b and c, in a group and topics of its own."""
     name = f"test{next(_numbers)}"
     model = {
-        "model": [
-            {"class": "river.preprocessing.StandardScaler"},
-            {"class": "river.linear_model.LogisticRegression"},
-        ],
+        "model": [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}],
         "features": {"a": "number", "b": "number", "c": "number"},
         "alpha": 0.01,
         "explainers": {"pfi": {"n_samples": 2}, "sage": {"n_samples": 2}},

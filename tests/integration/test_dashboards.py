@@ -43,11 +43,7 @@ RULES = {
         {
             "name": "test",
             "rules": [
-                {
-                    "alert": "AttributaryTest",
-                    "expr": "attributary_model_info == 1",
-                    "labels": {"severity": "info"},
-                }
+                {"alert": "AttributaryTest", "expr": "attributary_model_info == 1", "labels": {"severity": "info"}}
             ],
         }
     ]

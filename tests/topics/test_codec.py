@@ -60,10 +60,7 @@ def importance_event(**changes):
         "ndcg": 1.0,
         "reference_id": None,
         "trigger": "interval",
-        "features": {
-            "age": FeatureImportance(0.125, None, 0.75, 1),
-            "größe": FeatureImportance(-0.5, 0.01, 0.0, 2),
-        },
+        "features": {"age": FeatureImportance(0.125, None, 0.75, 1), "größe": FeatureImportance(-0.5, 0.01, 0.0, 2)},
         "source": SOURCE,
     }
     return ImportanceEvent(**{**values, **changes})

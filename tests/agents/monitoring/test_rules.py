@@ -240,11 +240,7 @@ def test_links_begin_as_asked() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["--out", __file__],
-        ["--worker-label", "pod"],
-        ["--worker-label", "instance", "--worker-label", "a-b"],
-    ],
+    [["--out", __file__], ["--worker-label", "pod"], ["--worker-label", "instance", "--worker-label", "a-b"]],
 )
 def test_export_refuses_what_it_cannot_do(arguments: list[str]) -> None:
     result = export(*arguments)

@@ -175,9 +175,7 @@ def test_an_exemplar_leads_from_the_count_of_changes_to_the_event(changed: tuple
     assert event["id"] not in plain, "only OpenMetrics has exemplars"
 
 
-def test_the_exemplar_of_a_long_id_keeps_the_end_which_is_the_place(
-    changed: tuple[WorkerView, dict[str, Any]],
-) -> None:
+def test_the_exemplar_of_a_long_id_keeps_the_end_which_is_the_place(changed: tuple[WorkerView, dict[str, Any]]) -> None:
     view, event = changed
     state = view.partitions[0].partition.models["m"]
     state = replace(state, last_change={**(state.last_change or {}), "id": "ü" * 300 + ":0:17:1"})

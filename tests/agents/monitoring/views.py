@@ -39,11 +39,7 @@ def config_of(*model_ids: str, metrics: dict[str, int] | None = None, **model: A
 
 
 def filled(
-    config: Config,
-    partitions: dict[int, list[str]],
-    n: int = 60,
-    flip_at: int = 25,
-    sent: list[Outgoing] | None = None,
+    config: Config, partitions: dict[int, list[str]], n: int = 60, flip_at: int = 25, sent: list[Outgoing] | None = None
 ) -> WorkerView:
     """A view of a worker that has explained `n` observations of each model and met one bad record per partition.
 

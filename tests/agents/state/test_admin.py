@@ -6,11 +6,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from aiokafka.errors import (
-    GroupAuthorizationFailedError,
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-)
+from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAvailableError, GroupLoadInProgressError
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
