@@ -22,15 +22,14 @@ from attributary_agents.worker.records import Outgoing, Record
 from attributary_agents.worker.view import PartitionView, WorkerView
 from attributary_explainers import is_usable
 from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
-from tests.agents.stand_ins import FACTORY
-from tests.agents.worker.test_partition import DEAD_LETTERS, TOPIC, Table, balances, header
+from tests.agents.stand_ins import DEAD_LETTERS, FACTORY, MODELS, TOPIC, balances, header
+from tests.agents.worker.test_partition import Table
 
 # Models raise on purpose; numpy says what overflows.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
-MODELS = "attributary.models.v1"
 MAX_BYTES = 1_000_000
 SCALER = {"class": "river.preprocessing.StandardScaler"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -75,19 +74,9 @@ scalars = poison | st.floats() | st.integers() | st.text(max_size=4) | st.none()
 nested = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
 legal = st.builds(lambda x, y: {"x": x, "y": y}, st.dictionaries(names, poison, min_size=1, max_size=6), poison)
 two = st.builds(lambda a, b, y: {"x": {"a": a, "b": b}, "y": y}, poison, poison, poison)
-odd = st.fixed_dictionaries(
-    {},
-    optional={
-        "x": nested | st.dictionaries(names, scalars, max_size=15),
-        "y": nested,
-        "model_id": scalars,
-        "version": scalars,
-        "model": nested,
-        "factory": scalars,
-        "artefact": scalars,
-        "sha256": scalars,
-    },
-)
+fields = {"x": nested | st.dictionaries(names, scalars, max_size=15), "y": nested, "model": nested}
+texts = dict.fromkeys(("model_id", "version", "factory", "artefact", "sha256"), scalars)
+odd = st.fixed_dictionaries({}, optional={**fields, **texts})
 literal = st.sampled_from(
     [
         b"",
@@ -112,14 +101,8 @@ values = st.one_of(
     st.one_of(legal, two, two, odd, nested).map(lambda data: json.dumps(data).encode()),
 )
 model_ids = st.sampled_from([name.encode() for name in KINDS])
-keys = st.one_of(
-    model_ids,
-    model_ids,
-    model_ids,
-    st.none(),
-    st.binary(max_size=12),
-    st.sampled_from([b"", b"unknown", b"logistic\x00", b"\xff\xfe", b"k" * 250, b"k" * 1_200_000]),
-)
+odd_keys = st.sampled_from([b"", b"unknown", b"logistic\x00", b"\xff\xfe", b"k" * 250, b"k" * 1_200_000])
+keys = st.one_of(*[model_ids] * 3, st.none(), st.binary(max_size=12), odd_keys)
 ce_headers = st.lists(
     st.tuples(st.sampled_from(["ce_id", "ce_type", "ce_time", "content-type"]), st.none() | st.binary(max_size=8))
 )

@@ -20,10 +20,9 @@ from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_topics import ImportanceEvent, Observation, Source
-from tests.agents.stand_ins import TOUCHY_FACTORY, CountingClassifier, config_of, observations
-from tests.delivery.test_crash_resume import Log
+from tests.agents.stand_ins import TOPIC, TOUCHY_FACTORY, CountingClassifier, config_of, observations
+from tests.delivery.remains import Log
 
-TOPIC = "attributary.observations.v1"
 FEW = {"pfi": {"n_samples": 3}, "sage": {"n_samples": 2}}
 TENTH = ExplainConfig(budget=0.1, max_lag=1000)
 

@@ -29,12 +29,14 @@ from tests.agents.models.test_prequential import FEW, importances, run, state_of
 from tests.agents.stand_ins import (
     CONTRARY_FACTORY,
     FACTORY,
+    MODELS,
+    TOPIC,
     CountingClassifier,
     config_of,
     contrary_classifier,
+    header,
     observations,
 )
-from tests.agents.worker.test_partition import TOPIC, header
 
 CHANGE = {"window": 40, "threshold": 0.2, "importances": ["pfi", "sage"], "loss": "zero_one"}
 SOURCE = Source("topic", 0, 100)
@@ -198,7 +200,7 @@ class Worker:
 
     def start(self, config: Config) -> None:
         self.partition = Partition(TOPIC, 0, config, self.table.get)
-        self.control = PartitionControl("attributary.models.v1", self.partition, self.table.get)
+        self.control = PartitionControl(MODELS, self.partition, self.table.get)
 
     def stop(self) -> None:
         for model_id in self.partition.dirty:
@@ -224,7 +226,7 @@ class Worker:
     def deploy(self, version: str, spec: dict[str, Any]) -> list[str]:
         """Take a control record; the reasons of its dead letters."""
         value = json.dumps({"version": version, **spec}).encode()
-        step = self.control.take(Record("attributary.models.v1", 0, self.n_controls, 0, b"m", value), -1)
+        step = self.control.take(Record(MODELS, 0, self.n_controls, 0, b"m", value), -1)
         self.n_controls += 1
         self.table.update(step.writes)
         return [header(one, "attributary-dlq-reason") for one in step.outgoing]
@@ -421,9 +423,9 @@ def test_a_deployment_for_a_model_of_another_partition_is_a_dead_letter() -> Non
     worker.observe(5)
     worker.stop()
     partition = Partition(TOPIC, 1, config(), worker.table.get)
-    control = PartitionControl("attributary.models.v1", partition, worker.table.get)
+    control = PartitionControl(MODELS, partition, worker.table.get)
     value = json.dumps({"version": "2", "factory": CONTRARY_FACTORY}).encode()
-    step = control.take(Record("attributary.models.v1", 1, 0, 0, b"m", value), -1)
+    step = control.take(Record(MODELS, 1, 0, 0, b"m", value), -1)
     assert [header(one, "attributary-dlq-reason") for one in step.outgoing] == ["model_on_two_partitions"]
     assert control.counters.consumed == 1
 

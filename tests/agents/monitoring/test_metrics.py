@@ -15,7 +15,8 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_topics import REASONS
-from tests.agents.monitoring.views import MODEL, MODELS, PREFIX, TOPIC, config_of, filled, samples, value
+from tests.agents.monitoring.views import MODEL, PREFIX, config_of, filled, samples, value
+from tests.agents.stand_ins import MODELS, TOPIC
 
 
 @pytest.fixture(scope="module")

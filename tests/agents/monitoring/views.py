@@ -14,22 +14,15 @@ from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_agents.worker.view import PartitionView, WorkerView
-from tests.agents.stand_ins import FACTORY, observations
+from tests.agents.stand_ins import EAGER, FACTORY, TOPIC, observations
 
-TOPIC = "attributary.observations.v1"
-MODELS = "attributary.models.v1"
 PREFIX = "attributary_"
 MODEL: dict[str, Any] = {
     "factory": FACTORY,
     "version": "v3",
     "alpha": 0.05,
     "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
-    "change": {
-        "window": 20,
-        "threshold": 0.05,
-        "detector": "page_hinkley",
-        "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
-    },
+    "change": {"window": 20, **EAGER},
     "publish": {"reference_after": 10},
 }
 

@@ -16,16 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError, ConfigError, SourceError
 from attributary_agents.monitoring.metrics import CATALOGUE
-from tests.agents.stand_ins import FACTORY
+from tests.agents.stand_ins import EAGER, FACTORY
 
 N = 400
 OUTPUTS = {"importances.jsonl", "changes.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
-EAGER = {
-    "window": 30,
-    "threshold": 0.05,
-    "detector": "page_hinkley",
-    "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
-}
 
 
 def write_config(path: Path, **model: Any) -> Path:
@@ -33,7 +27,7 @@ def write_config(path: Path, **model: Any) -> Path:
         "factory": FACTORY,
         "alpha": 0.05,
         "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
-        "change": EAGER,
+        "change": {"window": 30, **EAGER},
         "publish": {"every": 50},
         **model,
     }

@@ -19,17 +19,13 @@ from attributary_agents.models.versions import configured_as
 from attributary_agents.state.codec import MAGIC, decode_state, encode_state
 from attributary_agents.state.packing import packed_with
 from attributary_topics import ChangeEvent, Observation, Source, encode_json
+from tests.agents.stand_ins import EAGER
 
 SETTINGS: dict[str, Any] = {
     "model": {"class": "river.forest.ARFClassifier", "params": {"n_models": 3, "seed": 1}},
     "alpha": 0.01,
     "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1, "reservoir": "uniform", "reservoir_size": 50}},
-    "change": {
-        "window": 40,
-        "threshold": 0.05,
-        "detector": "page_hinkley",
-        "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
-    },
+    "change": {"window": 40, **EAGER},
     "publish": {"every": 25, "min_observations": 50, "reference_after": 100},
 }
 N, STOP = 500, (1, 39, 90, 260, 330)

@@ -19,10 +19,8 @@ from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import worker as worker_module
 from attributary_agents.worker.assigned import MAX_SENT_BYTES, Assigned
 from attributary_agents.worker.worker import Worker
-from tests.agents.stand_ins import FACTORY, config_of
+from tests.agents.stand_ins import FACTORY, MODELS, TOPIC, config_of
 
-TOPIC = "attributary.observations.v1"
-MODELS = "attributary.models.v1"
 N = 40
 GOOD = b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'
 
