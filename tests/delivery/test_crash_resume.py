@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
-from attributary_agents.state.codec import encode_state
+from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import BAD, DEAD_LETTERS, TOPIC, TOUCHY_FACTORY, balances, observations
 from tests.agents.worker.test_partition import Table, config, partition_of, record
-from tests.delivery.remains import Log, stored_models
+from tests.delivery.remains import Log, checkpoint, store_models, stored_models
 
 # Its model raises on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning")
@@ -49,18 +48,6 @@ def crash_config() -> Config:
         change={"window": 6, "threshold": 0.0, "detector": "page_hinkley", "detector_params": EAGER, "max_restarts": 0},
         publish={"every": 5, "material_shift": 0.3, "min_observations": 4, "reference_after": 8},
     )
-
-
-def store_models(partition: Partition, table: Table) -> None:
-    dirty, partition.dirty = partition.dirty, set()
-    for model_id in dirty:
-        table[model_id.encode()] = encode_state(partition.models[model_id])
-
-
-def checkpoint(partition: Partition, table: Table) -> None:
-    store_models(partition, table)
-    table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-    partition.record_checkpoint(partition.offset)
 
 
 def outcome(partition: Partition, table: Table, log: Log) -> dict[str, Any]:

@@ -132,12 +132,6 @@ def test_plain_data_comes_back_as_it_was(data):
     assert encode_json(decode_json(encode_json(data))) == encode_json(data)
 
 
-def test_equal_events_give_equal_bytes():
-    assert encode_json(importance_event()) == encode_json(importance_event())
-    assert encode_json(change_event()) == encode_json(change_event())
-    assert encode_json(change_event()) != encode_json(change_event(window=301))
-
-
 def test_the_order_of_a_dict_is_kept_because_it_says_which_feature_comes_first():
     assert encode_json({"b": 1.0, "a": 2.0}) == b'{"b":1.0,"a":2.0}'
     assert encode_json({"a": 2.0, "b": 1.0}) == b'{"a":2.0,"b":1.0}'

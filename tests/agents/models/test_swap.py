@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,7 @@ from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_as
-from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
-from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -37,6 +37,7 @@ from tests.agents.stand_ins import (
     header,
     observations,
 )
+from tests.delivery.remains import checkpoint
 
 CHANGE = {"window": 40, "threshold": 0.2, "importances": ["pfi", "sage"], "loss": "zero_one"}
 SOURCE = Source("topic", 0, 100)
@@ -203,9 +204,7 @@ class Worker:
         self.control = PartitionControl(MODELS, self.partition, self.table.get)
 
     def stop(self) -> None:
-        for model_id in self.partition.dirty:
-            self.table[model_id.encode()] = encode_state(self.partition.models[model_id])
-        self.table[checkpoint_key(0)] = encode_checkpoint(self.partition.offset, self.partition.counters)
+        checkpoint(self.partition, self.table)
 
     def restart(self, config: Config) -> None:
         self.stop()
@@ -238,7 +237,9 @@ class Worker:
 
 def config(**model: Any) -> Config:
     chosen = {"factory": FACTORY, "explainers": {"pfi": {"n_samples": 1}}, "change": CHANGE, "publish": QUIET, **model}
-    return parse_config({"models": {"m": chosen}, "control": {"allowed": ["river.", "tests."]}})
+    return parse_config(
+        {"models": {"m": chosen}, "control": {"allowed": ["river.", "tests.", "attributary_test_gone"]}}
+    )
 
 
 NEXT = {"version": "2", "factory": CONTRARY_FACTORY}
@@ -346,21 +347,22 @@ def test_the_same_version_again_is_ignored_and_another_model_of_that_name_is_not
     assert (event["model_version_before"], event["model_version"]) == ("2", "2")
 
 
+def module_with_a_class(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
+    """Write a module that defines `Mine`; return what takes the class away."""
+    code = "from tests.agents.stand_ins import CountingClassifier\nclass Mine(CountingClassifier): pass\nmake = Mine\n"
+    (folder / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(folder)
+    return lambda: monkeypatch.delattr(importlib.import_module(name), "Mine")
+
+
 def test_a_class_that_has_gone_starts_afresh_and_says_that_this_change_could_not_be_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "attributary_test_leaving.py").write_text(
-        "from tests.agents.stand_ins import CountingClassifier\n"
-        "class Mine(CountingClassifier):\n    pass\n"
-        "make = Mine\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
+    leave = module_with_a_class(tmp_path, monkeypatch, "attributary_test_leaving")
     worker = Worker(config(factory="attributary_test_leaving:make"))
     worker.observe(60)
     worker.stop()
-    import attributary_test_leaving  # type: ignore[import-not-found]
-
-    monkeypatch.delattr(attributary_test_leaving, "Mine")
+    leave()
     worker.start(config(version="2"))
     assert worker.observe(1) == []
     assert (worker.state.version, worker.state.n_observations, worker.state.offset) == ("2", 1, 60)
@@ -371,22 +373,11 @@ def test_a_class_that_has_gone_starts_afresh_and_says_that_this_change_could_not
 def test_a_deployed_class_that_has_gone_leaves_the_old_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "attributary_test_gone.py").write_text(
-        "from tests.agents.stand_ins import CountingClassifier\nclass Mine(CountingClassifier):\n    pass\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    chosen = parse_config(
-        {
-            "models": config().model_dump(mode="json", by_alias=True)["models"],
-            "control": {"allowed": ["attributary_test_gone"]},
-        }
-    )
-    worker = Worker(chosen)
+    leave = module_with_a_class(tmp_path, monkeypatch, "attributary_test_gone")
+    worker = Worker(config())
     worker.observe(60)
     assert worker.deploy("2", {"model": {"class": "attributary_test_gone.Mine"}}) == []
-    import attributary_test_gone  # type: ignore[import-not-found]
-
-    monkeypatch.delattr(attributary_test_gone, "Mine")
+    leave()
     assert worker.observe(10) == []
     assert (worker.state.version, worker.state.n_observations) == ("1", 70)
     assert worker.state.counts.versions["refused"] == 1

@@ -58,6 +58,14 @@ def filled(
     return view
 
 
+def scraped(
+    config: Config, partitions: dict[int, list[str]], **of_view: Any
+) -> tuple[AttributaryCollector, WorkerView]:
+    """What is scraped of a filled view, and the view."""
+    view = filled(config, partitions, **of_view)
+    return AttributaryCollector(config, view), view
+
+
 def samples(collector: AttributaryCollector) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """As a scrape reads them."""
     registry = CollectorRegistry()
