@@ -10,12 +10,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from attributary_agents.state.checkpoints import decode_checkpoint
-from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, TOUCHY_FACTORY, balances
-from tests.delivery.remains import stored_models
-from tests.delivery.test_control_crash import Cluster, Killed, Owner, config, control, observation
+from tests.delivery.test_control_crash import Cluster, Killed, Owner, control, observation, successor
+from tests.delivery.test_control_crash import outcome as what_is_left
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning"),
@@ -42,15 +40,9 @@ owners_of = st.sampled_from(["m", "n", "m", "unknown"])
 
 def outcome(cluster: Cluster) -> str:
     """Everything that is left in the end, as text: a NaN is itself."""
-    table = cluster.table
-    found: dict[str, Any] = {
-        "sent": sorted((key, repr(one)) for key, one in cluster.by_id.items()),
-        "committed": cluster.committed,
-        "checkpoints": [decode_checkpoint(table.get(key(0))) for key in (checkpoint_key, control_checkpoint_key)],
-        "models": stored_models(table, config()),
-    }
+    found = what_is_left(cluster)
     assert all(balances(counters) for counters, _ in found["checkpoints"])
-    return repr(found)
+    return repr(found | {"sent": sorted((key, repr(one)) for key, one in cluster.by_id.items())})
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -81,7 +73,7 @@ class AnyOrder(RuleBasedStateMachine):
         try:
             self.owner.handle(record)
         except Killed:
-            self._succeed(order)
+            self.owner = successor(self.cluster, self.steps, order)
         self.owner.writes = None
 
     @rule()
@@ -95,21 +87,13 @@ class AnyOrder(RuleBasedStateMachine):
         try:
             self.owner.checkpoint()
         except Killed:
-            self._succeed(order)
+            self.owner = successor(self.cluster, self.steps, order)
         self.owner.writes = None
 
     @precondition(lambda self: self.steps)
     @rule(order=orders)
     def killed(self, order: str) -> None:
-        self._succeed(order)
-
-    def _succeed(self, order: str) -> None:
-        """The next owner is given again what has not been committed; two topics have no order between them."""
-        again = {t: [r for r in self.steps if r.topic == t and r.offset >= self.cluster.committed[t]] for t in self.n}
-        half = {"control first": 0, "control last": len(again[TOPIC]), "control between": len(again[TOPIC]) // 2}[order]
-        self.owner = Owner(self.cluster, backlog_end=self.n[TOPIC] - 1)
-        for record in [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]]:
-            self.owner.handle(record)
+        self.owner = successor(self.cluster, self.steps, order)
 
     def teardown(self) -> None:
         if not hasattr(self, "owner"):

@@ -193,11 +193,12 @@ def test_a_version_that_cannot_be_explained_leaves_the_state_as_it_was() -> None
 class Worker:
     """A partition with its table, that can be stopped and started with another configuration."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, n_observed: int = 0) -> None:
         self.table: dict[bytes, bytes] = {}
         self.sent: list[Outgoing] = []
         self.n_controls = 0
         self.start(config)
+        self.observe(n_observed)
 
     def start(self, config: Config) -> None:
         self.partition = Partition(TOPIC, 0, config, self.table.get)
@@ -247,8 +248,7 @@ NEXT = {"version": "2", "factory": CONTRARY_FACTORY}
 
 @pytest.mark.parametrize("changed", [NEXT, {"factory": CONTRARY_FACTORY}, {"version": "2"}])
 def test_another_model_in_the_configuration_takes_over_explained(changed: dict[str, Any]) -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     old = worker.state.model.counts
     worker.restart(config(**changed))
     assert worker.state.model.counts == old, "until the next observation"
@@ -265,8 +265,7 @@ def test_another_model_in_the_configuration_takes_over_explained(changed: dict[s
 
 
 def test_learn_alone_keeps_the_model() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     old = json.dumps(worker.state.model.counts)
     worker.restart(config(learn=False))
     assert worker.observe(10) == []
@@ -276,8 +275,7 @@ def test_learn_alone_keeps_the_model() -> None:
 
 
 def test_a_deployment_outlives_a_restart_under_the_same_configuration() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     assert worker.deploy("2", {"factory": CONTRARY_FACTORY}) == []
     worker.restart(config(alpha=0.5))
     (event,) = worker.observe(1)
@@ -289,8 +287,7 @@ def test_a_deployment_outlives_a_restart_under_the_same_configuration() -> None:
 
 @pytest.mark.parametrize("taken_over", [True, False])
 def test_a_changed_configuration_wins_over_older_deployments(taken_over: bool) -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     worker.deploy("2", {"factory": CONTRARY_FACTORY})
     if taken_over:
         worker.observe(20)
@@ -305,8 +302,7 @@ def test_a_changed_configuration_wins_over_older_deployments(taken_over: bool) -
 
 
 def test_a_deployment_under_the_changed_configuration_comes_instead_of_it() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     worker.restart(config(version="3"))
     worker.deploy("4", {"factory": CONTRARY_FACTORY})
     (event,) = worker.observe(1)
@@ -330,8 +326,7 @@ def test_the_same_version_again_is_ignored_and_another_model_of_that_name_is_not
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     assert worker.deploy("1", {"factory": FACTORY}) == []
     assert "version 1 is deployed already" in caplog.text
     worker.deploy("2", {"factory": CONTRARY_FACTORY})
@@ -359,8 +354,7 @@ def test_a_class_that_has_gone_starts_afresh_and_says_that_this_change_could_not
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     leave = module_with_a_class(tmp_path, monkeypatch, "attributary_test_leaving")
-    worker = Worker(config(factory="attributary_test_leaving:make"))
-    worker.observe(60)
+    worker = Worker(config(factory="attributary_test_leaving:make"), 60)
     worker.stop()
     leave()
     worker.start(config(version="2"))
@@ -374,8 +368,7 @@ def test_a_deployed_class_that_has_gone_leaves_the_old_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     leave = module_with_a_class(tmp_path, monkeypatch, "attributary_test_gone")
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     assert worker.deploy("2", {"model": {"class": "attributary_test_gone.Mine"}}) == []
     leave()
     assert worker.observe(10) == []
@@ -386,8 +379,7 @@ def test_a_deployed_class_that_has_gone_leaves_the_old_version(
 
 
 def test_the_event_of_a_version_is_sent_although_its_first_observation_fails() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     worker.deploy("2", {"factory": "tests.agents.models.test_swap:failing"})
     (event,) = worker.observe(1)
     assert (event["route"], event["source"]["offset"]) == ("version", 60)
@@ -410,8 +402,7 @@ class FailsOnce(CountingClassifier):
 
 
 def test_a_deployment_for_a_model_of_another_partition_is_a_dead_letter() -> None:
-    worker = Worker(config())
-    worker.observe(5)
+    worker = Worker(config(), 5)
     worker.stop()
     partition = Partition(TOPIC, 1, config(), worker.table.get)
     control = PartitionControl(MODELS, partition, worker.table.get)
