@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -103,4 +104,5 @@ def value(prometheus: Prometheus, expression: str) -> float | None:
 
 
 def exemplars(prometheus: Prometheus) -> set[str]:
-    return {labels["event_id"] for labels in prometheus.exemplars("attributary_model_changes_total", 3600)}
+    # An exemplar has the time of its observation, which here is years ago.
+    return {labels["event_id"] for labels in prometheus.exemplars("attributary_model_changes_total", time.time())}
