@@ -85,10 +85,7 @@ async def _read_all(bootstrap: str, topic: str) -> list[ConsumerRecord]:
     finally:
         await admin.close()
     consumer = AIOKafkaConsumer(
-        topic,
-        bootstrap_servers=bootstrap,
-        auto_offset_reset="earliest",
-        max_partition_fetch_bytes=MAX_BYTES,
+        topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", max_partition_fetch_bytes=MAX_BYTES
     )
     await consumer.start()  # without a group it assigns itself every partition
     try:

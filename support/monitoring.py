@@ -156,6 +156,15 @@ class _Server(abc.ABC):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:])
 
 
+def every_second(rules: Path, *targets: str) -> dict[str, Any]:
+    """A configuration that scrapes the targets and evaluates the rules each second."""
+    return {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(rules)],
+        "scrape_configs": [{"job_name": "attributary", "static_configs": [{"targets": list(targets)}]}],
+    }
+
+
 class Prometheus(_Server):
     """A Prometheus server.
 

@@ -53,6 +53,12 @@ class WorkerProcess:
         assert self._child is not None
         return self._child.wait(timeout_s)
 
+    def run_until(self, n: int, *, timeout_s: float = 120.0) -> None:
+        """Run until n records are handled, and stop; fail unless it ends cleanly."""
+        with self:
+            self.wait_consumed(n, timeout_s=timeout_s)
+            assert self.stop() == 0
+
     def kill(self) -> None:
         """SIGKILL."""
         assert self._child is not None

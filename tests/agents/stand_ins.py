@@ -9,11 +9,42 @@ from river import base
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
+from attributary_agents.state.checkpoints import PartitionCounters
+from attributary_agents.worker.records import Outgoing
 from attributary_topics import Observation
 
 FACTORY = "tests.agents.stand_ins:counting_classifier"
 CONTRARY_FACTORY = "tests.agents.stand_ins:contrary_classifier"
 TOUCHY_FACTORY = "tests.agents.stand_ins:touchy_classifier"
+
+TOPIC, MODELS = "attributary.observations.v1", "attributary.models.v1"
+DEAD_LETTERS = "attributary.dead-letters.v1"
+
+GOOD = b'{"x": {"a": 1, "b": 0.5}, "y": true}'
+BAD: dict[str, tuple[bytes | None, bytes | None, str]] = {
+    "no JSON": (b"m", b"{poison", "invalid_json"),
+    "no model id": (None, GOOD, "missing_model_id"),
+    "wrong type": (b"m", b'{"x": {"a": "one", "b": 2}, "y": true}', "wrong_type"),
+    "NaN": (b"m", b'{"x": {"a": NaN, "b": 2}, "y": true}', "not_finite"),
+    "infinity": (b"m", b'{"x": {"a": 1, "b": -Infinity}, "y": true}', "not_finite"),
+    "too large a number": (b"m", b'{"x": {"a": 1, "b": 1e999}, "y": true}', "not_finite"),
+    "missing feature": (b"m", b'{"x": {"a": 1}, "y": true}', "missing_feature"),
+    "no label": (b"m", b'{"x": {"a": 1, "b": 1}}', "missing_label"),
+    "unknown model": (b"debit", GOOD, "unknown_model"),
+    "empty value": (b"m", b"", "empty_value"),
+    "no value": (b"m", None, "empty_value"),
+    "2 MB value": (b"m", b'{"x": {"a": "' + b"x" * 2_000_000 + b'"}}', "too_large"),
+    "bad UTF-8 key": (b"\xff\xfe", GOOD, "invalid_model_id"),
+    "deeply nested": (b"m", b"[" * 100_000, "invalid_json"),
+}
+"""Key, value and reason of the dead letter, for a model `m` with the features a and b."""
+
+EAGER = {
+    "threshold": 0.05,
+    "detector": "page_hinkley",
+    "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
+}
+"""Of explaining changes: after few observations there is an alarm, and each alarm is a change."""
 
 
 class CountingClassifier(base.Classifier):
@@ -85,3 +116,12 @@ def observations(n: int, *, flip_at: int | None = None, model_id: str = "m", see
         a, b = rng.uniform(-1, 1), rng.uniform(-1, 1)
         made.append(Observation(model_id, {"a": a, "b": b}, (a > 0) != (flip_at is not None and i >= flip_at)))
     return made
+
+
+def header(outgoing: Outgoing, name: str) -> str:
+    (value,) = [value for found, value in outgoing.headers if found == name]
+    return (value or b"").decode()
+
+
+def balances(counters: PartitionCounters) -> bool:
+    return counters.consumed == counters.used + sum(counters.dead_letters.values())

@@ -13,10 +13,11 @@ from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, ExactConsumer,
 from attributary_agents.kafka.topics import topic_specs
 
 ROOT = Path(__file__).resolve().parents[2]
+CONFIG = parse_config(yaml.safe_load(EXAMPLE))
 
 
 def test_agents_topics_and_tables_are_exactly_these() -> None:
-    application = create_app(parse_config(yaml.safe_load(EXAMPLE)))
+    application = create_app(CONFIG)
     app = application.app
     assert set(app.agents) == {"attributary.observations", "attributary.models"}
     assert set(app.tables) == {"state"}
@@ -33,21 +34,19 @@ def test_agents_topics_and_tables_are_exactly_these() -> None:
 
 
 def test_what_the_app_uses_is_what_topics_create_makes() -> None:
-    config = parse_config(yaml.safe_load(EXAMPLE))
-    application = create_app(config)
-    used = {"attributary.observations.v1", "attributary.models.v1", *application.worker.outputs, config.kafka.changelog}
-    assert {spec.name for spec in topic_specs(config)} == used
+    application = create_app(CONFIG)
+    used = {"attributary.observations.v1", "attributary.models.v1", *application.worker.outputs, CONFIG.kafka.changelog}
+    assert {spec.name for spec in topic_specs(CONFIG)} == used
 
 
 def test_two_apps_in_one_process_share_nothing() -> None:
-    config = parse_config(yaml.safe_load(EXAMPLE))
-    first, second = create_app(config), create_app(config)
+    first, second = create_app(CONFIG), create_app(CONFIG)
     assert first.app is not second.app
     assert first.worker is not second.worker
 
 
 def test_the_settings_that_exact_state_rests_on() -> None:
-    app = create_app(parse_config(yaml.safe_load(EXAMPLE))).app
+    app = create_app(CONFIG).app
     assert not app.conf.stream_wait_empty
     assert not app.conf.web_enabled
     assert not app.conf.topic_allow_declare
@@ -58,7 +57,7 @@ def test_the_settings_that_exact_state_rests_on() -> None:
 
 def test_a_worker_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    app = create_app(parse_config(yaml.safe_load(EXAMPLE))).app
+    app = create_app(CONFIG).app
     app._create_directories()  # what Faust calls when it starts
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""What a worker leaves in its table, as plain data that is equal where everything is equal to the last bit."""
+"""What a worker leaves: what it has sent, and its table, equal where everything is equal to the last bit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,39 @@ from typing import Any
 from support.fingerprint import of_state
 
 from attributary_agents.config.settings import Config
-from attributary_agents.state.codec import decode_state
+from attributary_agents.state.checkpoints import encode_checkpoint
+from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.names import checkpoint_key
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Outgoing
+from tests.agents.stand_ins import DEAD_LETTERS, header
+
+
+class Log:
+    """What the topics hold: the sent records, each once for its id."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[tuple[str, str], Outgoing] = {}
+
+    def send(self, sent: list[Outgoing]) -> None:
+        for outgoing in sent:
+            name = "attributary-dlq-id" if outgoing.topic == DEAD_LETTERS else "ce_id"
+            known = self.by_id.setdefault((outgoing.topic, header(outgoing, name)), outgoing)
+            assert known == outgoing, "a repeated event has the same bytes"
+
+
+def store_models(partition: Partition, table: dict[bytes, bytes]) -> None:
+    """Store the models that have changed, as a worker does before its checkpoint."""
+    dirty, partition.dirty = partition.dirty, set()
+    for model_id in dirty:
+        table[model_id.encode()] = encode_state(partition.models[model_id])
+
+
+def checkpoint(partition: Partition, table: dict[bytes, bytes]) -> None:
+    """Store the models that have changed, then where the partition is."""
+    store_models(partition, table)
+    table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
+    partition.record_checkpoint(partition.offset)
 
 
 def stored_models(table: Mapping[bytes, bytes], config: Config) -> dict[str, Any]:

@@ -19,11 +19,9 @@ from attributary_agents.state.names import checkpoint_key, control_checkpoint_ke
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, observations
-from tests.agents.worker.test_partition import DEAD_LETTERS, TOPIC, header
-from tests.delivery.remains import stored_models
+from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, observations
+from tests.delivery.remains import Log, stored_models
 
-MODELS = "attributary.models.v1"
 SETTINGS: dict[str, Any] = {
     "factory": FACTORY,
     "alpha": 0.1,
@@ -93,19 +91,13 @@ class Killed(Exception):  # noqa: N818 - it is no error
     pass
 
 
-class Cluster:
+class Cluster(Log):
     """What survives a worker: the table's changelog, committed offsets, and what has been sent."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.table: dict[bytes, bytes] = {}
         self.committed = {TOPIC: 0, MODELS: 0}
-        self.sent: dict[tuple[str, str], Outgoing] = {}
-
-    def send(self, outgoing: list[Outgoing]) -> None:
-        for one in outgoing:
-            name = "attributary-dlq-id" if one.topic == DEAD_LETTERS else "ce_id"
-            known = self.sent.setdefault((one.topic, header(one, name)), one)
-            assert known == one, "a repeated event has the same bytes"
 
 
 class Owner:
@@ -150,8 +142,8 @@ class Owner:
 def outcome(cluster: Cluster) -> dict[str, Any]:
     table = cluster.table
     return {
-        "sent": cluster.sent,
-        "checkpoints": [decode_checkpoint(table[key(0)]) for key in (checkpoint_key, control_checkpoint_key)],
+        "sent": cluster.by_id,
+        "checkpoints": [decode_checkpoint(table.get(key(0))) for key in (checkpoint_key, control_checkpoint_key)],
         "committed": cluster.committed,
         "models": stored_models(table, config()),
     }
@@ -165,32 +157,29 @@ def play(owner: Owner, steps: list[Record], checkpoint_every: int) -> None:
             owner.checkpoint()
 
 
-def successor(cluster: Cluster, n: int, order: str) -> Owner:
-    """The next owner, with everything of the first `n` steps that has not been committed, delivered again."""
-    produced = [record for record in STEPS[:n] if record.topic == TOPIC]
-    again = {
-        topic: [r for r in STEPS[:n] if r.topic == topic and r.offset >= cluster.committed[topic]]
-        for topic in (TOPIC, MODELS)
-    }
-    owner = Owner(cluster, backlog_end=len(produced) - 1)
-    half = len(again[TOPIC]) // 2
-    orders = {
-        "control first": [*again[MODELS], *again[TOPIC]],
-        "control last": [*again[TOPIC], *again[MODELS]],
-        "control between": [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]],
-    }
-    for record in orders[order]:
+def finish(owner: Owner, n: int) -> dict[str, Any]:
+    """Handle the steps after the first n, and store; what there is then."""
+    play(owner, STEPS[n:], 1000)
+    owner.checkpoint()
+    return outcome(owner.cluster)
+
+
+def successor(cluster: Cluster, steps: list[Record], order: str) -> Owner:
+    """The next owner, with all of these steps that has not been committed, delivered again.
+
+    Two topics have no order between them.
+    """
+    again = {t: [r for r in steps if r.topic == t and r.offset >= cluster.committed[t]] for t in (TOPIC, MODELS)}
+    half = {"control first": 0, "control last": len(again[TOPIC]), "control between": len(again[TOPIC]) // 2}[order]
+    owner = Owner(cluster, backlog_end=sum(record.topic == TOPIC for record in steps) - 1)
+    for record in [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]]:
         owner.handle(record)
     return owner
 
 
 @pytest.fixture(scope="module")
 def undisturbed() -> dict[str, Any]:
-    cluster = Cluster()
-    owner = Owner(cluster, backlog_end=-1)
-    play(owner, STEPS, checkpoint_every=1000)
-    owner.checkpoint()
-    return outcome(cluster)
+    return finish(Owner(Cluster(), backlog_end=-1), 0)
 
 
 def changes(sent: dict[tuple[str, str], Outgoing]) -> list[dict[str, Any]]:
@@ -229,10 +218,7 @@ def test_a_kill_after_any_step_is_invisible(
     for n in range(0, len(STEPS) + 1, stride):
         cluster = Cluster()
         play(Owner(cluster, backlog_end=-1), STEPS[:n], checkpoint_every)
-        owner = successor(cluster, n, order)
-        play(owner, STEPS[n:], 1000)
-        owner.checkpoint()
-        assert outcome(cluster) == undisturbed, n
+        assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, n
 
 
 @pytest.mark.parametrize(("checkpoint_every", "order"), [(9, "control first"), (1000, "control last")])
@@ -247,10 +233,7 @@ def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: st
                 play(owner, STEPS[n - 1 : n], checkpoint_every)
             break
         except Killed:
-            owner = successor(cluster, n, order)
-            play(owner, STEPS[n:], 1000)
-            owner.checkpoint()
-            assert outcome(cluster) == undisturbed, writes
+            assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, writes
         writes += 1
     assert writes > 2 * len(CONTROLS) - 3
 
@@ -260,11 +243,8 @@ def test_a_second_kill_during_the_repetition_is_invisible(undisturbed: dict[str,
         cluster = Cluster()
         play(Owner(cluster, backlog_end=-1), STEPS[:n], checkpoint_every=13)
         for order in ("control last", "control between", "control first"):
-            successor(cluster, n, order)  # dies having repeated everything, without a checkpoint
-        owner = successor(cluster, n, "control last")
-        play(owner, STEPS[n:], 1000)
-        owner.checkpoint()
-        assert outcome(cluster) == undisturbed, n
+            successor(cluster, STEPS[:n], order)  # dies having repeated everything, without a checkpoint
+        assert finish(successor(cluster, STEPS[:n], "control last"), n) == undisturbed, n
 
 
 def test_the_log_does_not_grow_with_the_number_of_deployments() -> None:

@@ -9,24 +9,13 @@ from typing import Any
 import pytest
 
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
-from attributary_agents.state.codec import encode_state
+from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
-from attributary_agents.worker.records import Outgoing, Record
-from tests.agents.stand_ins import TOUCHY_FACTORY, observations
-from tests.agents.worker.test_partition import (
-    BAD,
-    DEAD_LETTERS,
-    TOPIC,
-    Table,
-    balances,
-    config,
-    header,
-    partition_of,
-    record,
-)
-from tests.delivery.remains import stored_models
+from attributary_agents.worker.records import Record
+from tests.agents.stand_ins import BAD, DEAD_LETTERS, TOPIC, TOUCHY_FACTORY, balances, observations
+from tests.agents.worker.test_partition import Table, config, partition_of, record
+from tests.delivery.remains import Log, checkpoint, store_models, stored_models
 
 # Its model raises on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning")
@@ -59,31 +48,6 @@ def crash_config() -> Config:
         change={"window": 6, "threshold": 0.0, "detector": "page_hinkley", "detector_params": EAGER, "max_restarts": 0},
         publish={"every": 5, "material_shift": 0.3, "min_observations": 4, "reference_after": 8},
     )
-
-
-class Log:
-    """What the topics hold: the sent records, each once for its id."""
-
-    def __init__(self) -> None:
-        self.by_id: dict[tuple[str, str], Outgoing] = {}
-
-    def send(self, sent: list[Outgoing]) -> None:
-        for outgoing in sent:
-            name = "attributary-dlq-id" if outgoing.topic == DEAD_LETTERS else "ce_id"
-            known = self.by_id.setdefault((outgoing.topic, header(outgoing, name)), outgoing)
-            assert known == outgoing, "a repeated event has the same bytes"
-
-
-def store_models(partition: Partition, table: Table) -> None:
-    dirty, partition.dirty = partition.dirty, set()
-    for model_id in dirty:
-        table[model_id.encode()] = encode_state(partition.models[model_id])
-
-
-def checkpoint(partition: Partition, table: Table) -> None:
-    store_models(partition, table)
-    table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-    partition.record_checkpoint(partition.offset)
 
 
 def outcome(partition: Partition, table: Table, log: Log) -> dict[str, Any]:
@@ -130,15 +94,9 @@ def crash_after(n: int, store: Callable[[Partition, Table], None], first_checkpo
 
 
 @pytest.mark.parametrize("n", range(61))
-def test_a_crash_after_a_checkpoint_is_invisible(n: int, undisturbed: dict[str, Any]) -> None:
-    assert crash_after(n, checkpoint) == undisturbed
-
-
-@pytest.mark.parametrize("n", range(61))
-def test_a_crash_between_the_models_snapshots_and_the_checkpoint_is_invisible(
-    n: int, undisturbed: dict[str, Any]
-) -> None:
-    assert crash_after(n, store_models) == undisturbed
+@pytest.mark.parametrize("stored", [checkpoint, store_models], ids=["all", "all models and no checkpoint"])
+def test_a_crash_after_storing_is_invisible(n: int, stored: Any, undisturbed: dict[str, Any]) -> None:
+    assert crash_after(n, stored) == undisturbed
 
 
 @pytest.mark.parametrize("n", range(20, 61, 4))

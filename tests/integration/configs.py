@@ -6,6 +6,11 @@ import itertools
 import json
 from typing import Any
 
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.topics import create_topics
+
 _numbers = itertools.count(1)
 
 
@@ -13,10 +18,7 @@ def logistic_config(bootstrap: str, *, partitions: int = 1, models: tuple[str, .
     """A scaled logistic regression per model id, over features a, b and c, in a group and topics of its own."""
     name = f"test{next(_numbers)}"
     model = {
-        "model": [
-            {"class": "river.preprocessing.StandardScaler"},
-            {"class": "river.linear_model.LogisticRegression"},
-        ],
+        "model": [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}],
         "features": {"a": "number", "b": "number", "c": "number"},
         "alpha": 0.01,
         "explainers": {"pfi": {"n_samples": 2}, "sage": {"n_samples": 2}},
@@ -34,6 +36,17 @@ def logistic_config(bootstrap: str, *, partitions: int = 1, models: tuple[str, .
         "models": dict.fromkeys(models, model),
         "checkpoint": {"interval_s": 1, "max_observations": 500},
     }
+
+
+def created(
+    broker: Broker, *, partitions: int = 1, models: tuple[str, ...] = ("credit",), **sections: Any
+) -> tuple[dict[str, Any], Config]:
+    """A `logistic_config` with more settings, as it is written and as it is read; its topics are there."""
+    raw = logistic_config(broker.bootstrap, partitions=partitions, models=models)
+    raw |= {**sections, "kafka": raw["kafka"] | sections.get("kafka", {})}
+    config = parse_config(raw)
+    create_topics(config)
+    return raw, config
 
 
 def observation(i: int, *, flipped: bool = False) -> bytes:

@@ -18,9 +18,8 @@ from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import AttributaryError
-from attributary_agents.kafka.topics import create_topics
 from tests.agents.monitoring.views import config_of, filled
-from tests.integration.configs import logistic_config
+from tests.integration.configs import created, logistic_config
 
 pytestmark = pytest.mark.long
 
@@ -28,9 +27,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def changed(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     """A configuration with a topic of change events of two models, one of them there twice; and the events."""
-    raw = logistic_config(kafka_broker.bootstrap, partitions=3, models=("m", "n"))
-    config = parse_config(raw)
-    create_topics(config)
+    raw, config = created(kafka_broker, partitions=3, models=("m", "n"))
     sent: list[Any] = []
     filled(config_of("m", "n"), {0: ["m", "n"]}, n=200, sent=sent)
     events = [one for one in sent if one.topic.endswith("changes.v1")]

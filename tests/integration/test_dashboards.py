@@ -20,38 +20,23 @@ import pytest
 import yaml
 from benchmarks.dashboards.draw import draw
 from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
-from click.testing import CliRunner
 from support.kafka import produce
-from support.monitoring import Prometheus, Series
+from support.monitoring import Prometheus, Series, every_second
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from attributary_agents.cli.main import cli
-from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.topics import create_topics
 from attributary_agents.monitoring.dashboards import dashboards
-from tests.integration.configs import logistic_config, observation
+from tests.integration.configs import created, observation
+from tests.integration.versions import deploy
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.prometheus]
 DASHBOARDS = {name: json.loads(text) for name, text in dashboards().items()}
 CHANGED, REJECTED = "credit", "fraud"
 ODD = "c (x|y).*\\d$"
 """A feature whose name a regular expression must not take at its word."""
-RULES = {
-    "groups": [
-        {
-            "name": "test",
-            "rules": [
-                {
-                    "alert": "AttributaryTest",
-                    "expr": "attributary_model_info == 1",
-                    "labels": {"severity": "info"},
-                }
-            ],
-        }
-    ]
-}
+ALERT = {"alert": "AttributaryTest", "expr": "attributary_model_info == 1", "labels": {"severity": "info"}}
+RULES = {"groups": [{"name": "test", "rules": [ALERT]}]}
 
 
 def named(value: bytes, model: str) -> bytes:
@@ -62,37 +47,23 @@ def named(value: bytes, model: str) -> bytes:
 def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, float, float]]:
     """Prometheus, and the time range in which everything has happened."""
     folder = tmp_path_factory.mktemp("dashboards")
-    raw = logistic_config(kafka_broker.bootstrap, models=(CHANGED, REJECTED))
+    raw, config = created(kafka_broker, models=(CHANGED, REJECTED))
     odd = {"a": "number", "b": "number", ODD: "number"}
     never = {**raw["models"][REJECTED]["change"], "threshold": 0.95}
     raw["models"] = {
         CHANGED: {**raw["models"][CHANGED], "features": odd, "explain": {"budget": 0.9}},
         REJECTED: {**raw["models"][REJECTED], "change": never},
     }
-    config = parse_config(raw)
-    create_topics(config)
     topic = config.kafka.topics.observations
     rules = folder / "rules.yml"
     rules.write_text(yaml.safe_dump(RULES))
 
     def send(values: list[bytes]) -> None:
-        produce(
-            kafka_broker.bootstrap,
-            topic,
-            [(model.encode(), named(value, model), []) for value in values for model in (CHANGED, REJECTED)],
-            partition=0,
-        )
+        records = [(model.encode(), named(value, model), []) for value in values for model in (CHANGED, REJECTED)]
+        produce(kafka_broker.bootstrap, topic, records, partition=0)
 
     with WorkerProcess(raw, folder) as worker:
-        scrape: dict[str, Any] = {
-            "job_name": "attributary",
-            "static_configs": [{"targets": [f"127.0.0.1:{worker.port}"]}],
-        }
-        settings = {
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [str(rules)],
-            "scrape_configs": [scrape],
-        }
+        settings = every_second(rules, f"127.0.0.1:{worker.port}")
         with Prometheus(folder, settings, arguments=["--enable-feature=exemplar-storage"]) as prometheus:
             began = time.time()
 
@@ -108,11 +79,7 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
             send([observation(i, flipped=True) for i in range(1500)])
             holds(f'sum(attributary_model_changes_total{{model_id="{CHANGED}"}}) > 0')
             holds(f'attributary_model_rejected_discrepancy{{model_id="{REJECTED}"}} > 0')
-            version = ["--class", "river.naive_bayes.GaussianNB", "--version", "2"]
-            deployed = CliRunner().invoke(
-                cli, ["models", "deploy", CHANGED, "-c", str(worker.config_path), "--partition", "0", *version]
-            )
-            assert deployed.exit_code == 0, deployed.output
+            deploy(worker, CHANGED, "--class", "river.naive_bayes.GaussianNB", "--version", "2", "--partition", "0")
             holds('sum(attributary_records_consumed_total{topic=~".*models.*"}) == 1')
             send([observation(i, flipped=True) for i in range(300)])
             holds('attributary_model_info{version="2"}')
@@ -239,14 +206,8 @@ def test_the_model_shows_what_has_changed(seen: tuple[Prometheus, float, float])
     first = {series.labels["feature"] for series in rank.answer for _, place in series.points if place == 1}
     assert {"a", "b"} <= first, "a was the first until the stream changed, then b"
     observed = asked(session, "Observations")[0].answer[0]
-    counted = seen[0].query(f'attributary_model_observations_total{{model_id="{CHANGED}"}}', session.end)[0].value
-    earlier = (
-        seen[0]
-        .query(f'attributary_model_observations_total{{model_id="{CHANGED}"}}', observed.points[0][0] - session.step_s)[
-            0
-        ]
-        .value
-    )
+    total, first_s = f'attributary_model_observations_total{{model_id="{CHANGED}"}}', observed.points[0][0]
+    earlier, counted = (prometheus.query(total, at)[0].value for at in (first_s - session.step_s, session.end))
     assert sum(n for _, n in observed.points) * session.step_s == counted - earlier
 
 
@@ -301,19 +262,10 @@ def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[
         return columns, sorted(rows)
 
     columns, rows = table("fleet", "All models")
-    assert columns[:8] == [
-        "model_id",
-        "detector",
-        "version",
-        "obs / s",
-        "loss",
-        "baseline loss",
-        "loss / baseline",
-        "shift",
-    ]
-    assert columns[8:] == [
-        "NDCG", "discrepancy", "threshold", "n", "changes", "last change", "last observation", "state"
-    ]  # fmt: skip
+    assert ", ".join(columns) == (
+        "model_id, detector, version, obs / s, loss, baseline loss, loss / baseline, shift, NDCG, discrepancy, "
+        "threshold, n, changes, last change, last observation, state"
+    )
     assert [row[:3] for row in rows] == [[CHANGED, "adwin", "2"], [REJECTED, "adwin", "1"]]
     # The new version has no discrepancy yet.
     assert all(isinstance(value, float) for value in rows[0][3:7])

@@ -27,23 +27,16 @@ class Demo:
     def __init__(self, folder: Path, *args: str) -> None:
         self.port = free_port()
         self.output = folder / "demo.out"
-        argv = [
-            sys.executable,
-            "-m",
-            "attributary_agents.cli",
-            "demo",
-            "--limit",
-            LIMIT,
-            "--port",
-            str(self.port),
-            *args,
-        ]
+        argv = [sys.executable, "-m", "attributary_agents.cli", "demo", "--limit", LIMIT, "--port", str(self.port)]
         # Its own temporary folder: what is in there afterwards is what it left behind.
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                argv, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": str(self.temporary)}
+                [*argv, *args],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "TMPDIR": str(self.temporary)},
             )
 
     @property

@@ -9,18 +9,15 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.consumer import fetcher
-from support.kafka import create_topics as make_topics
-from support.kafka import produce, read_all
+from support.kafka import create_topics, produce, read_all
 from support.raw_names import produce_raw
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.aiokafka_fixes import LenientRecords
 from attributary_agents.kafka.deployments import read_deployments
-from attributary_agents.kafka.topics import create_topics
 from attributary_agents.state.admin import read_records
-from tests.integration.configs import logistic_config, observation
+from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
@@ -39,10 +36,8 @@ async def _produce_compressed(bootstrap: str, topic: str, codec: str, first: int
 
 
 def test_a_worker_reads_header_names_that_are_no_utf8_and_every_codec(kafka_broker: Broker, tmp_path: Path) -> None:
-    raw = logistic_config(kafka_broker.bootstrap)
-    config = parse_config(raw)
+    raw, config = created(kafka_broker)
     topics = config.kafka.topics
-    create_topics(config)
     mixed = [(b"credit", observation(0), []), (b"credit", observation(1), [RAW]), (b"credit", b"{poison", [RAW])]
     produce_raw(kafka_broker.bootstrap, topics.observations, mixed)
     for n, codec in enumerate(CODECS):
@@ -77,7 +72,7 @@ def test_what_the_broker_has_compressed_is_read(kafka_broker: Broker, monkeypatc
     monkeypatch.setattr(fetcher, "MemoryRecords", Seen)
     for codec, number in CODECS.items():
         topic = f"compressed-{codec}"
-        make_topics(kafka_broker.bootstrap, {topic: 1}, {"compression.type": codec})  # by the codecs of Java
+        create_topics(kafka_broker.bootstrap, {topic: 1}, {"compression.type": codec})  # by the codecs of Java
         many = [(b"k", observation(i) * (i % 7), []) for i in range(500)]
         produce(kafka_broker.bootstrap, topic, many)
         seen.clear()

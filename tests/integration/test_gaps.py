@@ -8,55 +8,42 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
-from support.kafka import create_topics as make_topics
-from support.kafka import produce
+from support.kafka import create_topics, produce
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import KafkaConfig
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.topics import create_topics
-from tests.integration.configs import logistic_config, observation
+from attributary_agents.kafka.admin import with_admin
+from attributary_agents.kafka.clients import client_options
+from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 
-async def _delete_before(bootstrap: str, topic: str, offset: int) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
-        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=offset)})
-    finally:
-        await admin.close()
+async def _delete_before(admin: AIOKafkaAdminClient, topic: str, offset: int) -> None:
+    await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=offset)})
 
 
-async def _delete_topic(bootstrap: str, topic: str) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
-        await admin.delete_topics([topic])
-        while topic in await admin.list_topics():
-            await asyncio.sleep(0.05)
-    finally:
-        await admin.close()
+async def _delete_topic(admin: AIOKafkaAdminClient, topic: str) -> None:
+    await admin.delete_topics([topic])
+    while topic in await admin.list_topics():
+        await asyncio.sleep(0.05)
 
 
-def _stopped_after_100(broker: Broker, folder: Path) -> tuple[WorkerProcess, str]:
-    """A worker that has handled 100 observations and stopped, and its topic."""
-    raw = logistic_config(broker.bootstrap)
-    config = parse_config(raw)
+def _stopped_after_100(broker: Broker, folder: Path) -> tuple[WorkerProcess, KafkaConfig, str]:
+    """A worker that has handled 100 observations and stopped, its Kafka, and its topic."""
+    raw, config = created(broker)
     topic = config.kafka.topics.observations
-    create_topics(config)
     produce(broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100)])
-    with WorkerProcess(raw, folder) as worker:
-        worker.wait_consumed(100, timeout_s=60)
-        assert worker.stop() == 0
-    return worker, topic
+    worker = WorkerProcess(raw, folder)
+    worker.run_until(100, timeout_s=60)
+    return worker, config.kafka, topic
 
 
 def test_records_lost_to_retention_are_counted_and_the_work_goes_on(kafka_broker: Broker, tmp_path: Path) -> None:
-    worker, topic = _stopped_after_100(kafka_broker, tmp_path)
+    worker, kafka, topic = _stopped_after_100(kafka_broker, tmp_path)
     produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100, 300)])
-    asyncio.run(_delete_before(kafka_broker.bootstrap, topic, 150))
+    with_admin(kafka, lambda admin: _delete_before(admin, topic, 150))
     with worker:
         worker.wait_consumed(250, timeout_s=60)
         assert worker.total("records_unavailable_total") == 50
@@ -65,10 +52,9 @@ def test_records_lost_to_retention_are_counted_and_the_work_goes_on(kafka_broker
 
 
 def test_a_group_that_is_beyond_its_checkpoint_is_set_back_to_it(kafka_broker: Broker, tmp_path: Path) -> None:
-    worker, topic = _stopped_after_100(kafka_broker, tmp_path)
+    worker, kafka, topic = _stopped_after_100(kafka_broker, tmp_path)
     produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(100, 250)])
-    group = topic.split(".")[0]
-    asyncio.run(_commit(kafka_broker.bootstrap, group, topic, 180))
+    asyncio.run(_commit(kafka, topic, 180))
     with worker:
         assert worker.wait(60) == 1
     assert "offset 100 was skipped on the way here (got 180 after 99); restart the worker" in worker.log_tail
@@ -79,8 +65,8 @@ def test_a_group_that_is_beyond_its_checkpoint_is_set_back_to_it(kafka_broker: B
         assert worker.stop() == 0
 
 
-async def _commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+async def _commit(kafka: KafkaConfig, topic: str, offset: int) -> None:
+    consumer = AIOKafkaConsumer(**client_options(kafka), group_id=kafka.group, enable_auto_commit=False)
     await consumer.start()
     try:
         consumer.assign([TopicPartition(topic, 0)])
@@ -90,9 +76,9 @@ async def _commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
 
 
 def test_a_topic_that_was_made_again_stops_the_worker(kafka_broker: Broker, tmp_path: Path) -> None:
-    worker, topic = _stopped_after_100(kafka_broker, tmp_path)
-    asyncio.run(_delete_topic(kafka_broker.bootstrap, topic))
-    make_topics(kafka_broker.bootstrap, {topic: 1})
+    worker, kafka, topic = _stopped_after_100(kafka_broker, tmp_path)
+    with_admin(kafka, lambda admin: _delete_topic(admin, topic))
+    create_topics(kafka_broker.bootstrap, {topic: 1})
     produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(20)])
     with worker:
         assert worker.wait(60) == 1

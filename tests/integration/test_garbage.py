@@ -14,13 +14,11 @@ from aiokafka import AIOKafkaProducer
 from support.kafka import produce, read_all
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.topics import create_topics
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_topics import REASONS
-from tests.integration.configs import logistic_config, observation
+from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
@@ -63,11 +61,9 @@ def garbage(rng: random.Random, i: int) -> tuple[bytes | None, bytes | None, Any
 
 
 def test_garbage_on_both_topics_is_accounted_for_and_the_worker_lives(kafka_broker: Broker, tmp_path: Path) -> None:
-    raw = logistic_config(kafka_broker.bootstrap)
-    raw["kafka"]["max_record_bytes"] = 1_000_000  # a dead letter of 900 kB and its headers hardly fits
-    config = parse_config(raw)
+    # A dead letter of 900 kB and its headers hardly fits.
+    raw, config = created(kafka_broker, kafka={"max_record_bytes": 1_000_000})
     topics = config.kafka.topics
-    create_topics(config)
     rng = random.Random(5)
     bad = [garbage(rng, i) for i in range(N)]
     records = []
@@ -121,10 +117,8 @@ async def _produce_transactions(bootstrap: str, topic: str) -> None:
 
 
 def test_what_a_producer_has_aborted_is_not_learnt(kafka_broker: Broker, tmp_path: Path) -> None:
-    raw = logistic_config(kafka_broker.bootstrap)
-    config = parse_config(raw)
+    raw, config = created(kafka_broker)
     topics = config.kafka.topics
-    create_topics(config)
     asyncio.run(_produce_transactions(kafka_broker.bootstrap, topics.observations))
     produce(kafka_broker.bootstrap, topics.observations, [(b"credit", observation(i), []) for i in range(100, 120)])
     undisturbed = Partition(topics.observations, 0, config, {}.get)

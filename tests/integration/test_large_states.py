@@ -15,8 +15,7 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.topics import create_topics
-from tests.integration.configs import logistic_config, observation
+from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 400
@@ -24,14 +23,10 @@ KEY = "k" * 32
 
 
 def configured(broker: Broker, **sections: Any) -> tuple[dict[str, Any], Config]:
-    raw = logistic_config(broker.bootstrap)
+    raw, _ = created(broker, checkpoint={"interval_s": 0.2, "max_share": 0.9}, **sections)
     raw["models"]["credit"].pop("model")
     raw["models"]["credit"]["factory"] = "tests.integration.large_models:ballast"
-    raw["checkpoint"] = {"interval_s": 0.2, "max_share": 0.9}
-    raw |= sections
-    config = parse_config(raw)
-    create_topics(config)
-    return raw, config
+    return raw, parse_config(raw)
 
 
 def send(broker: Broker, config: Config, numbers: range) -> None:

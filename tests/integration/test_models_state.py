@@ -60,9 +60,7 @@ class Group:
 
     def work(self, n: int) -> None:
         """Run until n observations of all time are handled."""
-        with self.worker:
-            self.worker.wait_consumed(n, timeout_s=120)
-            assert self.worker.stop() == 0
+        self.worker.run_until(n)
 
     def models(self, *arguments: str) -> Result:
         return CliRunner().invoke(cli, ["models", *arguments, "--config", str(self.path)])

@@ -11,10 +11,9 @@ from support.states import stored
 from support.undisturbed import check_equal, events_by_id
 from support.worker_process import WorkerProcess
 
-from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.topics import create_topics
-from tests.integration.configs import logistic_config, observation
+from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 6000
@@ -28,19 +27,11 @@ def _stream() -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
     return [(MODELS[i % 7 == 0].encode(), value, []) for i, value in enumerate(values)]
 
 
-@pytest.mark.parametrize(
-    ("how", "explain"), [("SIGKILL", {}), ("SIGTERM", {}), ("SIGKILL", {"every": 3, "feature_share": 0.5})]
-)
-def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
-    how: str, explain: dict[str, Any], kafka_broker: Broker, tmp_path: Path
-) -> None:
-    raw = {**logistic_config(kafka_broker.bootstrap, models=MODELS), "defaults": {"explain": explain}}
-    config = parse_config(raw)
-    topics = config.kafka.topics
-    create_topics(config)
-    produce(kafka_broker.bootstrap, topics.observations, _stream(), partition=0)
-
-    worker = WorkerProcess(raw, tmp_path)
+def interrupted(broker: Broker, folder: Path, explain: dict[str, Any], how: str) -> tuple[Config, WorkerProcess]:
+    """A configuration, and its worker that was ended three times on its way through the stream."""
+    raw, config = created(broker, models=MODELS, defaults={"explain": explain})
+    produce(broker.bootstrap, config.kafka.topics.observations, _stream(), partition=0)
+    worker = WorkerProcess(raw, folder)
     for n in (N // 5, N // 2, 4 * N // 5):
         with worker:
             worker.wait_consumed(n, timeout_s=120)
@@ -48,6 +39,16 @@ def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
                 worker.kill()
             else:
                 assert worker.stop() == 0
+    return config, worker
+
+
+@pytest.mark.parametrize(
+    ("how", "explain"), [("SIGKILL", {}), ("SIGTERM", {}), ("SIGKILL", {"every": 3, "feature_share": 0.5})]
+)
+def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
+    how: str, explain: dict[str, Any], kafka_broker: Broker, tmp_path: Path
+) -> None:
+    config, worker = interrupted(kafka_broker, tmp_path, explain, how)
     with worker:
         worker.wait_consumed(N, timeout_s=120)
         dead_letters = worker.total("dead_letters_total")
@@ -55,8 +56,8 @@ def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
         assert worker.stop() == 0
 
     expected = check_equal(kafka_broker.bootstrap, config)
-    assert expected.sent[topics.changes], "the stream should change the models"
-    letters = len(expected.sent[topics.dead_letters])
+    assert expected.sent[config.kafka.topics.changes], "the stream should change the models"
+    letters = len(expected.sent[config.kafka.topics.dead_letters])
     assert (explained, dead_letters) == (N - letters, letters)
     counters, offset = expected.partitions[0].counters, expected.partitions[0].offset
     assert (counters.consumed, offset) == (N, N - 1)
@@ -65,21 +66,9 @@ def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
 
 def test_a_killed_worker_repeats_events_byte_for_byte_within_a_budget(kafka_broker: Broker, tmp_path: Path) -> None:
     """Which observations are explained depends on what that took, and so no replay can tell; but a restart has to."""
-    raw = {**logistic_config(kafka_broker.bootstrap, models=MODELS), "defaults": {"explain": {"budget": 0.02}}}
-    config = parse_config(raw)
-    topics = config.kafka.topics
-    create_topics(config)
-    produce(kafka_broker.bootstrap, topics.observations, _stream(), partition=0)
-    worker = WorkerProcess(raw, tmp_path)
-    for n in (N // 5, N // 2, 4 * N // 5):
-        with worker:
-            worker.wait_consumed(n, timeout_s=120)
-            worker.kill()
-    with worker:
-        worker.wait_consumed(N, timeout_s=120)
-        assert worker.stop() == 0
-
-    found = read_all(kafka_broker.bootstrap, topics.importances)
+    config, worker = interrupted(kafka_broker, tmp_path, {"budget": 0.02}, "SIGKILL")
+    worker.run_until(N)
+    found = read_all(kafka_broker.bootstrap, config.kafka.topics.importances)
     assert len(found) > len(events_by_id(found)) > 100, "some were published twice"
     for model_id, state in stored(config).models.items():
         assert state.stride > 1, model_id

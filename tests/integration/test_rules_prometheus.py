@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import urllib.request
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.monitoring import Prometheus
+from support.monitoring import Prometheus, every_second
 from support.waiting import wait_for
 
 from attributary_agents.config.settings import Config
@@ -46,13 +46,8 @@ def prometheus(tmp_path: Path, config: Config, views: tuple[WorkerView, WorkerVi
             web.start()
             stack.callback(web.stop)
             targets.append(f"127.0.0.1:{web.port}")
-        settings = {
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [str(RULES)],
-            "scrape_configs": [{"job_name": "attributary", "static_configs": [{"targets": targets}]}],
-        }
         features = ["--enable-feature=exemplar-storage"]
-        yield stack.enter_context(Prometheus(tmp_path, settings, arguments=features))
+        yield stack.enter_context(Prometheus(tmp_path, every_second(RULES, *targets), arguments=features))
 
 
 def test_a_change_is_told_once_and_a_move_changes_nothing(
@@ -108,7 +103,6 @@ def value(prometheus: Prometheus, expression: str) -> float | None:
     return found[0].value if found else None
 
 
-def exemplars(prometheus: Prometheus) -> str:
-    url = f"{prometheus.url}/api/v1/query_exemplars?query=attributary_model_changes_total&start=0&end=4000000000"
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        return str(answer.read().decode())
+def exemplars(prometheus: Prometheus) -> set[str]:
+    # An exemplar has the time of its observation, which here is years ago.
+    return {labels["event_id"] for labels in prometheus.exemplars("attributary_model_changes_total", time.time())}

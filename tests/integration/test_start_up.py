@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
-from support.kafka import create_topics as make_topics
+from support.kafka import create_topics
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.local_broker import free_port
-from attributary_agents.kafka.topics import create_topics, topic_specs
-from tests.integration.configs import logistic_config
+from attributary_agents.kafka.topics import topic_specs
+from tests.integration.configs import created, logistic_config
 
 pytestmark = pytest.mark.long
 
@@ -77,48 +77,42 @@ class TestOnABroker:
         names = [spec.name for spec in topic_specs(parse_config(raw))]
         _is_one_line_with(_run(tmp_path, raw), "attributary topics create", *names)
 
-    def test_a_topic_with_too_few_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
-        raw = logistic_config(embedded_broker.bootstrap, partitions=4)
-        names = [spec.name for spec in topic_specs(parse_config(raw))]
-        make_topics(embedded_broker.bootstrap, dict.fromkeys(names, 4) | {names[0]: 2}, FIT)
-        _is_one_line_with(_run(tmp_path, raw), names[0], "2 partitions", "set kafka.partitions to 2")
-
-    def test_a_changelog_with_too_few_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
-        raw = logistic_config(embedded_broker.bootstrap, partitions=4)
-        config = parse_config(raw)
-        make_topics(
-            embedded_broker.bootstrap, {spec.name: 4 for spec in topic_specs(config)} | {config.kafka.changelog: 1}
-        )
-        _is_one_line_with(_run(tmp_path, raw), config.kafka.changelog, "1 partition", "delete it")
-
-    def test_a_models_topic_with_other_partitions(self, embedded_broker: Broker, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("which", "n", "said"),
+        [
+            ("observations", 2, ["2 partitions", "set kafka.partitions to 2"]),
+            ("changelog", 1, ["1 partition", "delete it"]),
+            ("models", 3, ["3 partitions", "as many as {observations}", "delete it"]),
+        ],
+    )
+    def test_a_topic_with_other_partitions(
+        self, which: str, n: int, said: list[str], embedded_broker: Broker, tmp_path: Path
+    ) -> None:
         raw = logistic_config(embedded_broker.bootstrap, partitions=4)
         config = parse_config(raw)
-        models = config.kafka.topics.models
-        names = [spec.name for spec in topic_specs(config)]
-        make_topics(embedded_broker.bootstrap, dict.fromkeys(names, 4) | {models: 3}, FIT)
         observations = config.kafka.topics.observations
-        _is_one_line_with(_run(tmp_path, raw), models, "3 partitions", f"as many as {observations}", "delete it")
+        name = config.kafka.changelog if which == "changelog" else getattr(config.kafka.topics, which)
+        names = [spec.name for spec in topic_specs(config)]
+        create_topics(embedded_broker.bootstrap, dict.fromkeys(names, 4) | {name: n}, FIT)
+        _is_one_line_with(_run(tmp_path, raw), name, *(part.format(observations=observations) for part in said))
 
     def test_topics_that_would_lose_states(self, embedded_broker: Broker, tmp_path: Path) -> None:
         raw = logistic_config(embedded_broker.bootstrap)
         config = parse_config(raw)
         small = {"cleanup.policy": "delete", "max.message.bytes": "900000"}
-        make_topics(embedded_broker.bootstrap, {spec.name: 1 for spec in topic_specs(config)}, small)
+        create_topics(embedded_broker.bootstrap, {spec.name: 1 for spec in topic_specs(config)}, small)
         changelog, dead_letters = config.kafka.changelog, config.kafka.topics.dead_letters
         result = _run(tmp_path, raw)
         _is_one_line_with(result, f"{changelog} is not compacted", f"{changelog} takes records of 900000 bytes")
         _is_one_line_with(result, f"{dead_letters} takes records of 900000 bytes", "kafka.max_record_bytes")
 
     def test_a_model_that_cannot_be_made(self, embedded_broker: Broker, tmp_path: Path) -> None:
-        raw = logistic_config(embedded_broker.bootstrap)
+        raw, _ = created(embedded_broker)
         raw["models"]["credit"]["model"] = {"class": "river.forest.NoSuchForest"}
-        create_topics(parse_config(raw))
         _is_one_line_with(_run(tmp_path, raw), "river.forest.NoSuchForest")
 
     def test_a_web_port_that_is_taken(self, embedded_broker: Broker, tmp_path: Path) -> None:
-        raw = logistic_config(embedded_broker.bootstrap)
-        create_topics(parse_config(raw))
+        raw, _ = created(embedded_broker)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             raw["web"] = {"port": taken.getsockname()[1]}
             _is_one_line_with(_run(tmp_path, raw), "web.port", str(raw["web"]["port"]))

@@ -17,17 +17,8 @@ from support.monitoring import (
 )
 from support.waiting import wait_for
 
-RULES = {
-    "groups": [
-        {
-            "name": "always",
-            "rules": [
-                {"record": "one:sum", "expr": "vector(1)"},
-                {"alert": "Always", "expr": 'one:sum{job!="x"} > 0', "labels": {"model_id": "m"}},
-            ],
-        }
-    ]
-}
+ALERT = {"alert": "Always", "expr": 'one:sum{job!="x"} > 0', "labels": {"model_id": "m"}}
+RULES = {"groups": [{"name": "always", "rules": [{"record": "one:sum", "expr": "vector(1)"}, ALERT]}]}
 
 
 @pytest.mark.prometheus

@@ -37,11 +37,6 @@ def test_the_headers_are_cloudevents_1_0_in_binary_mode():
     ]
 
 
-def test_a_replay_gives_the_same_headers():
-    first, second = (event_headers("importance", "m", SOURCE, 1_700_000_000_123) for _ in range(2))
-    assert first == second
-
-
 @given(st.integers(0, 253_402_300_799_999))
 @example(1_700_000_000_001)
 @example(253_402_300_799_999)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import yaml
 
 from attributary_agents.config.reading import EXAMPLE, parse_config
@@ -43,6 +44,13 @@ def test_the_schema_allows_no_unknown_keys() -> None:
     assert all(section["additionalProperties"] is False for section in (schema, *schema["$defs"].values()))
 
 
-def test_the_configuration_in_force_parses_again() -> None:
-    config = parse_config(yaml.safe_load(EXAMPLE))
+SECTIONS = {
+    "defaults": {"alpha": 0.01, "change": {"window": 50}},
+    "models": {"m": {"factory": "a:b", "change": {"cooldown": 5}}},
+}
+
+
+@pytest.mark.parametrize("data", [yaml.safe_load(EXAMPLE), SECTIONS], ids=["the example", "defaults"])
+def test_the_configuration_in_force_parses_again(data: dict[str, Any]) -> None:
+    config = parse_config(data)
     assert parse_config(json.loads(json.dumps(config.model_dump(mode="json", by_alias=True)))) == config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,30 +55,14 @@ def test_one_model_is_enough_and_no_model_is_not() -> None:
     assert "models" in refusal({"models": {}})
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "kafak",
-        "kafka.borkers",
-        "models.m.lern",
-        "models.m.model.parms",
-        "models.m.explainers.pfi.n_sample",
-        "models.m.change.windows",
-        "models.m.publish.evry",
-        "defaults.lern",
-        "defaults.change.windows",
-        "defaults.model",
-        "defaults.factory",
-        "defaults.features",
-        "defaults.groups",
-        "control.alowed",
-        "artefacts.folder",
-        "checkpoint.interval",
-        "web.prot",
-        "metrics.max_feature",
-        "log.levle",
-    ],
-)
+UNKNOWN_KEYS = """
+kafak  kafka.borkers  models.m.lern  models.m.model.parms  models.m.explainers.pfi.n_sample  models.m.change.windows
+models.m.publish.evry  defaults.lern  defaults.change.windows  defaults.model  defaults.factory  defaults.features
+defaults.groups  control.alowed  artefacts.folder  checkpoint.interval  web.prot  metrics.max_feature  log.levle
+"""
+
+
+@pytest.mark.parametrize("path", UNKNOWN_KEYS.split())
 def test_an_unknown_key_is_named_with_its_path(path: str) -> None:
     message = refusal(at(path, 1))
 
@@ -143,6 +128,12 @@ WRONG_VALUES = [
     ("models.m.change.signal", "error", "'zero_one' or 'loss'"),
     ("models.m.change.distance", "l2", "'label', 'probability' or 'number'"),
     ("models.m.change.loss", "hinge", "cross_entropy"),
+    ("models.m.explain.budget", 1.0, "less than"),
+    ("models.m.explain.budget", 0.0, "greater than"),
+    ("models.m.explain.every", 0, "greater than"),
+    ("models.m.explain.feature_share", 0.0, "greater than"),
+    ("models.m.explain.feature_share", 1.1, "less than"),
+    ("models.m.explain.max_lag", 0, "greater than"),
     ("models.m.publish.every", 0, "greater than or equal to 1"),
     ("models.m.publish.material_shift", 0, "greater than 0"),
     ("checkpoint.interval_s", 0, "greater than 0"),
@@ -166,13 +157,14 @@ def test_a_wrong_value_is_named_with_its_path_and_what_was_expected(path: str, v
 
 def test_what_only_sage_has_is_refused_for_pfi() -> None:
     message = refusal(at("models.m.explainers.pfi.bias_correction", False))
-    assert "models.m.explainers" in message
-    assert "pfi has no bias_correction: only sage has" in message
+    assert re.search(r"models\.m\.explainers.*pfi has no bias_correction: only sage has", message)
 
 
 def test_every_fault_is_named() -> None:
-    message = refusal({**at("models.m.alpha", 7), "web": {"port": -1}})
-    assert "models.m.alpha" in message and "web.port" in message  # noqa: PT018
+    assert re.search(
+        r"models\.m\.alpha.*web\.port|web\.port.*models\.m\.alpha",
+        refusal({**at("models.m.alpha", 7), "web": {"port": -1}}),
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,22 +209,22 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch) -> 
     assert config.max_observation_bytes == 10
 
 
-def test_a_wrong_value_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATTRIBUTARY_WEB__PORT", "http")
-    message = refusal(with_model())
-    assert "web.port" in message
-    assert "'http'" in message
-
-
-def test_an_environment_variable_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATTRIBUTARY_KAFKA", "{not json")
-    assert "kafka" in refusal(with_model())
-
-
-@pytest.mark.parametrize("name", ["ATTRIBUTARY_BROKERS", "ATTRIBUTARY_KAFAK__GROUP", "ATTRIBUTARY_"])
-def test_an_unknown_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv(name, "x")
-    assert f"unknown environment variable {name}:" in refusal(with_model())
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("ATTRIBUTARY_WEB__PORT", "http", "web.port"),
+        ("ATTRIBUTARY_WEB__PORT", "http", "'http'"),
+        ("ATTRIBUTARY_KAFKA", "{not json", "kafka"),
+        ("ATTRIBUTARY_KAFKA__GRUOP", "x", "kafka.gruop"),
+        *(
+            (f"ATTRIBUTARY_{name}", "x", f"unknown environment variable ATTRIBUTARY_{name}:")
+            for name in ("BROKERS", "KAFAK__GROUP", "")
+        ),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert said in refusal(with_model())
 
 
 @pytest.mark.parametrize("name", ["ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB"])
@@ -240,11 +232,6 @@ def test_a_variable_that_is_no_setting_is_left_to_its_reader(monkeypatch: pytest
     plain = parse_config(with_model())
     monkeypatch.setenv(name, "0")
     assert parse_config(with_model()) == plain
-
-
-def test_an_unknown_key_in_a_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATTRIBUTARY_KAFKA__GRUOP", "x")
-    assert "kafka.gruop" in refusal(with_model())
 
 
 def test_a_file_is_read_and_named_in_its_faults(tmp_path: Path) -> None:
@@ -281,13 +268,8 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: byt
 
 def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.yaml", tmp_path):
-        with pytest.raises(ConfigError) as caught:
+        with pytest.raises(ConfigError, match=f"{path}(?s:.*)attributary config example"):
             load_config(path)
-        assert str(path) in str(caught.value)
-        assert "attributary config example" in str(caught.value)
-
-
-def test_no_file_at_all_says_how_to_give_one() -> None:
     with pytest.raises(ConfigError, match="--config"):
         load_config(None)
 
@@ -320,25 +302,22 @@ def test_every_parameter_of_the_change_explainer_can_be_configured() -> None:
     assert parameters == set(ChangeConfig.model_fields) | elsewhere
 
 
-def test_no_detector_at_all() -> None:
-    change = parse_config(with_model(change={"detector": None})).models["m"].change
-    assert change is not None
-    assert (change.detector, change.detector_params) == (None, {})
-
-
 @pytest.mark.parametrize(
-    ("change", "params"),
+    ("change", "detector", "params"),
     [
-        ({}, {"delta": 0.025}),
-        ({"detector": "adwin"}, {"delta": 0.025}),
-        ({"detector": "kswin"}, {}),
-        ({"detector_params": {}}, {}),
+        ({}, "adwin", {"delta": 0.025}),
+        ({"detector": "adwin"}, "adwin", {"delta": 0.025}),
+        ({"detector": "kswin"}, "kswin", {}),
+        ({"detector_params": {}}, "adwin", {}),
+        ({"detector": None}, None, {}),
     ],
 )
-def test_adwin_s_default_delta_is_adwin_s_alone(change: dict[str, Any], params: dict[str, Any]) -> None:
+def test_adwin_s_default_delta_is_adwin_s_alone(
+    change: dict[str, Any], detector: str | None, params: dict[str, Any]
+) -> None:
     found = parse_config(with_model(change=change)).models["m"].change
     assert found is not None
-    assert found.detector_params == params
+    assert (found.detector, found.detector_params) == (detector, params)
 
 
 def test_defaults_stand_under_every_model_s_own_settings() -> None:
@@ -348,12 +327,8 @@ def test_defaults_stand_under_every_model_s_own_settings() -> None:
         "change": {"window": 500, "cooldown": 100, "detector_params": {"delta": 0.001}},
         "publish": {"every": 50},
     }
-    own = {
-        **MODEL,
-        "alpha": 0.1,
-        "explainers": {"sage": {"n_permutations": 2}},
-        "change": {"window": 200, "detector_params": {"clock": 8}},
-    }
+    explainers, change = {"sage": {"n_permutations": 2}}, {"window": 200, "detector_params": {"clock": 8}}
+    own = {**MODEL, "alpha": 0.1, "explainers": explainers, "change": change}
     config = parse_config({"defaults": defaults, "models": {"m": own, "n": MODEL, "o": {**MODEL, "change": None}}})
     m, n, o = (config.models[name] for name in "mno")
     assert (m.alpha, n.alpha) == (0.1, 0.01)
@@ -365,13 +340,8 @@ def test_defaults_stand_under_every_model_s_own_settings() -> None:
     assert (m.change.detector_params, n.change.detector_params) == ({"clock": 8}, {"delta": 0.001})
     assert m.publish.every == n.publish.every == 50
     assert o.change is None
-
-
-def test_a_default_null_is_overridden_by_a_section() -> None:
-    config = parse_config(
-        {"defaults": {"change": None}, "models": {"m": {**MODEL, "change": {"window": 5}}, "n": MODEL}}
-    )
-    assert config.models["m"].change is not None
+    config = parse_config({"defaults": {"change": None}, "models": {"m": own, "n": MODEL}})
+    assert config.models["m"].change is not None, "a section overrides a default null"
     assert config.models["n"].change is None
 
 
@@ -399,12 +369,6 @@ def test_defaults_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTRIBUTARY_MODELS__N__ALPHA", "0.25")
     config = parse_config({"defaults": {"alpha": 0.1}, "models": {"m": MODEL, "n": MODEL}})
     assert (config.models["m"].alpha, config.models["n"].alpha) == (0.5, 0.25)
-
-
-def test_the_configuration_in_force_says_the_same_again() -> None:
-    data = {"defaults": {"alpha": 0.01, "change": {"window": 50}}, **with_model(change={"cooldown": 5})}
-    config = parse_config(data)
-    assert parse_config(config.model_dump(mode="json", by_alias=True)) == config
 
 
 class TestStateKey:
@@ -445,16 +409,7 @@ class TestStateKey:
 
 
 def test_explaining_has_a_budget_or_a_number_of_observations() -> None:
-    for explain, why in (
-        ({"budget": 0.3, "every": 4}, "give either `budget`"),
-        ({"budget": 1.0}, "models.m.explain.budget"),
-        ({"budget": 0.0}, "models.m.explain.budget"),
-        ({"every": 0}, "models.m.explain.every"),
-        ({"feature_share": 0.0}, "models.m.explain.feature_share"),
-        ({"feature_share": 1.1}, "models.m.explain.feature_share"),
-        ({"max_lag": 0}, "models.m.explain.max_lag"),
-    ):
-        assert why in refusal(with_model(explain=explain))
+    assert "give either `budget`" in refusal(with_model(explain={"budget": 0.3, "every": 4}))
     assert parse_config(with_model()).models["m"].explain.budget is None
 
 

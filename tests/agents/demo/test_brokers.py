@@ -5,12 +5,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.kafka import Record, create_topics, produce, read_all
+from support.waiting import wait_for
 
 from attributary_agents.demo import local_broker
 from attributary_agents.demo.brokers import Broker, BrokerError, EmbeddedBroker, broker
@@ -89,7 +88,7 @@ def test_sigkill_and_start_keeps_the_records(kind: str, tmp_path: Path) -> None:
         if isinstance(running, EmbeddedBroker):
             # It writes its memory out once a second, and only what was written out survives.
             saved = tmp_path / "data" / "kafka.json"
-            until(lambda: saved.exists() and '"high_watermark":1000' in saved.read_text())
+            wait_for("it is saved", lambda: saved.exists() and '"high_watermark":1000' in saved.read_text())
         running.kill()
         assert running.pid is None
         running.start()
@@ -118,7 +117,7 @@ def test_a_killed_parent_takes_its_broker_along(kind: str, tmp_path: Path) -> No
         assert alive(pid)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    until(lambda: not alive(pid))
+    wait_for("the broker ends", lambda: not alive(pid))
 
 
 def test_a_broker_that_cannot_start_shows_its_log(kind: str, tmp_path: Path) -> None:
@@ -188,20 +187,13 @@ def test_processes_with_different_shares_get_different_ports(monkeypatch: pytest
 def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
     child = start_child([sys.executable, "-c", code], log=tmp_path / "log")
-    until(lambda: "deaf" in (tmp_path / "log").read_text())
+    wait_for("it is deaf", lambda: "deaf" in (tmp_path / "log").read_text())
     assert os.getsid(child.pid) == child.pid
     assert stop_child(child, timeout_s=0.05) == -signal.SIGKILL
 
 
 def values(running: Broker, topic: str) -> list[bytes | None]:
     return [record.value for record in read_all(running.bootstrap, topic)]
-
-
-def until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def alive(pid: int) -> bool:

@@ -11,26 +11,21 @@ import pytest
 from attributary_agents.config.explainers import ExplainConfig
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.models.budget import Budget, StageTimer, next_stride
-from attributary_agents.models.model_state import ModelState, new_state
+from attributary_agents.models.model_state import ModelState
 from attributary_agents.models.prequential import StepError, prequential
-from attributary_agents.models.versions import configured_version
-from attributary_agents.state.checkpoints import encode_checkpoint
-from attributary_agents.state.codec import decode_state, encode_state
-from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_topics import ImportanceEvent, Observation, Source
-from tests.agents.stand_ins import TOUCHY_FACTORY, CountingClassifier, config_of, observations
-from tests.delivery.test_crash_resume import Log
+from attributary_topics import Observation, Source
+from tests.agents.models.test_prequential import FEW, NO_CHANGE, importances, run
+from tests.agents.models.test_prequential import state_of as a_state
+from tests.agents.stand_ins import TOPIC, TOUCHY_FACTORY, CountingClassifier, config_of, observations
+from tests.delivery.remains import Log, checkpoint, store_models
 
-TOPIC = "attributary.observations.v1"
-FEW = {"pfi": {"n_samples": 3}, "sage": {"n_samples": 2}}
 TENTH = ExplainConfig(budget=0.1, max_lag=1000)
 
 
 def state_of(model: Any = None, **settings: Any) -> ModelState:
-    config = config_of(**{"explainers": FEW, "change": None, **settings}).models["m"]
-    return new_state("m", config, configured_version(config, model))
+    return a_state(model, **{"explainers": FEW, **NO_CHANGE, **settings})
 
 
 @pytest.mark.parametrize(
@@ -207,12 +202,6 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
     assert strides == [2, 2, 4, 8, 4]
 
 
-def test_the_stride_is_stored() -> None:
-    state = state_of(explain={"budget": 0.1})
-    state.stride = 16
-    assert decode_state("m", state.config, encode_state(state)).stride == 16
-
-
 def records(n: int) -> list[Record]:
     stream = observations(n, flip_at=n // 2)
     return [
@@ -224,12 +213,7 @@ def records(n: int) -> list[Record]:
 def store(partition: Partition, table: dict[bytes, bytes], lag: int, *, finish: bool = True) -> None:
     """As the worker stores; not `finish`: it crashes before the partition's own checkpoint."""
     partition.budget.adapt(partition.changed, lag)
-    for model_id in sorted(partition.dirty):
-        table[model_id.encode()] = encode_state(partition.models[model_id])
-    partition.dirty = set()
-    if finish:
-        table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-        partition.record_checkpoint(partition.offset)
+    (checkpoint if finish else store_models)(partition, table)
 
 
 @pytest.mark.parametrize("explain", [{"budget": 0.05}, {"every": 3}, {"budget": 0.9, "max_lag": 50}])
@@ -270,10 +254,7 @@ def test_a_replay_has_no_clock_and_explains_everything() -> None:
 
 def test_events_say_how_many_observations_they_are_made_of() -> None:
     state = state_of(explain={"every": 4}, publish={"every": 20})
-    events = []
-    for i, observation in enumerate(observations(40)):
-        events += prequential(state, observation, Source("topic", 0, i), 0)
-    found = [e for e in events if isinstance(e, ImportanceEvent) and e.observation == 40]
+    found = [e for e in importances(run(state, observations(40))) if e.observation == 40]
     assert [event.n_observations for event in found] == [10, 10]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,7 @@ from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_as
-from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
-from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -29,12 +29,15 @@ from tests.agents.models.test_prequential import FEW, importances, run, state_of
 from tests.agents.stand_ins import (
     CONTRARY_FACTORY,
     FACTORY,
+    MODELS,
+    TOPIC,
     CountingClassifier,
     config_of,
     contrary_classifier,
+    header,
     observations,
 )
-from tests.agents.worker.test_partition import TOPIC, header
+from tests.delivery.remains import checkpoint
 
 CHANGE = {"window": 40, "threshold": 0.2, "importances": ["pfi", "sage"], "loss": "zero_one"}
 SOURCE = Source("topic", 0, 100)
@@ -190,20 +193,19 @@ def test_a_version_that_cannot_be_explained_leaves_the_state_as_it_was() -> None
 class Worker:
     """A partition with its table, that can be stopped and started with another configuration."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, n_observed: int = 0) -> None:
         self.table: dict[bytes, bytes] = {}
         self.sent: list[Outgoing] = []
         self.n_controls = 0
         self.start(config)
+        self.observe(n_observed)
 
     def start(self, config: Config) -> None:
         self.partition = Partition(TOPIC, 0, config, self.table.get)
-        self.control = PartitionControl("attributary.models.v1", self.partition, self.table.get)
+        self.control = PartitionControl(MODELS, self.partition, self.table.get)
 
     def stop(self) -> None:
-        for model_id in self.partition.dirty:
-            self.table[model_id.encode()] = encode_state(self.partition.models[model_id])
-        self.table[checkpoint_key(0)] = encode_checkpoint(self.partition.offset, self.partition.counters)
+        checkpoint(self.partition, self.table)
 
     def restart(self, config: Config) -> None:
         self.stop()
@@ -224,7 +226,7 @@ class Worker:
     def deploy(self, version: str, spec: dict[str, Any]) -> list[str]:
         """Take a control record; the reasons of its dead letters."""
         value = json.dumps({"version": version, **spec}).encode()
-        step = self.control.take(Record("attributary.models.v1", 0, self.n_controls, 0, b"m", value), -1)
+        step = self.control.take(Record(MODELS, 0, self.n_controls, 0, b"m", value), -1)
         self.n_controls += 1
         self.table.update(step.writes)
         return [header(one, "attributary-dlq-reason") for one in step.outgoing]
@@ -236,7 +238,9 @@ class Worker:
 
 def config(**model: Any) -> Config:
     chosen = {"factory": FACTORY, "explainers": {"pfi": {"n_samples": 1}}, "change": CHANGE, "publish": QUIET, **model}
-    return parse_config({"models": {"m": chosen}, "control": {"allowed": ["river.", "tests."]}})
+    return parse_config(
+        {"models": {"m": chosen}, "control": {"allowed": ["river.", "tests.", "attributary_test_gone"]}}
+    )
 
 
 NEXT = {"version": "2", "factory": CONTRARY_FACTORY}
@@ -244,8 +248,7 @@ NEXT = {"version": "2", "factory": CONTRARY_FACTORY}
 
 @pytest.mark.parametrize("changed", [NEXT, {"factory": CONTRARY_FACTORY}, {"version": "2"}])
 def test_another_model_in_the_configuration_takes_over_explained(changed: dict[str, Any]) -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     old = worker.state.model.counts
     worker.restart(config(**changed))
     assert worker.state.model.counts == old, "until the next observation"
@@ -262,8 +265,7 @@ def test_another_model_in_the_configuration_takes_over_explained(changed: dict[s
 
 
 def test_learn_alone_keeps_the_model() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     old = json.dumps(worker.state.model.counts)
     worker.restart(config(learn=False))
     assert worker.observe(10) == []
@@ -273,8 +275,7 @@ def test_learn_alone_keeps_the_model() -> None:
 
 
 def test_a_deployment_outlives_a_restart_under_the_same_configuration() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     assert worker.deploy("2", {"factory": CONTRARY_FACTORY}) == []
     worker.restart(config(alpha=0.5))
     (event,) = worker.observe(1)
@@ -286,8 +287,7 @@ def test_a_deployment_outlives_a_restart_under_the_same_configuration() -> None:
 
 @pytest.mark.parametrize("taken_over", [True, False])
 def test_a_changed_configuration_wins_over_older_deployments(taken_over: bool) -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     worker.deploy("2", {"factory": CONTRARY_FACTORY})
     if taken_over:
         worker.observe(20)
@@ -302,8 +302,7 @@ def test_a_changed_configuration_wins_over_older_deployments(taken_over: bool) -
 
 
 def test_a_deployment_under_the_changed_configuration_comes_instead_of_it() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     worker.restart(config(version="3"))
     worker.deploy("4", {"factory": CONTRARY_FACTORY})
     (event,) = worker.observe(1)
@@ -327,8 +326,7 @@ def test_the_same_version_again_is_ignored_and_another_model_of_that_name_is_not
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     assert worker.deploy("1", {"factory": FACTORY}) == []
     assert "version 1 is deployed already" in caplog.text
     worker.deploy("2", {"factory": CONTRARY_FACTORY})
@@ -344,21 +342,21 @@ def test_the_same_version_again_is_ignored_and_another_model_of_that_name_is_not
     assert (event["model_version_before"], event["model_version"]) == ("2", "2")
 
 
+def module_with_a_class(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
+    """Write a module that defines `Mine`; return what takes the class away."""
+    code = "from tests.agents.stand_ins import CountingClassifier\nclass Mine(CountingClassifier): pass\nmake = Mine\n"
+    (folder / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(folder)
+    return lambda: monkeypatch.delattr(importlib.import_module(name), "Mine")
+
+
 def test_a_class_that_has_gone_starts_afresh_and_says_that_this_change_could_not_be_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "attributary_test_leaving.py").write_text(
-        "from tests.agents.stand_ins import CountingClassifier\n"
-        "class Mine(CountingClassifier):\n    pass\n"
-        "make = Mine\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    worker = Worker(config(factory="attributary_test_leaving:make"))
-    worker.observe(60)
+    leave = module_with_a_class(tmp_path, monkeypatch, "attributary_test_leaving")
+    worker = Worker(config(factory="attributary_test_leaving:make"), 60)
     worker.stop()
-    import attributary_test_leaving  # type: ignore[import-not-found]
-
-    monkeypatch.delattr(attributary_test_leaving, "Mine")
+    leave()
     worker.start(config(version="2"))
     assert worker.observe(1) == []
     assert (worker.state.version, worker.state.n_observations, worker.state.offset) == ("2", 1, 60)
@@ -369,22 +367,10 @@ def test_a_class_that_has_gone_starts_afresh_and_says_that_this_change_could_not
 def test_a_deployed_class_that_has_gone_leaves_the_old_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "attributary_test_gone.py").write_text(
-        "from tests.agents.stand_ins import CountingClassifier\nclass Mine(CountingClassifier):\n    pass\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    chosen = parse_config(
-        {
-            "models": config().model_dump(mode="json", by_alias=True)["models"],
-            "control": {"allowed": ["attributary_test_gone"]},
-        }
-    )
-    worker = Worker(chosen)
-    worker.observe(60)
+    leave = module_with_a_class(tmp_path, monkeypatch, "attributary_test_gone")
+    worker = Worker(config(), 60)
     assert worker.deploy("2", {"model": {"class": "attributary_test_gone.Mine"}}) == []
-    import attributary_test_gone  # type: ignore[import-not-found]
-
-    monkeypatch.delattr(attributary_test_gone, "Mine")
+    leave()
     assert worker.observe(10) == []
     assert (worker.state.version, worker.state.n_observations) == ("1", 70)
     assert worker.state.counts.versions["refused"] == 1
@@ -393,8 +379,7 @@ def test_a_deployed_class_that_has_gone_leaves_the_old_version(
 
 
 def test_the_event_of_a_version_is_sent_although_its_first_observation_fails() -> None:
-    worker = Worker(config())
-    worker.observe(60)
+    worker = Worker(config(), 60)
     worker.deploy("2", {"factory": "tests.agents.models.test_swap:failing"})
     (event,) = worker.observe(1)
     assert (event["route"], event["source"]["offset"]) == ("version", 60)
@@ -417,13 +402,12 @@ class FailsOnce(CountingClassifier):
 
 
 def test_a_deployment_for_a_model_of_another_partition_is_a_dead_letter() -> None:
-    worker = Worker(config())
-    worker.observe(5)
+    worker = Worker(config(), 5)
     worker.stop()
     partition = Partition(TOPIC, 1, config(), worker.table.get)
-    control = PartitionControl("attributary.models.v1", partition, worker.table.get)
+    control = PartitionControl(MODELS, partition, worker.table.get)
     value = json.dumps({"version": "2", "factory": CONTRARY_FACTORY}).encode()
-    step = control.take(Record("attributary.models.v1", 1, 0, 0, b"m", value), -1)
+    step = control.take(Record(MODELS, 1, 0, 0, b"m", value), -1)
     assert [header(one, "attributary-dlq-reason") for one in step.outgoing] == ["model_on_two_partitions"]
     assert control.counters.consumed == 1
 

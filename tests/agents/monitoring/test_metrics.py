@@ -15,7 +15,8 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_topics import REASONS
-from tests.agents.monitoring.views import MODEL, MODELS, PREFIX, TOPIC, config_of, filled, samples, value
+from tests.agents.monitoring.views import MODEL, PREFIX, config_of, filled, samples, scraped, value
+from tests.agents.stand_ins import MODELS, TOPIC
 
 
 @pytest.fixture(scope="module")
@@ -168,9 +169,7 @@ def test_the_live_version_and_the_records_of_the_models_topic() -> None:
 
 
 def test_dead_letters_are_counted_by_partition_so_that_they_move_with_it() -> None:
-    config = config_of("m", "n")
-    view = filled(config, {0: ["m"], 1: ["n"]})
-    collector = AttributaryCollector(config, view)
+    collector, view = scraped(config_of("m", "n"), {0: ["m"], 1: ["n"]})
     found = samples(collector)
     for partition in "01":
         at = {"topic": TOPIC, "partition": partition}
@@ -182,9 +181,7 @@ def test_dead_letters_are_counted_by_partition_so_that_they_move_with_it() -> No
 
 
 def test_what_no_checkpoint_has_grows_old_until_one_has_it() -> None:
-    config = config_of("m", "n")
-    view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
-    collector = AttributaryCollector(config, view)
+    collector, view = scraped(config_of("m", "n"), {0: ["m"], 1: ["n"]}, n=3)
     assert pending(collector) == {"0": 0.0, "1": 0.0}
     view.partitions[0].mark_pending()
     began = pending(collector)["0"]
@@ -217,9 +214,8 @@ def test_without_change_explanation_there_are_no_series_of_it() -> None:
 
 
 def test_features_beyond_the_limit_are_summed_as_other() -> None:
-    config = config_of("m", metrics={"max_features": 1})
-    view = filled(config, {0: ["m"]}, flip_at=60)
-    found = samples(AttributaryCollector(config, view))
+    collector, view = scraped(config_of("m", metrics={"max_features": 1}), {0: ["m"]}, flip_at=60)
+    found = samples(collector)
     for name, explainer in view.partitions[0].partition.models["m"].explainers.items():
         of = {"model_id": "m", "explainer": name}
         first, second = sorted(explainer.importance.items(), key=lambda item: -item[1])
@@ -270,9 +266,7 @@ def test_hostile_names_are_escaped_for_the_scrape() -> None:
 
 
 def test_a_scrape_during_a_stuck_step_is_given_the_previous_reading() -> None:
-    config = config_of("m")
-    view = filled(config, {0: ["m"]}, n=3)
-    collector = AttributaryCollector(config, view)
+    collector, view = scraped(config_of("m"), {0: ["m"]}, n=3)
     before = samples(collector)
     view.partitions[0].partition.counters.consumed += 1000
     with view.lock:
@@ -281,9 +275,7 @@ def test_a_scrape_during_a_stuck_step_is_given_the_previous_reading() -> None:
 
 
 def test_a_scrape_waits_for_a_step_that_ends() -> None:
-    config = config_of("m")
-    view = filled(config, {0: ["m"]}, n=3)
-    collector = AttributaryCollector(config, view)
+    collector, view = scraped(config_of("m"), {0: ["m"]}, n=3)
     read: list[float] = []
     view.lock.acquire()
     scrape = threading.Thread(
@@ -337,9 +329,7 @@ def test_a_partition_that_is_lost_in_the_middle_of_a_scrape_takes_its_series_alo
 
 @pytest.mark.parametrize("refused_at", [1, 2, 4])
 def test_a_step_that_lasts_in_the_middle_of_a_scrape_gives_the_previous_reading(refused_at: int) -> None:
-    config = config_of("m", "n", "o")
-    view = filled(config, {0: ["m", "n"], 1: ["o"]}, n=3)
-    collector = AttributaryCollector(config, view)
+    collector, view = scraped(config_of("m", "n", "o"), {0: ["m", "n"], 1: ["o"]}, n=3)
     before = samples(collector)
     view.partitions[0].partition.counters.consumed += 1000
     view.lock = lock = Recorded(refused_at)  # type: ignore[assignment]
@@ -348,9 +338,7 @@ def test_a_step_that_lasts_in_the_middle_of_a_scrape_gives_the_previous_reading(
 
 
 def test_a_partition_that_is_lost_takes_its_series_along() -> None:
-    config = config_of("m", "n")
-    view = filled(config, {0: ["m"], 1: ["n"]}, n=3)
-    collector = AttributaryCollector(config, view)
+    collector, view = scraped(config_of("m", "n"), {0: ["m"], 1: ["n"]}, n=3)
     assert {dict(labels).get("partition") for _, labels in samples(collector)} == {None, "0", "1"}
     del view.partitions[0]
     left = samples(collector)

@@ -33,13 +33,17 @@ TARGET = {"job", "instance", "pod"}
 """Labels of every series, which Prometheus adds."""
 
 
+def parts(node: Any) -> list[Any]:
+    """The expressions directly within an expression."""
+    named = [getattr(node, name, None) for name in ("lhs", "rhs", "expr", "vector_selector")]
+    return [part for part in [*named, *getattr(node, "args", [])] if part is not None]
+
+
 def series_of(node: Any) -> list[tuple[str, set[str]]]:
     """The name of every series in an expression, with the labels that are matched."""
     if isinstance(node, promql_parser.VectorSelector):
         return [(node.name, {matcher.name for matcher in node.matchers.matchers})]
-    parts = [getattr(node, name, None) for name in ("lhs", "rhs", "expr", "vector_selector")]
-    parts += getattr(node, "args", [])
-    return [found for part in parts if part is not None for found in series_of(part)]
+    return [found for part in parts(node) for found in series_of(part)]
 
 
 def labels_said(node: Any) -> set[str]:
@@ -49,9 +53,7 @@ def labels_said(node: Any) -> set[str]:
         found |= set(node.modifier.labels)
     if isinstance(node, promql_parser.BinaryExpr) and node.modifier:
         found |= set(re.findall(r"\w+", re.sub(r"\w+ \(", "(", str(node.modifier)))) - {"bool"}
-    parts = [getattr(node, name, None) for name in ("lhs", "rhs", "expr", "vector_selector")]
-    parts += getattr(node, "args", [])
-    return found.union(*(labels_said(part) for part in parts if part is not None)) if parts else found
+    return found.union(*map(labels_said, parts(node)))
 
 
 def known_series() -> dict[str, set[str]]:
@@ -240,11 +242,7 @@ def test_links_begin_as_asked() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["--out", __file__],
-        ["--worker-label", "pod"],
-        ["--worker-label", "instance", "--worker-label", "a-b"],
-    ],
+    [["--out", __file__], ["--worker-label", "pod"], ["--worker-label", "instance", "--worker-label", "a-b"]],
 )
 def test_export_refuses_what_it_cannot_do(arguments: list[str]) -> None:
     result = export(*arguments)

@@ -14,22 +14,15 @@ from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_agents.worker.view import PartitionView, WorkerView
-from tests.agents.stand_ins import FACTORY, observations
+from tests.agents.stand_ins import EAGER, FACTORY, TOPIC, observations
 
-TOPIC = "attributary.observations.v1"
-MODELS = "attributary.models.v1"
 PREFIX = "attributary_"
 MODEL: dict[str, Any] = {
     "factory": FACTORY,
     "version": "v3",
     "alpha": 0.05,
     "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
-    "change": {
-        "window": 20,
-        "threshold": 0.05,
-        "detector": "page_hinkley",
-        "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
-    },
+    "change": {"window": 20, **EAGER},
     "publish": {"reference_after": 10},
 }
 
@@ -39,11 +32,7 @@ def config_of(*model_ids: str, metrics: dict[str, int] | None = None, **model: A
 
 
 def filled(
-    config: Config,
-    partitions: dict[int, list[str]],
-    n: int = 60,
-    flip_at: int = 25,
-    sent: list[Outgoing] | None = None,
+    config: Config, partitions: dict[int, list[str]], n: int = 60, flip_at: int = 25, sent: list[Outgoing] | None = None
 ) -> WorkerView:
     """A view of a worker that has explained `n` observations of each model and met one bad record per partition.
 
@@ -67,6 +56,14 @@ def filled(
         own.lag = 5 * (number + 1)
     view.record_checkpoint(0.02)
     return view
+
+
+def scraped(
+    config: Config, partitions: dict[int, list[str]], **of_view: Any
+) -> tuple[AttributaryCollector, WorkerView]:
+    """What is scraped of a filled view, and the view."""
+    view = filled(config, partitions, **of_view)
+    return AttributaryCollector(config, view), view
 
 
 def samples(collector: AttributaryCollector) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

@@ -53,42 +53,11 @@ def test_csv_plain_or_compressed(tmp_path: Path, name: str) -> None:
     assert type(expected[0]["x"]["a"]) is int
 
 
-def test_a_target_in_the_middle(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.csv", "a,y,b\n1,0,2\n")
-    assert values_of(path, "y") == [{"x": {"a": 1, "b": 2}, "y": 0}]
-    assert open_source(path, "y").features == ("a", "b")
-
-
-def test_quoted_cells_keep_their_commas_and_line_breaks(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.csv", 'a,y\n"one, two",0\n"line\nbreak",1\n')
-    assert [value["x"]["a"] for value in values_of(path)] == ["one, two", "line\nbreak"]
-
-
-def test_a_column_with_one_text_is_text_in_every_row(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.csv", "zone,y\n1,0\n2,1\nnorth,0\n4,1\n")
-    assert [value["x"]["zone"] for value in values_of(path)] == ["1", "2", "north", "4"]
-
-
 def test_rows_beyond_the_sample_have_the_type_of_the_sample(tmp_path: Path) -> None:
     rows = "".join(f"{i},n{i},0\n" for i in range(SAMPLE))
     path = written(tmp_path / "data.csv", f"number,text,y\n{rows}5,5,0\n")
     last = values_of(path)[-1]["x"]
     assert last == {"number": 5, "text": "5"}
-
-
-def test_a_label_of_numbers_is_a_number_and_a_label_of_texts_is_a_text(tmp_path: Path) -> None:
-    assert values_of(written(tmp_path / "a.csv", "a,y\n1,0\n1,1\n"))[1]["y"] == 1
-    assert values_of(written(tmp_path / "b.csv", "a,y\n1,0\n1,yes\n"))[0]["y"] == "0"
-
-
-def test_a_missing_cell_is_none_and_does_not_make_a_column_text(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.csv", "a,b,y\n1,,0\n,x,1\n3,y,\n")
-    assert values_of(path) == [
-        {"x": {"a": 1, "b": None}, "y": 0},
-        {"x": {"a": None, "b": "x"}, "y": 1},
-        {"x": {"a": 3, "b": "y"}, "y": None},
-    ]
-    assert all(map(is_refused_later, values_of(path)))
 
 
 @pytest.mark.parametrize("cell", ["NaN", "nan", "inf"])
@@ -99,26 +68,10 @@ def test_a_cell_that_is_no_finite_number_does_not_make_a_column_text(tmp_path: P
     assert is_refused_later(values[1])
 
 
-def test_what_only_python_reads_as_a_number_is_text(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.csv", "a,b,y\n1_2,٣,0\n1_3,٤,1\n")
-    assert values_of(path)[0]["x"] == {"a": "1_2", "b": "٣"}
-
-
 def test_an_integer_beyond_64_bits_can_be_sent(tmp_path: Path) -> None:
     path = written(tmp_path / "data.csv", f"a,y\n{10**25},0\n")
     (value,) = values_of(path)
     assert json.loads(encode_value(value))["x"]["a"] in (str(10**25), 1e25)
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.csv", "\ufeffa,y\n1,0\n")
-    assert open_source(path).features == ("a",)
-
-
-def test_a_short_row_is_not_taken_as_an_observation(tmp_path: Path) -> None:
-    (value,) = values_of(written(tmp_path / "data.csv", "a,b,y\n1\n"))
-    assert value == {"x": {"a": 1}, "y": None}
-    assert is_refused_later(value)
 
 
 @pytest.mark.parametrize(("row", "target"), [("1,2,3,0", "y"), ("0,1", "a")])
@@ -131,31 +84,6 @@ def test_a_row_with_more_or_fewer_cells_is_never_taken_silently(tmp_path: Path, 
     assert is_refused_later(ragged)
 
 
-def test_blank_lines_are_no_observations(tmp_path: Path) -> None:
-    assert len(values_of(written(tmp_path / "data.csv", "a,y\n1,0\n\n2,1\n\n"))) == 2
-    assert len(values_of(written(tmp_path / "data.jsonl", '{"x": {"a": 1}, "y": 0}\n\n \n'))) == 1
-
-
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    assert "a" in refusal(written(tmp_path / "data.csv", "a,a,y\n1,2,0\n"))
-
-
-def test_a_wrong_target_is_named_with_what_there_is(tmp_path: Path) -> None:
-    message = refusal(written(tmp_path / "data.csv", "a,b,y\n1,2,0\n"), "label")
-    assert "'label'" in message
-    assert "a, b, y" in message
-
-
-@pytest.mark.parametrize("content", ["", "\n", "alone\n1\n"])
-def test_a_csv_file_without_two_columns_is_refused(tmp_path: Path, content: str) -> None:
-    path = written(tmp_path / "data.csv", content)
-    assert f"{path}: expected a header row" in refusal(path)
-
-
-def test_a_csv_file_of_a_header_alone_has_no_observations(tmp_path: Path) -> None:
-    assert values_of(written(tmp_path / "data.csv", "a,y\n")) == []
-
-
 @pytest.mark.parametrize("name", ["data.jsonl", "data.ndjson", "data.jsonl.gz"])
 def test_json_lines_as_they_are(tmp_path: Path, name: str) -> None:
     lines = [{"x": {"a": 1, "b": "text"}, "y": True, "note": "kept"}, {"x": {}, "y": None}]
@@ -166,69 +94,9 @@ def test_json_lines_as_they_are(tmp_path: Path, name: str) -> None:
     assert list(source.values()) == list(source.values()) == lines
 
 
-def test_flat_json_lines_with_a_target(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.jsonl", '{"a": 1, "class": "UP"}\n{"b": 2.5, "class": "DOWN"}\n{"a": 1}\n')
-    assert values_of(path, "class") == [
-        {"x": {"a": 1}, "y": "UP"},
-        {"x": {"b": 2.5}, "y": "DOWN"},
-        {"x": {"a": 1}, "y": None},
-    ]
-
-
-def test_flat_json_lines_without_a_target_say_what_to_do(tmp_path: Path) -> None:
-    assert "name the target column" in refusal(written(tmp_path / "data.jsonl", '{"a": 1, "class": "UP"}\n'))
-
-
-def test_a_target_that_the_first_json_line_lacks_is_refused(tmp_path: Path) -> None:
-    assert "label" in refusal(written(tmp_path / "data.jsonl", '{"a": 1, "class": "UP"}\n'), "label")
-
-
-@pytest.mark.parametrize(("line", "what"), [("{poison", "not JSON"), ("[1]", "list"), ("3", "int")])
-def test_a_bad_json_line_is_named_with_its_number(tmp_path: Path, line: str, what: str) -> None:
-    path = written(tmp_path / "data.jsonl", f'{{"x": {{"a": 1}}, "y": 0}}\n\n{line}\n')
-    message = refusal(path)
-    assert f"{path}:3:" in message
-    assert what in message
-
-
-@pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz"])
-def test_an_empty_file_of_json_lines_is_refused(tmp_path: Path, name: str) -> None:
-    path = written(tmp_path / name, "\n")
-    assert str(path) in refusal(path)
-
-
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.csv", tmp_path):
         assert f"no file at {path}" in refusal(path)
-
-
-@pytest.mark.parametrize("name", ["data.txt", "data", "data.gz", "data.xlsx"])
-def test_an_unknown_kind_of_file(tmp_path: Path, name: str) -> None:
-    path = written(tmp_path / name, "a,y\n1,0\n")
-    assert str(path) in refusal(path)
-    assert ".parquet" in refusal(path)
-
-
-@pytest.mark.parametrize("name", ["data.csv.gz", "data.jsonl.gz"])
-@pytest.mark.parametrize("end", [5, -20])
-def test_a_damaged_compressed_file(tmp_path: Path, name: str, end: int) -> None:
-    line = "a,y\n" if "csv" in name else '{"x": {"a": 1}, "y": 0}\n'
-    whole = gzip.compress((line * 5000).encode())
-    path = tmp_path / name
-    path.write_bytes(whole[:end])
-    assert str(path) in refusal(path)
-
-
-def test_a_plain_file_that_calls_itself_compressed(tmp_path: Path) -> None:
-    path = tmp_path / "data.csv.gz"
-    path.write_text("a,y\n1,0\n")
-    assert str(path) in refusal(path)
-
-
-@pytest.mark.parametrize("n_good", [1, 2 * SAMPLE])
-def test_bytes_that_are_no_utf_8(tmp_path: Path, n_good: int) -> None:
-    path = written(tmp_path / "data.csv", b"a,y\n" + b"text,0\n" * n_good + b"\xff\xfe,1\n")
-    assert str(path) in refusal(path)
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -245,3 +113,90 @@ def test_parquet(tmp_path: Path) -> None:
     assert (source.n_rows, source.target, source.features) == (2, "y", ("a", "b"))
     assert list(source.values()) == [{"x": {"a": 1, "b": "x"}, "y": True}, {"x": {"a": 2, "b": None}, "y": False}]
     assert "a, b, y" in refusal(path, "label")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "target", "expected"),
+    [
+        ("target.csv", "a,y,b\n1,0,2\n", "y", [{"x": {"a": 1, "b": 2}, "y": 0}]),
+        ("quoted.csv", 'a,y\n"one, two\nthree",0\n', None, [{"x": {"a": "one, two\nthree"}, "y": 0}]),
+        ("a text.csv", "a,y\n1,0\nnorth,1\n", None, [{"x": {"a": "1"}, "y": 0}, {"x": {"a": "north"}, "y": 1}]),
+        ("numbers.csv", "a,y\n1,0\n1,1\n", None, [{"x": {"a": 1}, "y": 0}, {"x": {"a": 1}, "y": 1}]),
+        ("labels.csv", "a,y\n1,0\n1,yes\n", None, [{"x": {"a": 1}, "y": "0"}, {"x": {"a": 1}, "y": "yes"}]),
+        ("only Python's numbers.csv", "a,b,y\n1_2,٣,0\n", None, [{"x": {"a": "1_2", "b": "٣"}, "y": 0}]),
+        ("byte order mark.csv", "\ufeffa,y\n1,0\n", None, [{"x": {"a": 1}, "y": 0}]),
+        ("blank.csv", "a,y\n1,0\n\n2,1\n\n", None, [{"x": {"a": 1}, "y": 0}, {"x": {"a": 2}, "y": 1}]),
+        ("header alone.csv", "a,y\n", None, []),
+        ("blank.jsonl", '{"x": {"a": 1}, "y": 0}\n\n \n', None, [{"x": {"a": 1}, "y": 0}]),
+        (
+            "flat.jsonl",
+            '{"a": 1, "y": "UP"}\n{"b": 2.5, "y": 0}\n',
+            "y",
+            [{"x": {"a": 1}, "y": "UP"}, {"x": {"b": 2.5}, "y": 0}],
+        ),
+    ],
+)
+def test_a_file_is_read_as_it_says(tmp_path: Path, name: str, content: str, target: str | None, expected: Any) -> None:
+    path = written(tmp_path / name, content)
+    assert values_of(path, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("cells.csv", "a,b,y\n1,,0\n", {"x": {"a": 1, "b": None}, "y": 0}),
+        ("cells.csv", "a,b,y\n,x,1\n", {"x": {"a": None, "b": "x"}, "y": 1}),
+        ("label.csv", "a,b,y\n3,y,\n", {"x": {"a": 3, "b": "y"}, "y": None}),
+        ("short.csv", "a,b,y\n1\n", {"x": {"a": 1}, "y": None}),
+        ("flat.jsonl", '{"a": 1, "y": 0}\n{"a": 1}\n', {"x": {"a": 1}, "y": None}),
+    ],
+)
+def test_what_is_missing_is_none_and_a_dead_letter_later(
+    tmp_path: Path, name: str, content: str, expected: Any
+) -> None:
+    *_, value = values_of(written(tmp_path / name, content), "y")
+    assert value == expected
+    assert is_refused_later(value)
+
+
+def test_a_missing_cell_does_not_make_a_column_text(tmp_path: Path) -> None:
+    values = values_of(written(tmp_path / "data.csv", "a,b,y\n1,,0\n,x,1\n3,y,\n"))
+    assert [(value["x"]["a"], value["x"]["b"], value["y"]) for value in values] == [
+        (1, None, 0),
+        (None, "x", 1),
+        (3, "y", None),
+    ]
+
+
+FLAT, LINE = '{"a": 1, "class": "UP"}\n', '{"x": {"a": 1}, "y": 0}\n'
+DAMAGED = {"data.csv.gz": gzip.compress(b"a,y\n" * 5000), "data.jsonl.gz": gzip.compress(LINE.encode() * 5000)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "target", "said"),
+    [
+        ("data.csv", "a,a,y\n1,2,0\n", None, ["a"]),
+        ("data.csv", "a,b,y\n1,2,0\n", "label", ["'label'", "a, b, y"]),
+        *(("data.csv", content, None, ["{path}: expected a header row"]) for content in ("", "\n", "alone\n1\n")),
+        *(("data.csv", b"a,y\n" + b"text,0\n" * n + b"\xff\xfe,1\n", None, ["{path}"]) for n in (1, 2 * SAMPLE)),
+        ("data.jsonl", FLAT, None, ["name the target column"]),
+        ("data.jsonl", FLAT, "label", ["label"]),
+        ("data.jsonl", f"{LINE}\n{{poison\n", None, ["{path}:3:", "not JSON"]),
+        ("data.jsonl", f"{LINE}\n[1]\n", None, ["{path}:3:", "list"]),
+        ("data.jsonl", f"{LINE}\n3\n", None, ["{path}:3:", "int"]),
+        *((name, "\n", None, ["{path}"]) for name in ("data.jsonl", "data.jsonl.gz")),
+        *((name, "a,y\n1,0\n", None, ["{path}", ".parquet"]) for name in ("data.txt", "data", "data.gz", "data.xlsx")),
+        ("plain.csv.gz", "a,y\n1,0\n", None, ["{path}"]),
+        *((f"cut.{name}", whole[:end], None, ["{path}"]) for name, whole in DAMAGED.items() for end in (5, -20)),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, name: str, content: str | bytes, target: str | None, said: list[str]
+) -> None:
+    path = tmp_path / name
+    if name.startswith(("plain", "cut")):
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    else:
+        written(path, content)
+    message = refusal(path, target)
+    assert [text for text in said if text.format(path=path) not in message] == []

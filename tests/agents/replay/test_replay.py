@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -16,47 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError, ConfigError, SourceError
 from attributary_agents.monitoring.metrics import CATALOGUE
-from tests.agents.stand_ins import FACTORY
+from tests.agents.replay.conftest import N, write_config
 
-N = 400
 OUTPUTS = {"importances.jsonl", "changes.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
-EAGER = {
-    "window": 30,
-    "threshold": 0.05,
-    "detector": "page_hinkley",
-    "detector_params": {"min_instances": 1, "threshold": 2.0, "delta": 0.01, "mode": "both"},
-}
-
-
-def write_config(path: Path, **model: Any) -> Path:
-    chosen = {
-        "factory": FACTORY,
-        "alpha": 0.05,
-        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
-        "change": EAGER,
-        "publish": {"every": 50},
-        **model,
-    }
-    path.write_text(yaml.safe_dump({"models": {"m": chosen}}))
-    return path
-
-
-def write_csv(path: Path, n: int = N, names: tuple[str, str] = ("a", "b")) -> Path:
-    rng = random.Random(3)
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow([*names, "y"])
-        for i in range(n):
-            a = rng.uniform(-1, 1)
-            rows.writerow([a, rng.choice(["red", "green", "blue"]), int((a > 0) != (i > n // 8))])
-    return path
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    write_config(tmp_path / "attributary.yaml")
-    write_csv(tmp_path / "data.csv")
-    return tmp_path
 
 
 def invoke(folder: Path, *arguments: str, out: str = "out") -> Result:

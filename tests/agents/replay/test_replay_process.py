@@ -10,16 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.replay.test_replay import N, write_config, write_csv
+from tests.agents.replay.conftest import N, write_config
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    write_config(tmp_path / "attributary.yaml")
-    write_csv(tmp_path / "data.csv")
-    return tmp_path
 
 
 def attributary(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

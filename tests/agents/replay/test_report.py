@@ -32,22 +32,23 @@ def points(html: str) -> list[int]:
     return [found.count(",") for found in re.findall(r'<polyline points="([^"]*)"', html)]
 
 
+def charts(page: Page) -> list[str | None]:
+    """What each chart is of."""
+    return [found["aria-label"] for found in page.named("svg", **{"class": "chart"})]
+
+
 def test_an_empty_replay_says_that_there_was_nothing(report: Any) -> None:
     page = Page(report([], []))
     assert "Nothing to show" in page.text
     assert "dead letters" in page.text
-    assert page.named("svg", **{"class": "chart"}) == []
+    assert charts(page) == []
 
 
 def test_it_shows_importance_loss_discrepancy_and_changes(report: Any) -> None:
     events = [importance(t, {"age": 0.2, "salary": t / 1000}) for t in range(100, 600, 100)]
     page = Page(report(events, [change(300, ["age"]), change(450, ["salary"])]))
 
-    assert [found["aria-label"] for found in page.named("svg", **{"class": "chart"})] == [
-        "Importance by PFI",
-        "Loss",
-        "Discrepancy",
-    ]
+    assert charts(page) == ["Importance by PFI", "Loss", "Discrepancy"]
     for text in ("credit", "500 observations", "2 model changes", "salary", "baseline", "threshold 0.3", "How to read"):
         assert text in page.text
     # Each chart has a line and a number for each change, and each number leads to a card.
@@ -71,8 +72,7 @@ def test_every_model_and_explainer_has_its_charts(report: Any) -> None:
         for explainer in ("pfi", "sage")
     ]
     page = Page(report(events, []))
-    labels = [found["aria-label"] for found in page.named("svg", **{"class": "chart"})]
-    assert labels == ["Importance by PFI", "Importance by SAGE", "Loss", "Discrepancy"] * 2
+    assert charts(page) == ["Importance by PFI", "Importance by SAGE", "Loss", "Discrepancy"] * 2
     assert "0 model changes" in page.text
     assert "known from the first change" in page.text
 
@@ -156,10 +156,7 @@ def test_what_is_not_known_is_left_out(report: Any) -> None:
     event = change(150, ["age"])
     event["importances"]["pfi"]["features"]["age"] |= {"before": None, "before_std_error": None, "before_rank": None}
     page = Page(report(events, [event]))
-    assert [found["aria-label"] for found in page.named("svg", **{"class": "chart"})] == [
-        "Importance by PFI",
-        "Discrepancy",
-    ]
+    assert charts(page) == ["Importance by PFI", "Discrepancy"]
     assert "– → 0.3" in page.text
 
 

@@ -6,11 +6,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from aiokafka.errors import (
-    GroupAuthorizationFailedError,
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-)
+from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAvailableError, GroupLoadInProgressError
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
@@ -47,14 +43,18 @@ def test_the_partition_is_the_given_one_the_group_s_or_the_file_s(
     assert _partition(config(), "credit", given, present, of_file) == found
 
 
-def test_without_any_it_is_asked_for_with_the_one_that_kafka_s_clients_choose() -> None:
-    with pytest.raises(AttributaryError, match=r"say it with --partition.*the key credit to partition 2 of 4"):
-        _partition(config(), "credit", None, None, None)
-
-
-def test_another_one_than_the_group_s_is_refused() -> None:
-    with pytest.raises(AttributaryError, match=r"--partition 2: .* is on partition 1.*models reset credit"):
-        _partition(config(), "credit", 2, 1, None)
+@pytest.mark.parametrize(
+    ("given", "present", "said"),
+    [
+        (None, None, r"say it with --partition.*the key credit to partition 2 of 4"),
+        (2, 1, r"--partition 2: .* is on partition 1.*models reset credit"),
+    ],
+)
+def test_none_at_all_and_another_one_than_the_group_s_are_refused(
+    given: int | None, present: int | None, said: str
+) -> None:
+    with pytest.raises(AttributaryError, match=said):
+        _partition(config(), "credit", given, present, None)
 
 
 def test_a_model_on_two_partitions_is_neither_exported_nor_replaced() -> None:
@@ -103,18 +103,19 @@ class TestWorkers:
                 self.check(monkeypatch, Admin(code))
 
 
-class TestRefusedBeforeKafkaIsAsked:
-    def test_a_model_that_is_not_configured(self) -> None:
-        with pytest.raises(AttributaryError, match="fraud is not configured: name one of credit"):
-            plan_import(config(), "fraud", exported("fraud"))
-
-    def test_the_state_of_another_model(self) -> None:
-        with pytest.raises(AttributaryError, match="is of the model fraud, not credit: take it with --as-other"):
-            plan_import(config(), "credit", exported("fraud"))
-
-    def test_a_partition_that_is_not_there(self) -> None:
-        with pytest.raises(AttributaryError, match=r"expected less than kafka\.partitions, 4"):
-            plan_import(config(), "credit", exported(), partition=4)
+@pytest.mark.parametrize(
+    ("model_id", "of_file", "partition", "said"),
+    [
+        ("fraud", "fraud", None, "fraud is not configured: name one of credit"),
+        ("credit", "fraud", None, "is of the model fraud, not credit: take it with --as-other"),
+        ("credit", "credit", 4, r"expected less than kafka\.partitions, 4"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_kafka_is_asked(
+    model_id: str, of_file: str, partition: int | None, said: str
+) -> None:
+    with pytest.raises(AttributaryError, match=said):
+        plan_import(config(), model_id, exported(of_file), partition=partition)
 
 
 def test_a_state_of_which_nothing_would_be_left_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -302,10 +302,20 @@ def test_only_partitions_that_are_ours_are_kept() -> None:
     assert [records.names(n) for n in range(3)] == [[], [b"m"], []]
 
 
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 class TestObjects:
     @pytest.fixture
     def objects(self, tmp_path: Path) -> ObjectStore:
         return ObjectStore(f"file://{tmp_path}", "group")
+
+    def log(self, objects: ObjectStore) -> Log:
+        """With a state that is an object."""
+        log = Log()
+        put(log.owner(1, objects=objects), b"m", blob(1, 50))
+        return log
 
     def owner(self, log: Log, generation: int, objects: ObjectStore, seal: Seal | None = None) -> PartitionStore:
         store = log.owner(generation, seal, objects)
@@ -319,7 +329,7 @@ class TestObjects:
             put(store, b"m", blob(n, length))
             assert self.owner(log, 2, objects, Seal(KEY)).load(b"m") == blob(n, length)
         assert all(len(value or b"") < 350 for _, value in log.records)
-        assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+        assert len(files(tmp_path)) == 2
 
     def test_an_owner_thought_dead_never_deletes_what_a_later_one_needs(self, objects: ObjectStore) -> None:
         log = Log()
@@ -340,13 +350,12 @@ class TestObjects:
         put(store, b"n", blob(7, 50))
         asyncio.run(store.delete(b"m"))
         assert {key.split(b"\0")[0] for key, value in dict(log.records).items() if value is not None} == {b"n"}
-        assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == ["n"]
+        assert [path.parent.name for path in files(tmp_path)] == ["n"]
         assert self.owner(log, 3, objects).load(b"m") is None
 
     def test_damage_and_loss_of_an_object_are_found(self, objects: ObjectStore, tmp_path: Path) -> None:
-        log = Log()
-        put(log.owner(1, objects=objects), b"m", blob(1, 50))
-        (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        log = self.log(objects)
+        (path,) = files(tmp_path)
         path.write_bytes(blob(2, 50))
         with pytest.raises(DamagedStateError, match="checksum"):
             self.owner(log, 2, objects).load(b"m")
@@ -355,8 +364,7 @@ class TestObjects:
             self.owner(log, 2, objects).load(b"m")
 
     def test_without_the_store_configured_it_says_so(self, objects: ObjectStore) -> None:
-        log = Log()
-        put(log.owner(1, objects=objects), b"m", blob(1, 50))
+        log = self.log(objects)
         with pytest.raises(StateError, match=r"configure state\.url"):
             log.owner(2).load(b"m")
 
@@ -374,8 +382,7 @@ class TestObjects:
             write(path, content)
 
         monkeypatch.setattr(objects, "_write", full)
-        log = Log()
-        put(log.owner(1, objects=objects), b"m", blob(1, 50))
+        log = self.log(objects)
         assert self.owner(log, 2, objects).load(b"m") == blob(1, 50)
         assert len(set(attempts)) == 1
         lines = [r.message for r in caplog.records if r.levelno == logging.ERROR]

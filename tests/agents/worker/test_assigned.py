@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
+from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,12 +21,20 @@ from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import worker as worker_module
 from attributary_agents.worker.assigned import MAX_SENT_BYTES, Assigned
 from attributary_agents.worker.worker import Worker
-from tests.agents.stand_ins import FACTORY, config_of
+from tests.agents.stand_ins import FACTORY, MODELS, TOPIC, config_of
 
-TOPIC = "attributary.observations.v1"
-MODELS = "attributary.models.v1"
 N = 40
 GOOD = b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'
+
+
+def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Make a test of a coroutine."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **named: Any) -> None:
+        asyncio.run(test(*args, **named))
+
+    return run
 
 
 class Broker:
@@ -124,112 +134,102 @@ def test_all_partitions_share_one_deadline_and_the_failing_ones_hinder_no_other(
     assert any("partition 1: no final checkpoint (RuntimeError('no broker'))" in line for line in logged)
 
 
-def test_only_the_named_partitions_leave_those_with_little_to_store_first() -> None:
-    async def run() -> None:
-        running = Running()
-        for assigned in await running.own(4):
-            number = assigned.tp.partition
-            assigned.partition.offset = 9
-            assigned.partition.dirty = {"m"}
-            assigned.partition.models.find_or_make("m")
-            assigned.state_bytes["m"] = 1000 - number
-        await running.worker.release([0, 1, 3, 7])
-        committed = [line for line in running.broker.log if line.startswith("commit")]
-        assert committed == [f"commit {TOPIC}[{number}] 10" for number in (3, 1, 0)]
-        assert list(running.worker.assigned) == [2]
-
-    asyncio.run(run())
+@in_a_loop
+async def test_only_the_named_partitions_leave_those_with_little_to_store_first() -> None:
+    running = Running()
+    for assigned in await running.own(4):
+        number = assigned.tp.partition
+        assigned.partition.offset = 9
+        assigned.partition.dirty = {"m"}
+        assigned.partition.models.find_or_make("m")
+        assigned.state_bytes["m"] = 1000 - number
+    await running.worker.release([0, 1, 3, 7])
+    committed = [line for line in running.broker.log if line.startswith("commit")]
+    assert committed == [f"commit {TOPIC}[{number}] 10" for number in (3, 1, 0)]
+    assert list(running.worker.assigned) == [2]
 
 
-def test_a_checkpoint_awaits_what_was_sent_then_states_then_the_offset_then_commits() -> None:
-    async def run() -> None:
-        running = Running(publish={"every": 1}, explainers={"pfi": {}})
-        running.broker.slow = True
-        (assigned,) = await running.own(1)
-        for offset in range(3):
-            await running.handle(offset)
-        assert running.broker.log == ["send"] * 2
-        storing = asyncio.create_task(assigned.checkpoint())
-        for _ in range(10):
+@in_a_loop
+async def test_a_checkpoint_awaits_what_was_sent_then_states_then_the_offset_then_commits() -> None:
+    running = Running(publish={"every": 1}, explainers={"pfi": {}})
+    running.broker.slow = True
+    (assigned,) = await running.own(1)
+    for offset in range(3):
+        await running.handle(offset)
+    assert running.broker.log == ["send"] * 2
+    storing = asyncio.create_task(assigned.checkpoint())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert running.broker.log == ["send"] * 2, "no state is written before the events are there"
+    for sent in running.broker.sending:
+        sent.set_result(None)
+    await storing
+    assert running.broker.log[2:] == ["write m", "write checkpoint/0", f"commit {TOPIC}[0] 3"]
+    counters, offset = decode_checkpoint(assigned._store.load(checkpoint_key(0)))
+    assert (offset, counters.used) == (2, 3)
+    await assigned.checkpoint()
+    assert len(running.broker.log) == 5, "nothing has been handled since"
+
+
+@in_a_loop
+async def test_a_deployment_is_stored_before_its_position_and_committed_last() -> None:
+    running = Running()
+    value = b'{"version": "2", "model": {"class": "river.naive_bayes.GaussianNB"}}'
+    await running.worker.handle_control(event(MODELS, 0, value))
+    assert running.worker.assigned == {}, "the observations' partition is another worker's"
+    running.broker.assigned = {TP(TOPIC, 0), TP(MODELS, 0)}
+    await running.worker.handle_control(event(MODELS, 0, value))
+    await running.worker.handle_control(event(MODELS, 1, b"{poison"))
+    assert running.broker.log == [
+        "write control/0/m", "write control-checkpoint/0", f"commit {MODELS}[0] 1",
+        "send", "write control-checkpoint/0", f"commit {MODELS}[0] 2",
+    ]  # fmt: skip
+
+
+@in_a_loop
+async def test_a_record_of_an_earlier_generation_is_left_alone_and_a_later_one_begins_from_what_is_stored() -> None:
+    running = Running()
+    (first,) = await running.own(1)
+    for offset in range(3):
+        await running.handle(offset)
+    await first.checkpoint()
+    await running.handle(3)  # in no checkpoint
+    await running.handle(3, generation=4)
+    (second,) = running.worker.assigned.values()
+    assert (second.generation, second.partition.models["m"].n_observations) == (4, 4)
+    assert not first.is_ours
+    await running.handle(4, generation=1)
+    assert second.partition.offset == 3
+    await running.worker.adopt([TP(TOPIC, 0)], 3)
+    assert list(running.worker.assigned.values()) == [second]
+
+
+@in_a_loop
+async def test_a_slow_broker_holds_the_worker_up_before_its_dead_letters_fill_the_memory() -> None:
+    running = Running()
+    running.broker.slow = True
+    (assigned,) = await running.own(1)
+    value = b"{poison" + b" " * 990_000
+
+    async def handle_all() -> None:
+        for offset in range(50):
+            await running.handle(offset, value)
+
+    handling = asyncio.create_task(handle_all())
+    done, sending = 0, running.broker.sending
+    while not handling.done():
+        await asyncio.sleep(0)
+        waiting = [each for each in sending if not each.done()]
+        assert len(waiting) * len(value) <= MAX_SENT_BYTES + len(value)
+        if assigned._lock.locked() and len(sending) > done:
             await asyncio.sleep(0)
-        assert running.broker.log == ["send"] * 2, "no state is written before the events are there"
-        for sent in running.broker.sending:
-            sent.set_result(None)
-        await storing
-        assert running.broker.log[2:] == ["write m", "write checkpoint/0", f"commit {TOPIC}[0] 3"]
-        counters, offset = decode_checkpoint(assigned._store.load(checkpoint_key(0)))
-        assert (offset, counters.used) == (2, 3)
-        await assigned.checkpoint()
-        assert len(running.broker.log) == 5, "nothing has been handled since"
-
-    asyncio.run(run())
-
-
-def test_a_deployment_is_stored_before_its_position_and_committed_last() -> None:
-    async def run() -> None:
-        running = Running()
-        value = b'{"version": "2", "model": {"class": "river.naive_bayes.GaussianNB"}}'
-        await running.worker.handle_control(event(MODELS, 0, value))
-        assert running.worker.assigned == {}, "the observations' partition is another worker's"
-        running.broker.assigned = {TP(TOPIC, 0), TP(MODELS, 0)}
-        await running.worker.handle_control(event(MODELS, 0, value))
-        await running.worker.handle_control(event(MODELS, 1, b"{poison"))
-        assert running.broker.log == [
-            "write control/0/m", "write control-checkpoint/0", f"commit {MODELS}[0] 1",
-            "send", "write control-checkpoint/0", f"commit {MODELS}[0] 2",
-        ]  # fmt: skip
-
-    asyncio.run(run())
-
-
-def test_a_record_of_an_earlier_generation_is_left_alone_and_a_later_one_begins_from_what_is_stored() -> None:
-    async def run() -> None:
-        running = Running()
-        (first,) = await running.own(1)
-        for offset in range(3):
-            await running.handle(offset)
-        await first.checkpoint()
-        await running.handle(3)  # in no checkpoint
-        await running.handle(3, generation=4)
-        (second,) = running.worker.assigned.values()
-        assert (second.generation, second.partition.models["m"].n_observations) == (4, 4)
-        assert not first.is_ours
-        await running.handle(4, generation=1)
-        assert second.partition.offset == 3
-        await running.worker.adopt([TP(TOPIC, 0)], 3)
-        assert list(running.worker.assigned.values()) == [second]
-
-    asyncio.run(run())
-
-
-def test_a_slow_broker_holds_the_worker_up_before_its_dead_letters_fill_the_memory() -> None:
-    async def run() -> None:
-        running = Running()
-        running.broker.slow = True
-        (assigned,) = await running.own(1)
-        value = b"{poison" + b" " * 990_000
-
-        async def handle_all() -> None:
-            for offset in range(50):
-                await running.handle(offset, value)
-
-        handling = asyncio.create_task(handle_all())
-        done, sending = 0, running.broker.sending
-        while not handling.done():
-            await asyncio.sleep(0)
-            waiting = [each for each in sending if not each.done()]
-            assert len(waiting) * len(value) <= MAX_SENT_BYTES + len(value)
-            if assigned._lock.locked() and len(sending) > done:
-                await asyncio.sleep(0)
-                assert not handling.done(), "it should wait for the broker"
-                done = len(sending)
-                for each in waiting:
-                    each.set_result(None)
-        await handling
-        assert done > 0
-        assert assigned.partition.counters.dead_letters["invalid_json"] == 50
-
-    asyncio.run(run())
+            assert not handling.done(), "it should wait for the broker"
+            done = len(sending)
+            for each in waiting:
+                each.set_result(None)
+    await handling
+    assert done > 0
+    assert assigned.partition.counters.dead_letters["invalid_json"] == 50
 
 
 def test_the_group_waits_for_as_long_as_a_step_is_called_healthy_and_polling_never_counts() -> None:
@@ -243,32 +243,30 @@ def test_the_group_waits_for_as_long_as_a_step_is_called_healthy_and_polling_nev
     assert conf.producer_request_timeout > 2000
 
 
-def test_a_record_is_pending_from_when_it_is_handled_until_its_checkpoint_is_committed(
+@in_a_loop
+async def test_a_record_is_pending_from_when_it_is_handled_until_its_checkpoint_is_committed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def run() -> None:
-        running = Running()
-        (assigned,) = await running.own(1)
-        committed: list[int] = []
+    running = Running()
+    (assigned,) = await running.own(1)
+    committed: list[int] = []
 
-        async def commit(_app: Any, _tp: TP, offset: int) -> None:
-            assert assigned.pending_s > 0, "not before it is committed"
-            committed.append(offset)
+    async def commit(_app: Any, _tp: TP, offset: int) -> None:
+        assert assigned.pending_s > 0, "not before it is committed"
+        committed.append(offset)
 
-        monkeypatch.setattr(assigned_module, "commit_exactly", commit)
-        assert assigned.pending_s == 0
-        await running.handle(0)
-        before = assigned.pending_s
-        await running.handle(1)
-        assert assigned.pending_s > before > 0, "the oldest counts"
-        running.broker.failing = {0}
-        with pytest.raises(RuntimeError):
-            await assigned.checkpoint()
-        assert assigned.pending_s > 0
-        running.broker.failing = set()
+    monkeypatch.setattr(assigned_module, "commit_exactly", commit)
+    assert assigned.pending_s == 0
+    await running.handle(0)
+    before = assigned.pending_s
+    await running.handle(1)
+    assert assigned.pending_s > before > 0, "the oldest counts"
+    running.broker.failing = {0}
+    with pytest.raises(RuntimeError):
         await assigned.checkpoint()
-        assert (committed, assigned.pending_s) == ([2], 0)
-        await running.handle(1)  # delivered again: it is in the checkpoint
-        assert assigned.pending_s == 0
-
-    asyncio.run(run())
+    assert assigned.pending_s > 0
+    running.broker.failing = set()
+    await assigned.checkpoint()
+    assert (committed, assigned.pending_s) == ([2], 0)
+    await running.handle(1)  # delivered again: it is in the checkpoint
+    assert assigned.pending_s == 0

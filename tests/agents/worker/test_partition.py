@@ -15,31 +15,11 @@ from attributary_agents.state.checkpoints import PartitionCounters, decode_check
 from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
-from attributary_agents.worker.records import Outgoing, Record
+from attributary_agents.worker.records import Record
 from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
-from tests.agents.stand_ins import FACTORY, TOUCHY_FACTORY
+from tests.agents.stand_ins import BAD, DEAD_LETTERS, FACTORY, GOOD, TOPIC, TOUCHY_FACTORY, balances, header
 
-TOPIC = "attributary.observations.v1"
-DEAD_LETTERS = "attributary.dead-letters.v1"
 Table = dict[bytes, bytes]
-
-GOOD = b'{"x": {"a": 1, "b": 0.5}, "y": true}'
-BAD: dict[str, tuple[bytes | None, bytes | None, str]] = {
-    "no JSON": (b"m", b"{poison", "invalid_json"),
-    "no model id": (None, GOOD, "missing_model_id"),
-    "wrong type": (b"m", b'{"x": {"a": "one", "b": 2}, "y": true}', "wrong_type"),
-    "NaN": (b"m", b'{"x": {"a": NaN, "b": 2}, "y": true}', "not_finite"),
-    "infinity": (b"m", b'{"x": {"a": 1, "b": -Infinity}, "y": true}', "not_finite"),
-    "too large a number": (b"m", b'{"x": {"a": 1, "b": 1e999}, "y": true}', "not_finite"),
-    "missing feature": (b"m", b'{"x": {"a": 1}, "y": true}', "missing_feature"),
-    "no label": (b"m", b'{"x": {"a": 1, "b": 1}}', "missing_label"),
-    "unknown model": (b"debit", GOOD, "unknown_model"),
-    "empty value": (b"m", b"", "empty_value"),
-    "no value": (b"m", None, "empty_value"),
-    "2 MB value": (b"m", b'{"x": {"a": "' + b"x" * 2_000_000 + b'"}}', "too_large"),
-    "bad UTF-8 key": (b"\xff\xfe", GOOD, "invalid_model_id"),
-    "deeply nested": (b"m", b"[" * 100_000, "invalid_json"),
-}
 
 
 def config(**model: Any) -> Config:
@@ -53,15 +33,6 @@ def partition_of(chosen: Config, table: Table | None = None, number: int = 0) ->
 
 def record(offset: int, key: bytes | None = b"m", value: bytes | None = GOOD, **more: Any) -> Record:
     return Record(TOPIC, more.pop("partition", 0), offset, 1_700_000_000_000 + offset, key, value, **more)
-
-
-def header(outgoing: Outgoing, name: str) -> str:
-    (value,) = [value for found, value in outgoing.headers if found == name]
-    return value.decode()
-
-
-def balances(counters: PartitionCounters) -> bool:
-    return counters.consumed == counters.used + sum(counters.dead_letters.values())
 
 
 @pytest.mark.parametrize("kind", BAD)

@@ -24,17 +24,6 @@ def test_durations_fall_into_their_buckets() -> None:
     assert durations.sum == pytest.approx(8.65)
 
 
-def test_the_first_record_that_is_not_stored_counts_until_all_are_stored() -> None:
-    view = partition_view()
-    assert view.pending_s == 0
-    view.mark_pending()
-    before = view.pending_s
-    view.mark_pending()  # a later record makes the oldest no younger
-    assert view.pending_s > before > 0
-    view.mark_stored()
-    assert view.pending_s == 0
-
-
 def test_the_view_of_a_worker_shows_the_partitions_that_the_worker_has_now() -> None:
     owned: dict[int, PartitionView] = {}
     view = WorkerView(owned, records := StateRecords())

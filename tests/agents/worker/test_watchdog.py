@@ -53,23 +53,18 @@ def test_a_long_step_is_logged_once_and_again_when_it_is_over(caplog: pytest.Log
     assert watched.codes == []
 
 
-def test_each_of_two_long_steps_in_succession_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("lasting", "n", "logged"), [(40, 2, 2), (29, 100, 0)])
+def test_each_long_step_in_succession_is_logged_and_short_ones_are_no_stall(
+    lasting: int, n: int, logged: int, caplog: pytest.LogCaptureFixture
+) -> None:
     watched = Watched()
-    for _ in range(2):
-        long = step()
-        with watched.activity.doing(long):
-            watched.dog.check(long.began + 40)
-    assert watched.activity.n_stalls == 2
-    assert sum("has lasted for 40 s" in line for line in warnings(caplog)) == 2
-
-
-def test_steps_that_follow_one_another_are_no_stall(caplog: pytest.LogCaptureFixture) -> None:
-    watched = Watched()
-    for _ in range(100):
-        short = step()
-        with watched.activity.doing(short):
-            watched.dog.check(short.began + 29)
-    assert warnings(caplog) == []
+    for _ in range(n):
+        one = step()
+        with watched.activity.doing(one):
+            watched.dog.check(one.began + lasting)
+    assert watched.activity.n_stalls == logged
+    assert sum(f"has lasted for {lasting} s" in line for line in warnings(caplog)) == logged
+    assert logged or warnings(caplog) == []
 
 
 def test_of_several_steps_the_one_that_has_waited_longest_is_logged(caplog: pytest.LogCaptureFixture) -> None:
