@@ -107,10 +107,13 @@ def test_a_step_of_three_sessions_loses_no_partition_and_is_told(how: str, scene
     told = scene(watchdog={"warn_after_s": 3}, web={"stuck_after_s": 8})
     told.stall(how, 18)
     with told.worker() as worker:
-        wait_for("/livez says that it is stuck", lambda: livez(worker)[0] == 503, 90)
-        status, text = livez(worker)
         step = f"observation of model 'credit' at {told.config.kafka.topics.observations}[0]@{STALLS_AT}"
-        assert (status, step in text) == (503, True)
+
+        def names_the_step() -> bool:
+            status, text = livez(worker)
+            return status == 503 and step in text
+
+        wait_for("/livez says in which step it is stuck", names_the_step, 90)
         assert worker.metrics()["attributary_worker_step_seconds"][()] > 3
         worker.wait_consumed(N, timeout_s=120)
         wait_for("/livez says that it goes on", lambda: livez(worker)[0] == 200, 90)
@@ -161,7 +164,7 @@ def test_what_a_worker_stores_that_was_thought_dead_for_three_sessions_is_not_ta
 ) -> None:
     """It holds the interpreter, so that its heartbeats stop; another worker takes over, and is done before it wakes."""
     held = scene(checkpoint={"interval_s": 1, "max_observations": 100})
-    held.stall("hold", 18)
+    held.stall("hold", 40)  # more than three sessions: the other has to be done, however slowly it starts
     with held.worker() as worker:
         held.wait_until_it_stalls()
         with held.worker() as other:
