@@ -18,7 +18,7 @@ from attributary_topics import InvalidRecordError, decode_observation
 
 def written(path: Path, text: str | bytes) -> Path:
     data = text.encode() if isinstance(text, str) else text
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return path
 
 
@@ -169,7 +169,10 @@ def test_a_missing_cell_does_not_make_a_column_text(tmp_path: Path) -> None:
 
 
 FLAT, LINE = '{"a": 1, "class": "UP"}\n', '{"x": {"a": 1}, "y": 0}\n'
-DAMAGED = {"data.csv.gz": gzip.compress(b"a,y\n" * 5000), "data.jsonl.gz": gzip.compress(LINE.encode() * 5000)}
+DAMAGED = {
+    "data.csv.gz": gzip.compress(b"a,y\n" * 5000, mtime=0),
+    "data.jsonl.gz": gzip.compress(LINE.encode() * 5000, mtime=0),
+}
 
 
 @pytest.mark.parametrize(
