@@ -38,9 +38,9 @@ def some(model: Any, **own: Any) -> dict[str, Any]:
     }
 
 
-def two(model: Any, n_samples: int | None = 2, **shared: Any) -> dict[str, Any]:
+def two(model: Any, n_samples: int = 2, **shared: Any) -> dict[str, Any]:
     return {
-        "pfi": PFI(model, seed=1, n_samples=n_samples or 10, **shared),
+        "pfi": PFI(model, seed=1, n_samples=n_samples, **shared),
         "sage": SAGE(model, seed=2, n_samples=n_samples, **shared),
     }
 
@@ -250,7 +250,7 @@ def numbers(n: int) -> Iterator[tuple[Row, float]]:
 def test_one_call_for_all() -> None:
     counted = Counted()
     model = as_batch(counted)
-    joined, alone = two(model, None, loss="squared"), two(as_batch(Counted()), None, loss="squared")
+    joined, alone = two(model, 10, loss="squared"), two(as_batch(Counted()), 10, loss="squared")
     together = Explainers(model, joined)
     for n, (x, y) in enumerate(numbers(30), start=1):
         explain_alike(together, alone, x, y)

@@ -181,7 +181,7 @@ def test_why_an_observation_was_skipped_is_counted(explainer):
         return float(x.get("a", 0.0))
 
     explaining = explainer(
-        model, loss="squared", reservoir=make_reservoir("sliding_window", 1), missing="skip", seed=18
+        model, loss="squared", reservoir=make_reservoir("sliding_window", 1), missing="skip", n_samples=10, seed=18
     )
     stream = [
         ({"a": 1.0, "b": 0.0}, 0.0, "nothing_stored"),
