@@ -55,7 +55,8 @@ class CountingClassifier(base.Classifier):
         self.counts = {False: [1, 1], True: [1, 1]}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What the test reads is no part of the model: predicting changes no model, and a frozen one is stored only once.
+        # What the test reads is no part of the model: predicting changes no model,
+        # and a frozen one is stored only once.
         return {**vars(self), "calls": []}
 
     def predict_proba_one(self, x: dict[str, Any]) -> dict[bool, float]:
