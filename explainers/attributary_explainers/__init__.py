@@ -33,6 +33,7 @@ from .imputers.observational import ConditionalImputer
 from .imputers.reservoirs import (
     RESERVOIR_NAMES,
     GeometricReservoir,
+    LaggedReservoir,
     Reservoir,
     SlidingWindowReservoir,
     UniformReservoir,
@@ -90,6 +91,7 @@ __all__ = [
     "IncrementalSAGE",
     "IntervalPFI",
     "InvalidParameterError",
+    "LaggedReservoir",
     "Loss",
     "MarginalImputer",
     "ModelError",

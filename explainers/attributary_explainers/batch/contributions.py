@@ -78,7 +78,7 @@ class Contributions:
 
             [Var(A + B) - sum of the squared deviations of single draws / n] / n,     but at least Var(A) / n:
 
-        the same form as that of `RowInfluence`, in which each draw would else be counted in both roles. What it moves
+        in which each draw would else be counted in both roles. What it moves
         through the mean prediction is part of its deviation, too.
         """
         n = self.own.shape[1]
@@ -178,7 +178,7 @@ class SageWalks:
         """By model the loss of the mean prediction for each observation."""
 
     def walk(
-        self, i: int, n_samples: int, rng: np.random.Generator, variance_of_rows: float | None
+        self, i: int, n_samples: int, rng: np.random.Generator, *, in_halves: bool
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], list[tuple[Array, Array]]]:
         """Walk observation `i` in one random order, with the same draws for all coalitions and models.
 
@@ -199,7 +199,8 @@ class SageWalks:
         rows, found = [row for of_coalition in draws.rows for row in of_coalition], []
         for table, empty, full in zip(self._tables, self.empty, self.full, strict=True):
             given, ends = GivenPredictions(table.predictions(rows), start=0), (empty[i], full[i])
-            way = walk_of(table.loss, table.ys[i], given, order[None], n_samples, variance_of_rows, *ends)
+            options = {"in_halves": in_halves, "with_parts": True}
+            way = walk_of(table.loss, table.ys[i], given, order[None], n_samples, *ends, **options)
             if way == "no_prediction":
                 raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
             if isinstance(way, str):
@@ -213,10 +214,10 @@ def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.rand
     """Return each observation's walk from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
-    by what the last of the models predicts for them, and the bias of few draws subtracted where the loss has
-    derivatives. Efficiency is exact: the importances sum to the loss of the model's mean prediction on these data minus
-    that of the model. What they estimate is `exact_sage` of the data: that the data are a sample, the explained
-    observation in it, leaves a bias of the order of 1 / n.
+    by what the last of the models predicts for them, and the bias of few draws subtracted. Efficiency is exact: the
+    importances sum to the loss of the model's mean prediction on these data minus that of the model. What they estimate
+    is `exact_sage` of the data: that the data are a sample, the explained observation in it, leaves a bias of the order
+    of 1 / n.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.rand
     parts: list[list[Array]] = [[] for _ in tables]
     drawn = np.zeros((d, n, n_samples), dtype=np.intp)
     for i in range(n):
-        order, drawn[:, i, :], found = walks.walk(i, n_samples, rng, 0.0)
+        order, drawn[:, i, :], found = walks.walk(i, n_samples, rng, in_halves=True)
         begins[order[:1], i] = 1.0
         for t, (increments, of_draws) in enumerate(found):
             own[t, :, i] = increments
@@ -257,14 +258,14 @@ def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: A
     begins
         Shape (d, n): 1 for the feature that the walk of observation i begins with, which alone reads that loss.
     """
-    derivatives = table.loss.derivatives
-    if derivatives is None:
+    slope = table.loss.slope
+    if slope is None:
         return None
     moved = np.zeros_like(begins)
     n = len(predictions)
     given = GivenPredictions(list(predictions))
     for label, values in zip(given.labels or (None,), given.array.T, strict=True):
-        deviations, mean = values - values.mean(), values.mean(keepdims=True)
-        slopes = [found[0][0] if (found := derivatives(y, label, mean)) else 0.0 for y in table.ys]
+        mean = float(values.mean())
+        deviations, slopes = values - mean, [slope(y, label, mean) for y in table.ys]
         moved += np.outer(begins @ np.array(slopes) / n, deviations)
     return moved

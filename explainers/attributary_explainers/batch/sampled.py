@@ -100,6 +100,6 @@ def batch_sage(
     values = np.zeros((len(data), len(walks.names)))
     for i in range(len(data)):
         for _ in range(n_permutations):
-            *_, ((increments, _parts),) = walks.walk(i, n_samples, rng, None)
+            *_, ((increments, _parts),) = walks.walk(i, n_samples, rng, in_halves=False)
             values[i] += increments / n_permutations
     return table.summary(values)

@@ -52,8 +52,8 @@ class Imputer(abc.ABC):
     reservoir: Reservoir
     n_independent: ClassVar[bool] = True
     """Whether more draws say more; False where all are the same."""
-    draws_stored_rows: ClassVar[bool] = False
-    """Whether draws are of the stored observations, so that their mean varies with those too."""
+    in_halves: bool = False
+    """Whether the explainer needs the two sets of `restrict` to be independent of each other, stored rows included."""
 
     @property
     def ready(self) -> bool:
@@ -107,13 +107,13 @@ class Imputer(abc.ABC):
         return RowsRequest(*self.restrict(x, players, walked_coalitions(list(players), orders), n, rng))
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in one observation, after it has been explained; return the slot that it is stored in, or None."""
+        """Take in one observation, after it has been explained; return the slot whose row is another now, or None."""
         return self.reservoir.update(x, rng)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters that the imputer was made with, as plain data."""
-        return {"removal": self.name, "reservoir": self.reservoir.name, "reservoir_size": self.reservoir.size}
+        return {"removal": self.name, **self.reservoir.parameters}
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

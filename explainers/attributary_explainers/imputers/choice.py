@@ -38,7 +38,9 @@ def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
             f"the snapshot is of an explainer with the reservoir {parameters['reservoir']!r}, which is not known here: "
             "make the explainer with that reservoir, and take the state with explainer.restore(snapshot)"
         )
-    reservoir = make_reservoir(parameters["reservoir"], parameters["reservoir_size"])
+    reservoir = make_reservoir(
+        parameters["reservoir"], parameters["reservoir_size"], parameters.get("gap"), parameters.get("reach")
+    )
     sampling = parameters["sampling"]
     if removal == "observational":
         return ConditionalImputer(reservoir, ConditionalSampler(**parameters["sampler"]), sampling=sampling)

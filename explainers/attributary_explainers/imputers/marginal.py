@@ -13,10 +13,10 @@ from ..typing import Features, Prediction, Snapshot
 from ..validation import check_choice
 from .base import SAMPLING_NAMES, Draws, Imputer, Players, Rows
 from .requests import ReplaceRequest, Request, WalkRequest
-from .reservoirs import GeometricReservoir, Reservoir
+from .reservoirs import LaggedReservoir, Reservoir
 from .rows import keep, replace
 from .stored import StoredRows
-from .strata import SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
+from .strata import HalvesByAge, SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
 
 
 class MarginalImputer(Imputer):
@@ -25,7 +25,7 @@ class MarginalImputer(Imputer):
     Parameters
     ----------
     reservoir
-        Observations to draw from; None is `GeometricReservoir(100)`. The imputer owns it.
+        Observations to draw from; None is `LaggedReservoir()`. The imputer owns it.
     strategy
         `joint`: all removed features come from one stored row, so that what they have in common is kept.
         `product`: every removed feature comes from a row of its own, as if features were independent.
@@ -34,18 +34,18 @@ class MarginalImputer(Imputer):
         removed feature (PFI) or of what the model predicted for them (SAGE): the same expectation, less variance.
     """
 
-    draws_stored_rows = True
-
     def __init__(
         self, reservoir: Reservoir | None = None, *, strategy: str = "joint", sampling: str = "stratified"
     ) -> None:
-        self.reservoir = GeometricReservoir() if reservoir is None else reservoir
+        self.reservoir = LaggedReservoir() if reservoir is None else reservoir
         self.strategy = check_choice("strategy", strategy, ("joint", "product"))
         self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
         self.by_prediction = True
         """Whether `restrict` is called, whose draws are spread by what was predicted for the stored observations."""
-        self._predicted: dict[int, tuple[Any, ...]] = {}
+        self.in_halves = False
+        """Whether the two sets of draws of `restrict` come from the older and from the younger half of the stored rows."""
         self._by_prediction = SlotOrder()
+        self._halves = HalvesByAge()
         self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
         self._unused = 0
         self._stored: StoredRows | None = None
@@ -153,7 +153,10 @@ class MarginalImputer(Imputer):
         return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
 
     def _shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-        if self.sampling == "independent":
+        stratified = self.sampling == "stratified"
+        if self.in_halves:
+            return np.array(self._halves.draw(n, rng, stratified=stratified), dtype=np.intp)
+        if not stratified:
             return rng.integers(len(self.reservoir), size=n)
         return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
 
@@ -178,31 +181,40 @@ class MarginalImputer(Imputer):
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
-        slot = self.reservoir.update(x, rng)
+        note = prediction_key(y_pred) if self.by_prediction and self.sampling == "stratified" else None
+        slot = self.reservoir.update(x, rng, note)
         latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:
             return None
+        row = self.reservoir.rows[slot]
         if self._stored is not None:
-            self._stored.put(slot, x, latest[1].row if latest is not None and latest[0] is x else None)
+            # The row may be one that has waited.
+            is_latest = latest is not None and latest[0] is x and self.reservoir.gap <= 1
+            self._stored.put(slot, row, latest[1].row if latest is not None and is_latest else None)
+        self._note(slot, self.reservoir.by_age)
         if self.sampling == "stratified":
-            if self.by_prediction:
-                self._predicted[slot] = prediction_key(y_pred)
-                self._by_prediction.put(slot, self._predicted[slot])
             self._unused += 1
             if self._unused > self.reservoir.size:
                 self._by_features.clear()  # draws are made of the array; should they be again, orders are made anew
             for features, order in self._by_features.items():
-                order.put(slot, row_key(x, features))
+                order.put(slot, row_key(row, features))
         return slot
 
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {**super().snapshot(), "predicted": [list(self._predicted[slot]) for slot in sorted(self._predicted)]}
+    def _note(self, slot: int, by_age: Sequence[int]) -> None:
+        """Give the youngest row's slot its place in the order that walks are drawn by."""
+        if not self.by_prediction:
+            return
+        key = self.reservoir.notes[slot]
+        if self.in_halves:
+            self._halves.put(slot, () if key is None else key, by_age)
+        elif key is not None:
+            self._by_prediction.put(slot, key)
 
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
-        self._by_features, self._by_prediction, self._stored = {}, SlotOrder(), None
-        self._predicted = {slot: tuple(key) for slot, key in enumerate(state["predicted"])}
-        for slot, key in self._predicted.items():
-            self._by_prediction.put(slot, key)
+        self._by_features, self._stored, self._latest = {}, None, None
+        self._by_prediction, self._halves = SlotOrder(), HalvesByAge()
+        by_age = self.reservoir.by_age
+        for n, slot in enumerate(by_age, start=1):
+            self._note(slot, by_age[:n])

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import abc
+import math
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import SnapshotError
+from ..errors import InvalidParameterError, SnapshotError
 from ..typing import Features, Snapshot
 from ..validation import check_choice, check_integer
+from .packing import pack_rows, unpack_rows
+
+REACH_IN_WINDOWS = 3.0
+"""The reach of `LaggedReservoir` where none is given, times alpha."""
 
 
 class Reservoir(abc.ABC):
@@ -27,17 +34,23 @@ class Reservoir(abc.ABC):
     """
 
     name: ClassVar[str]
+    gap: int = 0
+    """After how many observations one may be drawn at the earliest; 0 and 1: it may be drawn by the next one."""
 
     def __init__(self, size: int = 100) -> None:
         self.size = check_integer("size", size, minimum=1)
         self.rows: list[dict[Any, Any]] = []
+        self.notes: list[Any] = []
+        """By slot what was noted beside the row, or None."""
+        self.by_age: list[int] = []
+        """The slots, that of the row stored first at the beginning."""
         self.n_seen = 0
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def update(self, x: Features, rng: np.random.Generator) -> int | None:
-        """Take in one observation; return the slot that holds it now, or None where it was not taken.
+    def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
+        """Take in one observation; return the slot whose row is another one now, or None where none is.
 
         Parameters
         ----------
@@ -45,19 +58,37 @@ class Reservoir(abc.ABC):
             The features of one observation; copied.
         rng
             The explainer's generator.
+        note
+            Plain data to keep beside the row.
         """
         self.n_seen += 1
+        return self._offer(dict(x), note, rng)
+
+    def _offer(self, row: dict[Any, Any], note: Any, rng: np.random.Generator) -> int | None:
         if len(self.rows) < self.size:
-            self.rows.append(dict(x))
-            return len(self.rows) - 1
-        slot = self._slot(rng)
-        if slot is not None:
-            self.rows[slot] = dict(x)
+            slot: int | None = len(self.rows)
+            self.rows.append(row)
+            self.notes.append(note)
+        else:
+            slot = self._slot(rng)
+            if slot is None:
+                return None
+            self.rows[slot], self.notes[slot] = row, note
+            self.by_age.remove(slot)
+        self.by_age.append(slot)  # type: ignore[arg-type]  # it is a number here
         return slot
 
     @abc.abstractmethod
     def _slot(self, rng: np.random.Generator) -> int | None:
         """Return the slot that the newest observation takes, or None to leave the full reservoir as it is."""
+
+    def settle(self, alpha: float) -> None:  # noqa: B027 - most have nothing to choose
+        """Choose what was left open by the smoothing factor of the explainer that owns the reservoir."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that the reservoir was made with, as plain data: those of `make_reservoir`."""
+        return {"reservoir": self.name, "reservoir_size": self.size}
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -65,27 +96,28 @@ class Reservoir(abc.ABC):
             "name": self.name,
             "size": self.size,
             "n_seen": self.n_seen,
-            "rows": [dict(r) for r in self.rows],
+            "rows": pack_rows(self.rows),
+            "notes": _packed(self.notes),
+            "by_age": list(self.by_age),
         }
 
-    @staticmethod
-    def from_snapshot(snapshot: Snapshot) -> Reservoir:
-        """Return a reservoir like the one that the snapshot was taken of."""
-        if snapshot["name"] not in _RESERVOIRS:
-            raise SnapshotError(f"unknown reservoir {snapshot['name']!r}: update attributary, or reset the explainer")
-        reservoir = _RESERVOIRS[snapshot["name"]](snapshot["size"])
-        reservoir.restore(snapshot)
-        return reservoir
-
     def restore(self, snapshot: Snapshot) -> None:
-        """Take the state of a reservoir of this class and size."""
+        """Take the state of a reservoir of this class and size.
+
+        Raises
+        ------
+        SnapshotError
+            The state is of another class.
+        """
         if snapshot["name"] != self.name:
             raise SnapshotError(
                 f"expected the reservoir {self.name!r}, got {snapshot['name']!r}: update attributary, or reset the "
                 "explainer"
             )
         self.n_seen = snapshot["n_seen"]
-        self.rows = [dict(row) for row in snapshot["rows"]]
+        self.rows = unpack_rows(snapshot["rows"])
+        self.notes = _unpacked(snapshot["notes"], len(self.rows))
+        self.by_age = list(snapshot["by_age"])
 
 
 class UniformReservoir(Reservoir):
@@ -156,14 +188,120 @@ class SlidingWindowReservoir(Reservoir):
         return (self.n_seen - 1) % self.size
 
 
+class LaggedReservoir(Reservoir):
+    """Stores observations once they are `gap` old, spread over the last `reach` of them: the default.
+
+    What is drawn for an observation has to be as if it came from elsewhere. Consecutive observations are alike on most
+    streams, so that a reservoir of the newest ones replaces a value by nearly the same value, and every importance is
+    too small: by 49 % with alpha .001 for values whose correlation from one observation to the next is .99. So an
+    observation waits until `gap` others have come (half of those seen, at the beginning of a stream), and it then
+    enters with the probability size / min(offered so far, reach), in a uniformly drawn slot: all of the first `reach`
+    are equally likely, and later ones are forgotten as slowly as that.
+
+    Parameters
+    ----------
+    size
+        Valid range >= 1; rows that are stored. `gap` more wait.
+    gap
+        Valid range >= 1; observations.
+    reach
+        Valid range >= 1; observations. Larger is right on streams that change for longer (regimes, seasons), and
+        follows a change of the inputs later. None: three times 1 / alpha of the explainer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> reservoir, rng = LaggedReservoir(size=5, gap=10, reach=20), np.random.default_rng(1)
+    >>> for i in range(100):
+    ...     slot = reservoir.update({"i": i}, rng)
+    >>> max(row["i"] for row in reservoir.rows) <= 100 - 10
+    True
+    """
+
+    name = "lagged"
+
+    def __init__(self, size: int = 500, gap: int = 200, reach: int | None = None) -> None:
+        super().__init__(size)
+        self.gap = check_integer("gap", gap, minimum=1)
+        self.reach = None if reach is None else check_integer("reach", reach, minimum=1)
+        self.n_offered = 0
+        self._waiting: deque[tuple[dict[Any, Any], Any]] = deque()
+        self._within = self.size if reach is None else reach
+
+    def settle(self, alpha: float) -> None:
+        """Take three times 1 / alpha for a reach that was left open."""
+        if self.reach is None:
+            self._within = math.ceil(REACH_IN_WINDOWS / alpha)
+
+    def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
+        """Take in one observation; it waits, and the oldest that has waited long enough may enter."""
+        self.n_seen += 1
+        self._waiting.append((dict(x), note))
+        if self.n_offered >= n_behind(self.gap, self.n_seen):
+            return None
+        row, of_row = self._waiting.popleft()
+        self.n_offered += 1
+        return self._offer(row, of_row, rng)
+
+    def _slot(self, rng: np.random.Generator) -> int | None:
+        # One number decides both whether it enters and where.
+        place = rng.random() * max(min(self.n_offered, self._within), self.size)
+        return int(place) if place < self.size else None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that the reservoir was made with, as plain data."""
+        return {**super().parameters, "gap": self.gap, "reach": self.reach}
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        rows, notes = [row for row, _ in self._waiting], [note for _, note in self._waiting]
+        waiting = {"rows": pack_rows(rows), "notes": _packed(notes)}
+        return {**super().snapshot(), "n_offered": self.n_offered, "waiting": waiting}
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take the state of a reservoir of this class and size."""
+        super().restore(snapshot)
+        self.n_offered = snapshot["n_offered"]
+        rows = unpack_rows(snapshot["waiting"]["rows"])
+        self._waiting = deque(zip(rows, _unpacked(snapshot["waiting"]["notes"], len(rows)), strict=True))
+
+
+def _packed(notes: Sequence[Any]) -> list[Any] | None:
+    if all(note is None for note in notes):
+        return None
+    return [list(note) if isinstance(note, tuple) else note for note in notes]
+
+
+def _unpacked(notes: Sequence[Any] | None, n: int) -> list[Any]:
+    return [tuple(note) if isinstance(note, list) else note for note in notes or [None] * n]
+
+
+def n_behind(gap: int, n_seen: int) -> int:
+    """Return how many of the first observations are `gap` old, or half of those seen, when the next one comes."""
+    return min(n_seen, max(n_seen + 1 - gap, (n_seen + 1) // 2))
+
+
 _RESERVOIRS: dict[str, type[Reservoir]] = {
-    c.name: c for c in (UniformReservoir, GeometricReservoir, SlidingWindowReservoir)
+    c.name: c for c in (LaggedReservoir, UniformReservoir, GeometricReservoir, SlidingWindowReservoir)
 }
 
 RESERVOIR_NAMES = tuple(_RESERVOIRS)
 """Names that `make_reservoir` knows."""
 
 
-def make_reservoir(name: str, size: int) -> Reservoir:
-    """Return a new reservoir by name: `uniform`, `geometric` or `sliding_window`."""
-    return _RESERVOIRS[check_choice("reservoir", name, RESERVOIR_NAMES)](size)
+def make_reservoir(
+    name: str = "lagged", size: int | None = None, gap: int | None = None, reach: int | None = None
+) -> Reservoir:
+    """Return a new reservoir by name: `lagged`, `uniform`, `geometric` or `sliding_window`.
+
+    Parameters
+    ----------
+    size, gap, reach
+        As for the class; None is its default. Only `lagged` has a gap and a reach.
+    """
+    kind = _RESERVOIRS[check_choice("reservoir", name, RESERVOIR_NAMES)]
+    given = {key: value for key, value in (("size", size), ("gap", gap), ("reach", reach)) if value is not None}
+    if kind is not LaggedReservoir and (foreign := given.keys() - {"size"}):
+        raise InvalidParameterError(min(foreign), "left out: only the reservoir lagged has it", given[min(foreign)])
+    return kind(**given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -33,6 +33,18 @@ class SlotOrder:
         self._keys[slot] = key
         insort(self._sorted, (key, slot))
 
+    def remove(self, slot: int) -> Any:
+        """Take a slot out, and return its key."""
+        key = self._keys.pop(slot)
+        del self._sorted[bisect_left(self._sorted, (key, slot))]
+        return key
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def __contains__(self, slot: int) -> bool:
+        return slot in self._keys
+
     def slots(self) -> list[int]:
         """Return the slots, those with the least keys first."""
         return [slot for _, slot in self._sorted]
@@ -41,6 +53,54 @@ class SlotOrder:
         """Return the slots at these positions of the order."""
         in_order = self._sorted
         return [in_order[position][1] for position in positions]
+
+
+class HalvesByAge:
+    """Keeps the slots of a reservoir in two halves, the older rows and the younger ones, each sorted by a key.
+
+    Draws from the one and from the other are independent of each other, what is stored included: rows that came one
+    after the other, which are alike on most streams, mostly lie in the same half.
+    """
+
+    def __init__(self) -> None:
+        self.older, self.younger = SlotOrder(), SlotOrder()
+
+    def put(self, slot: int, key: Any, by_age: Sequence[int]) -> None:
+        """Give the youngest row's slot a key, in the place of the one that it has.
+
+        Parameters
+        ----------
+        by_age
+            All slots, that of the oldest row first; this one is the last.
+        """
+        if slot in self.older:
+            self.older.remove(slot)
+        self.younger.put(slot, key)
+        n_older = len(by_age) // 2
+        if len(self.older) < n_older:
+            oldest = by_age[n_older - 1]
+            self.older.put(oldest, self.younger.remove(oldest))
+
+    def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> list[int]:
+        """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.
+
+        A single draw is from both halves, and so are all of a single stored row.
+        """
+        numbers, n_rows = rng.random(n).tolist(), len(self.older) + len(self.younger)
+        if n == 1:
+            place = min(int(numbers[0] * n_rows), n_rows - 1)
+            return self.older.at([place]) if place < len(self.older) else self.younger.at([place - len(self.older)])
+        n_older = independent_sets(n)[0]
+        older = self.older if len(self.older) else self.younger
+        return _drawn(older, numbers[:n_older], stratified) + _drawn(self.younger, numbers[n_older:], stratified)
+
+
+def _drawn(order: SlotOrder, numbers: Sequence[float], stratified: bool) -> list[int]:
+    n, last = len(order), len(order) - 1
+    if not stratified:
+        return order.at([min(int(u * n), last) for u in numbers])
+    width = n / len(numbers)
+    return order.at([min(int((i + u) * width), last) for i, u in enumerate(numbers)])
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:
@@ -80,11 +140,11 @@ def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...
 
 
 def independent_sets(n: int) -> list[int]:
-    """Return the sizes of the sets of draws that are made independently: two halves, and one draw more where n is odd.
+    """Return the sizes of the sets of draws that are made independently: two halves, the second one more for an odd n.
 
-    How far the means of the two halves are apart shows how far the mean of all draws varies.
+    How far the means of the two are apart shows how far the mean of all draws varies.
     """
-    return [size for size in (n // 2, n // 2, n % 2) if size]
+    return [n] if n == 1 else [n // 2, n - n // 2]
 
 
 def strata_of_sets(n_slots: int, n: int, rng: np.random.Generator) -> list[int]:

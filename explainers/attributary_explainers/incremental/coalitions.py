@@ -1,8 +1,8 @@
-"""Walks of SAGE through coalitions of which each has a few draws: their bias, and the influence of single draws."""
+"""Walks of SAGE through coalitions of which each has a few draws, with the bias of few draws taken out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from ..losses.kernels import OF_THE_USER
 from ..losses.losses import Loss
-from ..predictions import Predictions, is_usable
+from ..predictions import GivenPredictions, Predictions, is_usable
+from ..smoothing.marginal import prediction_of
 from ..smoothing.means import mean_prediction
-from ..typing import Array
+from ..typing import Array, Prediction
 from ..validation import LARGEST
-from .kernels import REASONS, corrected, walk, walk_of_known
+from .kernels import REASONS, influence_of, less_bias, loss_of_mean, means_of_coalition, walk, walk_of_known
 
 
 @dataclass(slots=True)
@@ -25,7 +26,7 @@ class Walk:
     increments: Array
     """Shape (players,): each player's share of the way."""
     parts: Array
-    """Shape (players, draws): each draw's part in it; no column where that is not known."""
+    """Shape (players, draws): each draw's part in it; no column where that is not known or not wanted."""
     losses: Iterable[float]
     """Losses on the way: all of them, or the least and the largest."""
 
@@ -36,25 +37,26 @@ def walk_of(
     predictions: Predictions,
     orders: npt.NDArray[np.intp],
     n: int,
-    variance_of_rows: float | None,
     marginal_loss: float,
     model_loss: float,
+    *,
+    in_halves: bool,
+    with_parts: bool = False,
 ) -> Walk | str:
     """Walk through coalitions whose losses are those of the mean prediction over `n` draws each, less their bias.
 
-    To second order, with mu the expectation over draws and observations stored, and V the variance of the mean y_S,
+    The loss of a mean over few draws exceeds that of the expectation mu where the loss is convex: to second order
 
-        E[loss(y_S)] = loss(mu) + 1/2 loss''(mu) V,      V = D + R / L,
+        E[loss(y_S)] = loss(mu) + 1/2 loss''(mu) V,      V the variance of the mean y_S.
 
-    D the variance over the draws given the L rows, R that of one draw over all rows there could be. The first
-    k = n // 2 draws and the next k are independent sets of one expectation, with means a and b, and a last draw where n
-    is odd is on its own. With v the mean square of the n draws less the square of their mean, and E[v] + D the variance
-    of one draw over the L rows however the draws are spread over them,
+    The first n // 2 draws and the others are independent sets of one expectation. With a and b their means and
+    y_S = (a + b) / 2,
 
-        D = E[(a - b)^2] / 4  for an even n,      D = (k^2 E[(a - b)^2] + E[v]) / (n^2 - 1)  for an odd one,
-        R / L = (E[v] + D) / (L - 1).
+        loss_S = 2 loss(y_S) - (loss(a) + loss(b)) / 2
 
-    All of these are without bias; the correction is therefore exact where loss'' is constant.
+    has the expectation loss(mu) to second order: a and b have twice the variance of y_S, and subtracting their excess
+    over y_S once takes that of y_S away. It needs no derivative, and is exact for the squared loss and Brier. What a
+    and b have in common stays: where they are drawn from the same stored rows, the variance over what is stored.
 
     Parameters
     ----------
@@ -63,11 +65,12 @@ def walk_of(
     orders
         Shape (orders, players): the players by number. Each order grows by one player at a time to a coalition of all
         but one.
-    variance_of_rows
-        One over the number of rows that are drawn from, themselves a sample; 0 where that is not so. None leaves the
-        bias where it is.
     marginal_loss, model_loss
         What all orders begin and end with.
+    in_halves
+        Whether the bias is taken out. Else the loss is that of the mean of all draws.
+    with_parts
+        Whether each draw's part in the increments is wanted.
 
     Returns
     -------
@@ -76,38 +79,90 @@ def walk_of(
     """
     n_orders, k = orders.shape
     size = n_orders * max(k - 1, 0)
-    known = loss.derivatives is not None and n > 1 and size > 0
+    known = with_parts and loss.slope is not None and n > 1 and size > 0
     increments, parts = np.empty(k), np.empty((k, n if known else 0))
-    correction = variance_of_rows is not None, variance_of_rows or 0.0, loss.most_bias
+    halves = in_halves and loss.is_smooth
     way = orders, marginal_loss, model_loss
     if loss.code != OF_THE_USER:
         reading = loss.reading(y, predictions, size * n)
         if reading is None:
             return "no_prediction"
         status, *losses = walk_of_known(
-            predictions.array, predictions.start, n, *reading, *correction, *way, LARGEST, increments, parts
+            predictions.array, predictions.start, n, *reading, halves, loss.most_bias, *way, LARGEST, increments, parts
         )
         return REASONS[status] or Walk(increments, parts, losses)
     rows = predictions.rows(size * n)
-    means = [mean_prediction(rows[i : i + n]) for i in range(0, len(rows), n)]
-    if not all(map(is_usable, rows)) or any(mean is None for mean in means):
+    if not all(map(is_usable, rows)):
         return "no_prediction"
-    plain = np.array([loss(y, mean) for mean in means], dtype=np.float64)
-    less_bias, influence = plain.copy(), np.empty((size, parts.shape[1]))
-    if known:
-        slopes, curvatures = _slopes_and_curvatures(loss, y, predictions, size, n)
-        corrected(predictions.array, predictions.start, n, slopes, curvatures, *correction, plain, less_bias, influence)
-    status = walk(*way, less_bias, influence, LARGEST, increments, parts)
+    plain, less = np.empty(size), np.empty(size)
+    for s in range(size):
+        means = _means(rows[s * n : (s + 1) * n], halves)
+        if means is None:
+            return "no_prediction"
+        found = [loss(y, mean) for mean in means]
+        plain[s] = less[s] = found[0]
+        if len(found) == 3:
+            less[s] = less_bias(found[0], found[1], found[2], loss.most_bias)
+    influence = _influence(loss, y, rows, size, n) if known else np.empty((size, 0))
+    status = walk(*way, less, influence, LARGEST, increments, parts)
     return REASONS[status] or Walk(increments, parts, plain)
 
 
-def _slopes_and_curvatures(loss: Loss, y: Any, predictions: Predictions, size: int, n: int) -> tuple[Array, Array]:
-    """Return the derivatives of a loss of the user's own at the means, each of shape (coalitions, columns)."""
-    array = predictions.array[predictions.start : predictions.start + size * n]
-    slopes, curvatures = np.zeros((2, size, array.shape[1]))
-    for column, label in enumerate(predictions.labels or (None,)):
-        values = array[:, column].reshape(size, n)
-        derivatives = loss.derivatives(y, label, values.mean(axis=1)) if loss.derivatives and values.any() else None
-        if derivatives is not None:  # of a component that is not read there are none
-            slopes[:, column], curvatures[:, column] = derivatives
-    return slopes, curvatures
+def loss_beside(
+    loss: Loss, y: Any, names: tuple[Any, ...], means: Array, std_errors: Array, *, less_noise: bool
+) -> float:
+    """Return the loss of a mean prediction, less what its own noise adds to it.
+
+    To second order that is half of loss'' times the variance, component by component, which
+
+        (loss(mean + s) + loss(mean - s)) / 2 - loss(mean),      s the standard error of the component,
+
+    is without a derivative; exact for the squared loss and Brier.
+
+    Parameters
+    ----------
+    names
+        Class of each component; (None,) for a number.
+    means, std_errors
+        Shape (components,).
+    less_noise
+        Whether it is taken off.
+    """
+    noise = std_errors if less_noise and loss.is_smooth else np.zeros(len(means))
+    if loss.code != OF_THE_USER:
+        reading = loss.reading_at(y, names.index(y) if y in names else -1)
+        return float(loss_of_mean(means, noise, *reading, loss.most_bias))
+    plain, bias = loss(y, prediction_of(names, means)), 0.0
+    for c in np.flatnonzero(noise).tolist():
+        around = []
+        for sign in (1.0, -1.0):
+            moved = means.copy()
+            moved[c] += sign * noise[c]
+            around.append(loss(y, prediction_of(names, moved)))
+        bias += 0.5 * (around[0] + around[1]) - plain
+    return plain - min(bias, loss.most_bias)
+
+
+def _means(rows: list[Prediction], in_halves: bool) -> list[Prediction] | None:
+    """Return the mean prediction, in halves with those of the two; None where they are of different kinds."""
+    half = len(rows) // 2
+    if not in_halves or half == 0:
+        means = [mean_prediction(rows)]
+    else:
+        halves = [mean_prediction(rows[:half]), mean_prediction(rows[half:])]
+        means = [mean_prediction(halves), *halves]
+    return None if any(mean is None for mean in means) else means
+
+
+def _influence(loss: Loss, y: Any, rows: Sequence[Prediction], size: int, n: int) -> Array:
+    """Return what each draw moves of its coalition's loss, of a loss of the user's own: shape (coalitions, draws)."""
+    assert loss.slope is not None
+    influence = np.empty((size, n))
+    for s in range(size):
+        given = GivenPredictions(list(rows[s * n : (s + 1) * n]), start=0)
+        means = np.empty((3, given.array.shape[1]))
+        means_of_coalition(given.array, 0, n, False, means)
+        labels = given.labels or (None,)
+        slopes = np.array([loss.slope(y, label, p) for label, p in zip(labels, means[0].tolist(), strict=True)])
+        influence_of(given.array, 0, n, slopes, means, influence[s])
+    return influence

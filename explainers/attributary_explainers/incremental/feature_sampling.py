@@ -23,10 +23,8 @@ class Chosen:
     def __init__(self, numbers: Slots, probabilities: Array) -> None:
         self.numbers, self.probabilities = numbers, probabilities
 
-    def estimates(
-        self, mean: Array, increments: Array, parts: Array, slots: Slots | None
-    ) -> tuple[Array, Array, Slots | None]:
-        """Return increments, parts and slots of all features, made of those that were evaluated.
+    def estimates(self, mean: Array, increments: Array) -> Array:
+        """Return an estimate of each feature's increment, shape (features,), of the increments of those chosen:
 
         m + (lambda - m) / p, with m the mean so far, for a feature that was; m itself, which leaves the mean where it
         is, for one that was not. Whatever m and p are, as long as they are known before: the expectation is lambda's.
@@ -35,14 +33,12 @@ class Chosen:
         ----------
         mean
             Shape (features,): m.
-        increments, parts, slots
-            Shapes (chosen,), (chosen, draws) and (chosen, draws); slots can be None.
+        increments
+            Shape (chosen,).
         """
-        shape = len(mean), parts.shape[1]
-        found = mean.copy(), np.empty(shape), np.zeros(shape, dtype=np.intp)
-        given = np.zeros(parts.shape, dtype=np.intp) if slots is None else slots
-        _estimates(self.numbers, self.probabilities, mean, increments, parts, given, *found)
-        return (*found[:2], None if slots is None else found[2])
+        found = mean.copy()
+        found[self.numbers] += (increments - mean[self.numbers]) / self.probabilities
+        return found
 
 
 class FeatureSampling:
@@ -167,21 +163,6 @@ def _allot(variances: Any, total: float, p: Any) -> None:
                 left -= 1.0
     for i in range(len(p)):
         p[i] = 1.0 if variances[i] < 0.0 or p[i] >= 2.0 else p[i] * (left / rest)
-
-
-@compiled
-def _estimates(
-    numbers: Any, p: Any, mean: Any, increments: Any, parts: Any, slots: Any, means: Any, all_parts: Any, all_slots: Any
-) -> None:
-    for i in range(len(mean)):
-        for j in range(parts.shape[1]):
-            all_parts[i, j] = mean[i]
-    for c in range(len(numbers)):
-        i = numbers[c]
-        means[i] += (increments[c] - mean[i]) / p[c]
-        for j in range(parts.shape[1]):
-            all_parts[i, j] += (parts[c, j] - mean[i]) / p[c]
-            all_slots[i, j] = slots[c, j]
 
 
 @compiled

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import compiled
-from ..losses.kernels import are_finite, loss_of, slope_and_curvature
+from ..losses.kernels import are_finite, loss_of, slope_of
 
 DONE, NO_PREDICTION, NOT_FINITE = range(3)
 """What has become of an observation; where it is not done, nothing that was written is of use."""
@@ -16,25 +16,25 @@ REASONS = ("", "no_prediction", "not_finite")
 
 
 @compiled
-def growth(losses: Any, largest: float, parts: Any, increments: Any) -> int:
-    """Write by how much each draw's loss exceeds the first one, shape (players, draws), and the mean by player.
+def growth(losses: Any, largest: float, increments: Any) -> int:
+    """Write by how much the draws' losses exceed the first one, the mean by player: shape (players,).
 
     A mean of differences, not a difference of means: exactly 0 where no draw changes the prediction.
 
     Returns
     -------
-    NOT_FINITE where a part is as large as `largest`.
+    NOT_FINITE where a difference is as large as `largest`.
     """
-    k, n = parts.shape
+    k = len(increments)
+    n = (len(losses) - 1) // max(k, 1)
     fine = True
     r = 1
     for i in range(k):
         total = 0.0
-        for j in range(n):
-            part = losses[r] - losses[0]
-            fine = fine and abs(part) < largest
-            parts[i, j] = part
-            total += part
+        for _ in range(n):
+            difference = losses[r] - losses[0]
+            fine = fine and abs(difference) < largest
+            total += difference
             r += 1
         increments[i] = total / n
     return DONE if fine else NOT_FINITE
@@ -44,21 +44,20 @@ def growth(losses: Any, largest: float, parts: Any, increments: Any) -> int:
 def growth_of_known(
     P: Any,
     start: int,
+    size: int,
     code: int,
     epsilon: float,
     column: int,
     target: float,
     largest: float,
-    parts: Any,
     increments: Any,
 ) -> tuple[int, float, float, float]:
-    """Write the `growth` of a loss that the kernels know, for the rows from `start` on: one call takes less time.
+    """Write the `growth` of a loss that the kernels know, for `size` rows from `start` on: one call takes less time.
 
     Returns
     -------
     What has become of it; the loss of row 0; the least and the largest loss.
     """
-    size = parts.size
     if not are_finite(P, start, start + size):
         return NO_PREDICTION, 0.0, 0.0, 0.0
     losses = np.empty(1 + size)
@@ -66,7 +65,56 @@ def growth_of_known(
     for i in range(size):
         loss = losses[1 + i] = loss_of(P, start + i, code, epsilon, column, target)
         low, high = min(low, loss), max(high, loss)
-    return growth(losses, largest, parts, increments), losses[0], low, high
+    return growth(losses, largest, increments), losses[0], low, high
+
+
+@compiled
+def means_of_coalition(P: Any, first: int, n: int, in_halves: bool, means: Any) -> None:
+    """Write the mean prediction of the `n` rows from `first` on, and those of its two halves: shape (3, columns).
+
+    In halves the mean is that of the two halves, whatever their sizes are; else it is that of all rows. A single row is
+    its own mean.
+    """
+    half = n // 2
+    for c in range(P.shape[1]):
+        a = b = 0.0
+        for j in range(half):
+            a += P[first + j, c]
+        for j in range(half, n):
+            b += P[first + j, c]
+        if in_halves and half > 0:
+            means[1, c], means[2, c] = a * (1.0 / half), b * (1.0 / (n - half))
+            means[0, c] = (means[1, c] + means[2, c]) * 0.5
+        else:
+            means[0, c] = (a + b) * (1.0 / n)
+
+
+@compiled
+def less_bias(plain: float, of_one_half: float, of_other_half: float, most_bias: float) -> float:
+    """Return the loss of the mean of two independent halves, less its bias: 2 loss(mean) - (loss(a) + loss(b)) / 2."""
+    return plain - min(0.5 * (of_one_half + of_other_half) - plain, most_bias)
+
+
+@compiled
+def loss_of_mean(
+    means: Any, std_errors: Any, code: int, epsilon: float, column: int, target: float, most_bias: float
+) -> float:
+    """Return the loss of a mean prediction, less what its noise adds to it: see `coalitions.loss_beside`."""
+    n_columns = len(means)
+    rows = np.empty((1, n_columns))
+    for c in range(n_columns):
+        rows[0, c] = means[c]
+    plain = loss_of(rows, 0, code, epsilon, column, target)
+    bias = 0.0
+    for c in range(n_columns):
+        if std_errors[c] > 0.0:
+            rows[0, c] = means[c] + std_errors[c]
+            above = loss_of(rows, 0, code, epsilon, column, target)
+            rows[0, c] = means[c] - std_errors[c]
+            below = loss_of(rows, 0, code, epsilon, column, target)
+            rows[0, c] = means[c]
+            bias += 0.5 * (above + below) - plain
+    return plain - min(bias, most_bias)
 
 
 @compiled
@@ -78,14 +126,15 @@ def coalitions(
     epsilon: float,
     column: int,
     target: float,
-    correct: bool,
-    variance_of_rows: float,
+    in_halves: bool,
     most_bias: float,
     plain: Any,
     losses: Any,
     influence: Any,
 ) -> bool:
     """Write the losses of coalitions of `n` rows each, from `start` on, of a loss that the kernels know.
+
+    `influence`, of shape (coalitions, draws) or without a column, is written where it is wanted: see `influence_of`.
 
     Returns
     -------
@@ -94,72 +143,30 @@ def coalitions(
     size, n_columns = len(plain), P.shape[1]
     if not are_finite(P, start, start + size * n):
         return False
-    mean = np.empty((1, n_columns))
-    slopes, curvatures = np.empty((size, n_columns)), np.empty((size, n_columns))
+    means, slopes = np.empty((3, n_columns)), np.empty(n_columns)
     for s in range(size):
-        for c in range(n_columns):
-            total = 0.0
-            for j in range(n):
-                total += P[start + s * n + j, c]
-            mean[0, c] = total * (1.0 / n)
-            slopes[s, c], curvatures[s, c] = slope_and_curvature(total / n, code, epsilon, c == column, target)
-        plain[s] = loss_of(mean, 0, code, epsilon, column, target)
-    corrected(P, start, n, slopes, curvatures, correct, variance_of_rows, most_bias, plain, losses, influence)
+        means_of_coalition(P, start + s * n, n, in_halves, means)
+        losses[s] = plain[s] = loss_of(means, 0, code, epsilon, column, target)
+        if in_halves and n > 1:
+            of_halves = (
+                loss_of(means, 1, code, epsilon, column, target),
+                loss_of(means, 2, code, epsilon, column, target),
+            )
+            losses[s] = less_bias(plain[s], of_halves[0], of_halves[1], most_bias)
+        if influence.shape[1] > 0:
+            for c in range(n_columns):
+                slopes[c] = slope_of(means[0, c], code, epsilon, c == column, target)
+            influence_of(P, start + s * n, n, slopes, means, influence[s])
     return True
 
 
 @compiled
-def corrected(
-    P: Any,
-    start: int,
-    n: int,
-    slopes: Any,
-    curvatures: Any,
-    correct: bool,
-    variance_of_rows: float,
-    most_bias: float,
-    plain: Any,
-    losses: Any,
-    influence: Any,
-) -> None:
-    """Write the losses of coalitions less their bias, and each draw's influence on them.
-
-    `slopes` and `curvatures` are those of the loss at the mean prediction, shape (coalitions, columns of P). Where they
-    are not known `influence` has no column, and the losses are left as they are.
-    """
-    half = n // 2
-    for s in range(len(plain)):
-        losses[s] = plain[s]
-        if influence.shape[1] == 0:
-            continue
-        first = start + s * n
-        bias = 0.0
-        for j in range(n):
-            influence[s, j] = 0.0
+def influence_of(P: Any, first: int, n: int, slopes: Any, means: Any, influence: Any) -> None:
+    """Write what each draw moves of its coalition's loss to first order: slope at the mean times its own deviation."""
+    for j in range(n):
+        influence[j] = 0.0
         for c in range(P.shape[1]):
-            slope, curvature = slopes[s, c], curvatures[s, c]
-            mean = 0.0
-            for j in range(n):
-                mean += P[first + j, c]
-            mean /= n
-            a = b = spread = 0.0
-            for j in range(n):
-                distance = P[first + j, c] - mean
-                influence[s, j] += slope * distance
-                spread += distance * distance
-                if j < half:
-                    a += P[first + j, c]
-                elif j < 2 * half:
-                    b += P[first + j, c]
-            if not correct or curvature == 0.0:
-                continue
-            apart = (a / half - b / half) ** 2
-            spread /= n
-            variance = apart / 4.0 if n % 2 == 0 else (half * half * apart + spread) / (n * n - 1)
-            if 0.0 < variance_of_rows < 1.0:
-                variance += variance_of_rows / (1.0 - variance_of_rows) * (spread + variance)
-            bias += 0.5 * curvature * variance
-        losses[s] = plain[s] - min(bias, most_bias)
+            influence[j] += slopes[c] * (P[first + j, c] - means[0, c])
 
 
 @compiled
@@ -228,8 +235,7 @@ def walk_of_known(
     epsilon: float,
     column: int,
     target: float,
-    correct: bool,
-    variance_of_rows: float,
+    in_halves: bool,
     most_bias: float,
     orders: Any,
     marginal_loss: float,
@@ -247,7 +253,7 @@ def walk_of_known(
     size = orders.shape[0] * max(orders.shape[1] - 1, 0)
     low, high = min(marginal_loss, model_loss), max(marginal_loss, model_loss)
     plain, losses, influence = np.empty(size), np.empty(size), np.empty((size, parts.shape[1]))
-    correction = (correct, variance_of_rows, most_bias)
+    correction = (in_halves, most_bias)
     if size > 0 and not coalitions(P, start, n, code, epsilon, column, target, *correction, plain, losses, influence):
         return NO_PREDICTION, low, high
     for loss in plain:

@@ -107,40 +107,40 @@ class IncrementalPFI(RemovalExplainer):
         return self.imputer.request_each(x, players, n, self._rng, encoded)
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
-        names, chosen, slots = self._names, self._chosen, request.slots
-        k = len(names) if chosen is None else len(chosen.numbers)
-        parts, increments = np.empty((k, request.n_rows // k)), np.empty(k)
-        losses = self._write_growth(y, predictions, parts, increments)
+        names, chosen = self._names, self._chosen
+        increments = np.empty(len(names) if chosen is None else len(chosen.numbers))
+        losses = self._write_growth(y, predictions, request.n_rows, increments)
         if isinstance(losses, str):
             return losses
         self._watch.update(losses)
         if self._sampling is None:
-            self._smoothed.update_arrays(names, increments, parts, slots, self._times)
+            self._smoothed.update_arrays(names, increments, self._times)
             return None
         mean = self._smoothed.means_of(names)
         deviations = increments - (mean if chosen is None else mean[chosen.numbers])
         if chosen is not None:
-            increments, parts, slots = chosen.estimates(mean, increments, parts, slots)
-        rate = self._smoothed.update_arrays(names, increments, parts, slots, self._times)
+            increments = chosen.estimates(mean, increments)
+        rate = self._smoothed.update_arrays(names, increments, self._times)
         self._sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
         return None
 
-    def _write_growth(self, y: Any, predictions: Predictions, parts: Array, increments: Array) -> Sequence[float] | str:
-        """Write by how much each draw raises the loss, and the mean by player; return losses that were met.
+    def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> Sequence[float] | str:
+        """Write by how much the draws raise the loss, the mean by player; return losses that were met.
 
         Where there is no growth, the reason is returned.
         """
         loss = self.loss
         if loss.code == OF_THE_USER:
-            rows = [predictions.own, *predictions.rows(parts.size)]
+            rows = [predictions.own, *predictions.rows(n_rows)]
             if not all(map(is_usable, rows)):
                 return "no_prediction"
             losses = [loss(y, row) for row in rows]
-            return REASONS[growth(np.array(losses, dtype=np.float64), LARGEST, parts, increments)] or losses
-        reading = loss.reading(y, predictions, parts.size)
+            return REASONS[growth(np.array(losses, dtype=np.float64), LARGEST, increments)] or losses
+        reading = loss.reading(y, predictions, n_rows)
         if reading is None:
             return "no_prediction"
-        status, *seen = growth_of_known(predictions.array, predictions.start, *reading, LARGEST, parts, increments)
+        array, start = predictions.array, predictions.start
+        status, *seen = growth_of_known(array, start, n_rows, *reading, LARGEST, increments)
         return REASONS[status] or seen
 
     @property

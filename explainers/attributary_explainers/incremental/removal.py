@@ -57,8 +57,8 @@ class RemovalExplainer(IncrementalExplainer):
         for each feature), `observational` (drawn given the features that are kept), or an `Imputer`, as
         `ConstantImputer({...})`.
     reservoir
-        Observations that replacements are drawn from; None is `GeometricReservoir(100)`. The explainer owns it. Not
-        with an `Imputer`, which has its own.
+        Observations that replacements are drawn from; None is `LaggedReservoir()`. The explainer owns it. Not with an
+        `Imputer`, which has its own.
     sampling
         `stratified`: the draws of an observation are spread over the reservoir, which has the same expectation and
         less variance; `independent`: as the papers draw. Not with an `Imputer`.
@@ -104,8 +104,9 @@ class RemovalExplainer(IncrementalExplainer):
         self.missing = check_missing(missing)
         self.skipped: Counter[str] = Counter()
         self._rng = np.random.default_rng(seed)
+        self._smoothed = SmoothedImportance(alpha)
         self.imputer = choose_imputer(removal, reservoir, sampling, self._rng)
-        self._smoothed = SmoothedImportance(alpha, self.imputer.reservoir.size)
+        self.imputer.reservoir.settle(self.alpha)
         self._watch = LossWatch(self.loss.name)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
         self._function = model_function(model, self.loss.output)
@@ -150,13 +151,26 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def std_error(self) -> Importance:
-        """Standard error of `importance`, NaN before the second observation.
+        """Standard error of `importance`, NaN before the second observation; `half_width` is what an interval takes.
 
-        Importance plus or minus 1.96 of it holds the expected importance about 95 times in 100, while neither the
-        model nor the stream changes. It takes into account that consecutive observations draw from the same stored
-        rows (see `RowInfluence`).
+        It holds for observations that depend on each other, and takes into account that consecutive ones draw from the
+        same stored rows: see `SmoothedImportance`.
         """
         return self._smoothed.std_error()
+
+    @property
+    def half_width(self) -> Importance:
+        """Half the width of the 95 % interval around `importance`, NaN before the second observation.
+
+        Importance plus or minus it holds the expected importance about 95 times in 100 from 5 / alpha observations on,
+        while neither the model nor the stream changes. `locality` says where the reservoir is too local for that.
+        """
+        return self._smoothed.half_width()
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Degrees of freedom of the standard errors, from 2 to about 21 for a long stream."""
+        return self._smoothed.degrees_of_freedom
 
     def for_model(self, model: Any) -> Self:
         """Return an explainer of another model: with the same parameters and stored observations, no importance yet.
@@ -226,7 +240,7 @@ class RemovalExplainer(IncrementalExplainer):
                 return
         self.skipped["budget"] += 1
         self._times += 1
-        self._smoothed.stored(self.imputer.update(read, y_pred, self._rng))
+        self._store(read, y_pred)
 
     def _read(self, x: Features) -> Features | None:
         """Read an observation by the policy for missing values; None, and counted, where it is left out."""
@@ -260,8 +274,12 @@ class RemovalExplainer(IncrementalExplainer):
             self._times = 1
         else:
             self.skipped[reason] += 1
-        self._smoothed.stored(self.imputer.update(x, predictions.own, self._rng))
+        self._store(x, predictions.own)
         return self.importance
+
+    def _store(self, x: Features, y_pred: Prediction) -> None:
+        """Take in an observation to draw from, explained or not."""
+        self.imputer.update(x, y_pred, self._rng)
 
     def _raised(self, error: Exception) -> Importance:
         # It is not stored either: drawn into others, it would cost them their explanation too.

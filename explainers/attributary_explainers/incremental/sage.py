@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
@@ -16,10 +15,11 @@ from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.losses import Loss
 from ..predictions import Predictions, is_usable
-from ..smoothing.means import SmoothedMean, SmoothedPrediction
-from ..typing import Features, Groups, Snapshot
+from ..smoothing.marginal import MarginalPrediction
+from ..smoothing.means import SmoothedMean
+from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
-from .coalitions import walk_of
+from .coalitions import loss_beside, walk_of
 from .removal import RemovalExplainer
 
 
@@ -29,8 +29,8 @@ class IncrementalSAGE(RemovalExplainer):
     Per observation permutations of the features are drawn and walked. Coalition S grows by one feature at a
     time; its prediction is the mean over m = n_samples draws of the features that are not in it,
 
-        y_S = mean over draws of h_t(x_S, draw_notS),      y_{} = smoothed mean prediction, h_t(x_t) included,
-        Delta(feature) = loss(y_S without it) - loss(y_S with it),
+        y_S = mean over draws of h_t(x_S, draw_notS),      y_{} = smoothed mean prediction behind the reservoir's gap,
+        Delta(feature) = loss_S without it - loss_S with it,
         phi_t = (1 - alpha) phi_{t-1} + alpha Delta.
 
     The last coalition is all features, y = h_t(x_t). Efficiency holds exactly at every step: the importances
@@ -41,31 +41,30 @@ class IncrementalSAGE(RemovalExplainer):
 
     **The bias of few draws.** The loss of a mean over few draws exceeds that of the expectation where the loss is
     convex, by half its curvature times the variance of the mean: STAGGER concept A.1 under cross-entropy at .95/.05
-    has the values 0.152, 0.152, 0, and in the limit for one draw 0.198, 0.198, -0.093. `bias_correction` subtracts
+    has the values 0.152, 0.152, 0, and in the limit for one draw 0.198, 0.198, -0.093. With `bias_correction`
 
-        1/2 loss''(y_S) V,      V = (a - b)^2 / 4 + (v + (a - b)^2 / 4) / (L - 1),
+        loss_S = 2 loss(y_S) - (loss(a) + loss(b)) / 2,      y_S = (a + b) / 2,
 
-    a and b the means of two independent halves of the draws, v the mean square of the draws less the square of their
-    mean: V is without bias the variance of y_S over the draws and, in its second term, over what happened to be stored
-    (`coalitions.walk_of` derives it, also for an odd m). With independent observations this is exact for the squared
-    loss and Brier at any m >= 2, since loss(y_S) = loss(mu) + loss'(mu)(y_S - mu) + 1/2 loss'' (y_S - mu)^2 and the
-    middle term has expectation 0. For cross-entropy the expansion goes on; what remains is of the order of m^-2 while
-    probabilities are away from 0, and no more than 1/2 is ever subtracted. Losses without curvature (absolute, score)
-    and zero_one are left as they are, and so is m = 1. Efficiency is not touched: neither end of the walk is. Sum of
-    |bias| over sum of |value|, m = 10, STAGGER A.2, cross-entropy: 0.113, stratified 0.027, corrected 0.004; at m = 2
-    0.81, 0.80, 0.39 (`python -m benchmarks.calibration.bias`).
+    a and b the means of two halves of the draws, the first from the older half of the stored rows, the second from the
+    younger one (`coalitions.walk_of` derives it). It is exact for the squared loss and Brier at any m >= 2, takes the
+    first order off for the absolute loss and cross-entropy, of which no more than 1/2 is ever subtracted, and leaves
+    losses that are linear in the prediction (expected_zero_one, score) as they are. zero_one, which jumps with the most
+    probable label, has no such correction at any number of draws, and one draw has none. The noise of y_{} is taken out
+    of its loss in the same way (`coalitions.loss_beside`). Efficiency is not touched: `marginal_loss` is the loss that
+    the walks begin with.
 
     A feature that the model ignores has the expectation 0, but not 0 at every step: y_{} is smoothed, not drawn.
 
     Source: Muschalik, Fumagalli, Hammer, Huellermeier, iSAGE: An Incremental Version of SAGE for Online
     Explanation on Data Streams, ECML PKDD 2023, Algorithms 1 to 4, Definitions 3 and 4.
     Deviations: means are weighted with weights that sum to 1 (both for phi and for y_{}), which starts them at
-    the first value as Definition 3 says but does not leave that value a weight of (1 - alpha)^n;
-    the reservoir takes the observation after it is explained; the m rows are drawn once per observation and serve
-    all its coalitions, which leaves each coalition's expectation as it is and takes most of the noise out of the
-    differences; draws are spread over the reservoir by what the model predicted for the stored observations; several
-    permutations come in pairs of opposite order; the bias is corrected. `sampling="independent"` with
-    `bias_correction=False` is the paper's estimator but for the shared rows.
+    the first value as Definition 3 says but does not leave that value a weight of (1 - alpha)^n; y_{} leaves out the
+    newest predictions, h_t(x_t) among them, where the reservoir has a gap; the reservoir takes the observation after it
+    is explained; the m rows are drawn once per observation and serve all its coalitions, which leaves each coalition's
+    expectation as it is and takes most of the noise out of the differences; draws are spread over the reservoir by what
+    the model predicted for the stored observations; several permutations come in pairs of opposite order; the bias of
+    few draws is corrected. `sampling="independent"`, `bias_correction=False` and `reservoir=GeometricReservoir(100)`
+    are the paper's estimator but for the shared rows.
 
     Parameters
     ----------
@@ -122,7 +121,8 @@ class IncrementalSAGE(RemovalExplainer):
         )
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
         self.bias_correction = bool(bias_correction)
-        self._marginal = SmoothedPrediction(self.alpha)
+        self.imputer.in_halves = self.bias_correction and self.n_samples > 1
+        self._marginal = MarginalPrediction(self.alpha, self.reservoir.gap)
         self._marginal_loss = SmoothedMean(self.alpha)
         self._model_loss = SmoothedMean(self.alpha)
         self._names: tuple[Any, ...] = ()
@@ -131,7 +131,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     @property
     def marginal_loss(self) -> float | None:
-        """Smoothed loss of the smoothed mean prediction: what a model that knows no feature would lose."""
+        """Smoothed loss of the mean prediction, less its noise: what a model that knows no feature would lose."""
         return self._marginal_loss.value
 
     @property
@@ -148,24 +148,26 @@ class IncrementalSAGE(RemovalExplainer):
         y_pred = predictions.own
         if y_pred is None or not is_usable(y_pred):
             return "no_prediction"
-        # An infinite loss, and the prediction behind it, would stay in the means for ever.
         model_loss = self.loss(y, y_pred)
-        if not math.isfinite(model_loss):
+        if not abs(model_loss) < LARGEST:
             return "not_finite"
-        marginal = self._marginal.copy()  # taken over once nothing can be in the way any more
-        marginal_loss = self.loss(y, marginal.update(y_pred, self._times))
-        if not (abs(model_loss) < LARGEST and abs(marginal_loss) < LARGEST):
+        beside = self._marginal.beside(y_pred)
+        marginal_loss = loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
+        if not abs(marginal_loss) < LARGEST:
             return "not_finite"
-        variance = self._variance_of_rows()
-        walk = walk_of(self.loss, y, predictions, self._orders, self._n, variance, marginal_loss, model_loss)
+        ends = marginal_loss, model_loss
+        walk = walk_of(self.loss, y, predictions, self._orders, self._n, *ends, in_halves=self.bias_correction)
         if isinstance(walk, str):
             return walk
-        self._smoothed.update_arrays(self._names, walk.increments, walk.parts, request.slots, self._times)
-        self._watch.update(chain((model_loss, marginal_loss), walk.losses))
-        self._marginal = marginal
+        self._smoothed.update_arrays(self._names, walk.increments, self._times)
+        self._watch.update(chain(ends, walk.losses))
         self._marginal_loss.update(marginal_loss, self._times)
         self._model_loss.update(model_loss, self._times)
         return None
+
+    def _store(self, x: Features, y_pred: Prediction) -> None:
+        super()._store(x, y_pred)
+        self._marginal.store(y_pred)
 
     def _new_orders(self, n_players: int) -> npt.NDArray[np.intp]:
         """Draw permutations of the players; each second one is the reverse of the one before."""
@@ -175,12 +177,6 @@ class IncrementalSAGE(RemovalExplainer):
         for i in range(self.n_permutations):
             orders[i] = orders[i - 1][::-1] if i % 2 else self._rng.permutation(n_players)
         return orders
-
-    def _variance_of_rows(self) -> float | None:
-        """Return the share of the variance of one draw that the mean over all stored ones has; None: no correction."""
-        if not self.bias_correction:
-            return None
-        return 1.0 / len(self.reservoir) if self.imputer.draws_stored_rows else 0.0
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -203,6 +199,6 @@ class IncrementalSAGE(RemovalExplainer):
 
     def _restore(self, state: Snapshot) -> None:
         super()._restore(state)
-        self._marginal = SmoothedPrediction.from_snapshot(state["marginal"])
+        self._marginal.restore(state["marginal"])
         self._marginal_loss = SmoothedMean.from_snapshot(state["marginal_loss"])
         self._model_loss = SmoothedMean.from_snapshot(state["model_loss"])

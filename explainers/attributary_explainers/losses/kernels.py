@@ -60,21 +60,17 @@ def loss_of(P: Any, r: int, code: int, epsilon: float, column: int, target: floa
 
 
 @compiled
-def slope_and_curvature(p: float, code: int, epsilon: float, is_label: bool, target: float) -> tuple[float, float]:
-    """Return the first and second derivative of the loss in one component of a prediction, at its value `p`."""
+def slope_of(p: float, code: int, epsilon: float, is_label: bool, target: float) -> float:
+    """Return the derivative of the loss in one component of a prediction, at its value `p`."""
     if code == CROSS_ENTROPY:
-        if not is_label:
-            return 0.0, 0.0
-        inverse = 1.0 / max(p, epsilon)
-        return -inverse, inverse * inverse
+        return -1.0 / max(p, epsilon) if is_label else 0.0
     if code == BRIER:
-        return 2.0 * (p - (1.0 if is_label else 0.0)), 2.0
+        return 2.0 * (p - (1.0 if is_label else 0.0))
     if code == ABSOLUTE:
-        # Not smooth at the target: its curvature is all in that point, and taking it for 0 leaves the bias where it is.
-        return float(np.sign(p - target)), 0.0
+        return float(np.sign(p - target))
     if code == SQUARED:
-        return 2.0 * (p - target), 2.0
-    return 1.0, 0.0  # SCORE
+        return 2.0 * (p - target)
+    return 1.0  # SCORE
 
 
 @compiled

@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from ..errors import ModelError
 from ..predictions import Predictions, most_probable
-from ..typing import Array, Output, Prediction, Probabilities
+from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
 from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
@@ -27,10 +25,10 @@ DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
 
 
-Derivatives: TypeAlias = Callable[[Any, Any, Array], tuple[Array, Array] | None]
-"""`(y, label, p) -> (first, second)`: derivatives of the loss in one component of the prediction, at its values `p`.
+Slope: TypeAlias = Callable[[Any, Any, float], float]
+"""`(y, label, p) -> slope`: derivative of the loss in one component of the prediction, at its value `p`.
 
-The component is the probability of `label`, or the number that is predicted (label None). None: it is not read.
+The component is the probability of `label`, or the number that is predicted (label None).
 """
 
 Reading: TypeAlias = tuple[int, float, int, float]
@@ -50,12 +48,14 @@ class Loss:
     function
         `(y, prediction) -> float`; the prediction is a dict of label to probability for the first two
         outputs, a float for the last.
-    derivatives
-        First and second derivatives by component of the prediction, for a loss whose mixed second derivatives are
-        zero (all of ours are such). With them `IncrementalSAGE` takes out the bias that a finite number of draws
-        gives, and says what stored rows move of the importance. None: it does neither.
+    slope
+        With it `batch_sage` and `ChangeExplainer` say what the rows that were drawn move of the importance. None: the
+        standard error is of the explained rows alone.
     most_bias
-        No larger bias is subtracted: where the second derivative is steep, few draws can say more than there is.
+        No larger bias of few draws is subtracted by SAGE: where a loss is steep, they can say more than there is.
+    is_smooth
+        Whether the expected loss changes little where the prediction does, so that its bias can be told from a few
+        draws. Not so for `zero_one`, which jumps with the most probable label.
     epsilon
         Clipping of probabilities, where the loss does that.
 
@@ -69,8 +69,9 @@ class Loss:
     name: str
     output: Output
     function: Callable[[Any, Any], float]
-    derivatives: Derivatives | None = None
+    slope: Slope | None = None
     most_bias: float = math.inf
+    is_smooth: bool = True
     epsilon: float = DEFAULT_EPSILON
     code: int = field(default=OF_THE_USER, init=False)
     """Which of the kernels' losses this is: that of the user for one that `replace` has made of another, too."""
@@ -87,16 +88,24 @@ class Loss:
         ModelError
             The loss is of a number, and `y` is none.
         """
-        if self.output == "probabilities":
-            return self.code, self.epsilon, predictions.column(y), 0.0
-        if self.code == SCORE:
-            return self.code, self.epsilon, 0, 0.0
         try:
-            return self.code, self.epsilon, 0, _target(y)
+            return self.reading_at(y, predictions.column(y) if self.output == "probabilities" else 0)
         except ModelError:
             if are_finite(predictions.array, predictions.start, predictions.start + n):
                 raise
             return None  # an observation without a prediction is skipped, whatever its target is
+
+    def reading_at(self, y: Any, column: int) -> Reading:
+        """Return how the kernels read predictions whose column of the label `y` is known; -1 where none names it.
+
+        Raises
+        ------
+        ModelError
+            The loss is of a number, and `y` is none.
+        """
+        if self.output == "probabilities":
+            return self.code, self.epsilon, column, 0.0
+        return self.code, self.epsilon, 0, 0.0 if self.code == SCORE else _target(y)
 
 
 def as_loss(
@@ -135,15 +144,13 @@ def as_loss(
 
 def _known(code: int, name: str, output: Output, function: Any, **given: Any) -> Loss:
     epsilon = given.get("epsilon", DEFAULT_EPSILON)
-    loss = Loss(name, output, function, partial(_derivatives, code, epsilon), **given)
+    loss = Loss(name, output, function, partial(_slope, code, epsilon), **given)
     object.__setattr__(loss, "code", code)
     return loss
 
 
-def _derivatives(code: int, epsilon: float, y: Any, label: Any, p: Array) -> tuple[Array, Array]:
-    target = _target(y) if code in (ABSOLUTE, SQUARED) else 0.0
-    at = [_slope_and_curvature(value, code, epsilon, bool(label == y), target) for value in p.tolist()]
-    return np.array([slope for slope, _ in at]), np.array([curvature for _, curvature in at])
+def _slope(code: int, epsilon: float, y: Any, label: Any, p: float) -> float:
+    return _slope_of(p, code, epsilon, bool(label == y), _target(y) if code in (ABSOLUTE, SQUARED) else 0.0)
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,7 +161,7 @@ def _as_python(kernel: F) -> F:
     return python
 
 
-_slope_and_curvature = _as_python(kernels.slope_and_curvature)
+_slope_of = _as_python(kernels.slope_of)
 _cross_entropy_of, _brier_of = _as_python(kernels.cross_entropy), _as_python(kernels.brier)
 _absolute_of, _squared_of = _as_python(kernels.absolute), _as_python(kernels.squared)
 
@@ -199,7 +206,7 @@ def _target(y: Any) -> float:
 
 
 _LOSSES: dict[str, Loss] = {
-    "zero_one": Loss("zero_one", "label", _zero_one),
+    "zero_one": Loss("zero_one", "label", _zero_one, is_smooth=False),
     "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
     "brier": _known(BRIER, "brier", "probabilities", _brier),
     "absolute": _known(ABSOLUTE, "absolute", "number", _absolute),

@@ -10,11 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ..typing import Array, Importance, Snapshot
-from .influence import RowInfluence
-from .kernels import MEAN, SEEN, VARIANCE, smooth
+from .kernels import (
+    EXPECTED_SPREAD,
+    FAST_FAST,
+    FAST_SLOW,
+    MEAN,
+    SEEN,
+    SLOW_SLOW,
+    SPREAD,
+    SPREAD_SQUARES,
+    VARIANCE,
+    smooth,
+)
 from .means import Weights, memory_of
+from .quantiles import t_quantile
 
-_LEAST = 2.0 / 3.0
+_N_MOMENTS, _N_WEIGHTS = 5, 8
 
 
 class SmoothedImportance:
@@ -26,13 +37,25 @@ class SmoothedImportance:
     before. One that has not been seen while its weight faded below 1e-12, and for 1000 observations at least, is
     forgotten: a stream of ever new names has bounded state.
 
+    **Standard error.** Consecutive increments depend on each other: observations do, and they draw from the same stored
+    rows. So beside the mean phi, of rate alpha, there is a slower one s, of rate alpha / 2. Both are weighted means of
+    the same increments, with weights w and v that sum to 1, so that with sigma^2 the long-run variance of the
+    increments, the sum of all their autocovariances,
+
+        E (phi - s)^2 = sigma^2 (w.w - 2 w.v + v.v),      Var phi = sigma^2 w.w,
+
+    whatever makes the increments depend on each other, as long as that is short beside 1 / alpha. With S the smoothed
+    (phi - s)^2 and Q the smoothed bracket, both of rate alpha / 10 from the 21st observation on,
+
+        std_error^2 = S / Q w.w,      degrees of freedom = 1 + alpha / (sum of the squared weights of S),
+
+    and a 95 % interval is the mean plus or minus `half_width`, the t quantile times the standard error. Until the 21st
+    observation the increments count as uncorrelated, and the degrees of freedom are one less than the observations.
+
     Parameters
     ----------
     alpha
         Valid range (0, 1]; see `Weights`.
-    n_slots
-        Valid range >= 0; size of the reservoir that increments draw from, so that `std_error` takes into account the
-        rows that they share (see `RowInfluence`). 0: increments count as uncorrelated.
 
     Examples
     --------
@@ -45,59 +68,35 @@ class SmoothedImportance:
     {'age': 2.25, 'salary': 2.25}
     """
 
-    def __init__(self, alpha: float, n_slots: int = 0) -> None:
+    def __init__(self, alpha: float) -> None:
         self.weights = Weights(alpha)
         self._index: dict[Any, int] = {}
-        self.moments: Array = np.zeros((3, 0))
-        """Shape (3, features): see `kernels`."""
-        self.influence = RowInfluence(n_slots)
+        self.moments: Array = np.zeros((_N_MOMENTS, 0))
+        """Shape (5, features): see `kernels`."""
+        self._contrast: Array = _start_of_weights()
         self._memory = memory_of(self.weights.alpha)
         self._names: tuple[Any, ...] | None = None
         self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
-    def update(
-        self,
-        increments: Mapping[Any, float],
-        parts: Array | None = None,
-        slots: npt.NDArray[np.intp] | None = None,
-    ) -> None:
+    def update(self, increments: Mapping[Any, float], times: int = 1) -> None:
         """Add the increments of one observation; features known but not named get the increment 0.
 
         Parameters
         ----------
         increments
             Feature or group to increment.
-        parts
-            Shape (increments, draws): each draw's part; an increment is the mean of its parts. None: not known.
-        slots
-            Shape (increments, draws), or (draws,) where all share them: the slots that the draws came from.
-        """
-        values = np.fromiter(increments.values(), dtype=np.float64, count=len(increments))
-        self.update_arrays(tuple(increments), values, parts, slots)
-
-    def update_arrays(
-        self,
-        names: tuple[Any, ...],
-        increments: Array,
-        parts: Array | None,
-        slots: npt.NDArray[np.intp] | None,
-        times: int = 1,
-    ) -> float:
-        """Do what `update` does, with the increments as an array of shape (names,); return their share in the mean.
-
-        Parameters
-        ----------
         times
             The increments have the weight of as many observations, see `Weights.step`.
         """
-        if parts is None or slots is None:
-            parts, slots = np.zeros((len(names), 0)), np.zeros((1, 0), dtype=np.intp)
-        elif slots.ndim == 1:
-            slots = slots[None]
-        columns, influence = self.columns_of(names), self.influence
+        values = np.fromiter(increments.values(), dtype=np.float64, count=len(increments))
+        self.update_arrays(tuple(increments), values, times)
+
+    def update_arrays(self, names: tuple[Any, ...], increments: Array, times: int = 1) -> float:
+        """Do what `update` does, with the increments as an array of shape (names,); return their share in the mean."""
+        columns = self.columns_of(names)
         rate = self.weights.step(times)
         n = self.weights.n
-        smooth(rate, columns, increments, parts, slots, n, influence.width, self.moments, influence.table)
+        smooth(self.weights.alpha, rate, times, columns, increments, n, self._contrast, self.moments)
         if n % self._memory == 0:
             self._forget()
         return rate
@@ -110,7 +109,7 @@ class SmoothedImportance:
         return np.array([self.moments[MEAN, i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
 
     def columns_of(self, names: tuple[Any, ...]) -> npt.NDArray[np.intp]:
-        """Return the columns of `moments` and of the influences, shape (names,); new names get one."""
+        """Return the columns of `moments`, shape (names,); new names get one."""
         if names != self._names:
             if any(name not in self._index for name in names):
                 self._add([name for name in names if name not in self._index])
@@ -118,15 +117,10 @@ class SmoothedImportance:
             self._columns = np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
         return self._columns
 
-    def stored(self, slot: int | None) -> None:
-        """Say in which slot the observation of the last `update` is stored now; None for none."""
-        self.influence.stored(slot)
-
     def _add(self, names: list[Any]) -> None:
         for name in names:
             self._index[name] = len(self._index)
         self.moments = np.pad(self.moments, ((0, 0), (0, len(names))))
-        self.influence.grow(len(self._index))
 
     def _forget(self) -> None:
         kept = np.flatnonzero(self.weights.n - self.moments[SEEN] < self._memory)
@@ -135,7 +129,6 @@ class SmoothedImportance:
         names, self._names = list(self._index), None
         self._index = {names[old]: new for new, old in enumerate(kept.tolist())}
         self.moments = np.ascontiguousarray(self.moments[:, kept])
-        self.influence.select(kept)
 
     @property
     def names(self) -> Collection[Any]:
@@ -150,31 +143,44 @@ class SmoothedImportance:
         """Return the recursion from 0 as the papers print it: `mean()` times 1 - (1 - alpha)^n."""
         return dict(zip(self._index, (self.moments[MEAN] * self.weights.total).tolist(), strict=True))
 
-    def std_error(self) -> Importance:
-        """Return the standard error of `mean()`; NaN before the second observation.
-
-        The root of the variance that takes shared rows into account; but since that estimate is a difference, which
-        can come out too small in few observations, at least of two thirds of that of uncorrelated increments, weighted
-        variance / (1 - q) * q with q the sum of the squared weights. Without a reservoir it is the latter.
-        """
+    def variances(self) -> Array:
+        """Return the squared standard errors of `mean()`, shape (names,); NaN before the second observation."""
         if self.weights.n < 2:
-            return dict.fromkeys(self._index, math.nan)
-        q = self.weights.squares
-        # With alpha = 1 only the last value counts: its spread cannot be known.
-        variance = self.moments[VARIANCE] * (q / (1.0 - q) if q < 1.0 else math.nan)
-        if self.influence.n_slots:
-            variance = np.maximum(_LEAST * variance, self.influence.variance())
-        return dict(zip(self._index, np.sqrt(variance).tolist(), strict=True))
+            return np.full(len(self._index), math.nan)
+        expected, q = self._contrast[EXPECTED_SPREAD], self.weights.squares
+        found: Array
+        if expected > 0.0:
+            found = self.moments[SPREAD] * (self._contrast[FAST_FAST] / expected)
+        else:
+            # With alpha = 1 only the last value counts: its spread cannot be known from a few.
+            found = self.moments[VARIANCE] * (q / (1.0 - q) if q < 1.0 else math.nan)
+        return found
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """How many independent differences the standard errors are made of; NaN before the second observation."""
+        if self.weights.n < 2:
+            return math.nan
+        if self._contrast[EXPECTED_SPREAD] > 0.0:
+            return 1.0 + self.weights.alpha / float(self._contrast[SPREAD_SQUARES])
+        return float(self.weights.n - 1)
+
+    def std_error(self) -> Importance:
+        """Return the standard error of `mean()`; NaN before the second observation."""
+        return dict(zip(self._index, np.sqrt(self.variances()).tolist(), strict=True))
+
+    def half_width(self) -> Importance:
+        """Return half the width of the 95 % interval around `mean()`; NaN before the second observation."""
+        quantile = t_quantile(self.degrees_of_freedom)
+        return dict(zip(self._index, (quantile * np.sqrt(self.variances())).tolist(), strict=True))
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
         return {
             "weights": self.weights.snapshot(),
+            "contrast": self._contrast.tolist(),
             "names": list(self._index),
-            "mean": self.moments[MEAN].tolist(),
-            "variance": self.moments[VARIANCE].tolist(),
-            "last_seen": self.moments[SEEN].astype(np.int64).tolist(),
-            "influence": self.influence.snapshot(),
+            "moments": self.moments.tolist(),
         }
 
     @classmethod
@@ -182,7 +188,13 @@ class SmoothedImportance:
         """Return the means that the snapshot was taken of."""
         smoothed = cls(snapshot["weights"]["alpha"])
         smoothed.weights = Weights.from_snapshot(snapshot["weights"])
+        smoothed._contrast = np.array(snapshot["contrast"], dtype=np.float64)
         smoothed._index = {name: i for i, name in enumerate(snapshot["names"])}
-        smoothed.moments = np.array([snapshot[name] for name in ("mean", "variance", "last_seen")], dtype=np.float64)
-        smoothed.influence = RowInfluence.from_snapshot(snapshot["influence"])
+        smoothed.moments = np.array(snapshot["moments"], dtype=np.float64).reshape(_N_MOMENTS, -1)
         return smoothed
+
+
+def _start_of_weights() -> Array:
+    weights = np.zeros(_N_WEIGHTS)
+    weights[[FAST_FAST, FAST_SLOW, SLOW_SLOW, SPREAD_SQUARES]] = 1.0
+    return weights

@@ -1,6 +1,6 @@
-"""Smoothing, compiled: importance and its standard error after one more observation.
+"""Smoothing, compiled: importance and what its standard error is made of, after one more observation.
 
-A call takes longer than what these do, and so does each array that it is given: so the state is in two arrays.
+A call takes longer than what it does, and so does each array that it is given: so the state is in two arrays.
 """
 
 from __future__ import annotations
@@ -11,78 +11,77 @@ import numpy as np
 
 from ..compiled import compiled
 
-MEAN, VARIANCE, SEEN = range(3)
-"""Rows of `SmoothedImportance`'s array: by feature the mean, the variance, and the last observation that named it."""
+MEAN, SLOW, SPREAD, VARIANCE, SEEN = range(5)
+"""Rows of `SmoothedImportance`'s moments: by feature the mean, the slower mean, the smoothed square of their
+difference, the variance of the increments, and the number of the last observation that named the feature."""
 
-RETIRED, TWICE, OWN, LIVE = range(4)
-"""Rows of `RowInfluence`'s array; from the last one on there is one for each slot of the reservoir."""
+(
+    FAST_TOTAL,
+    SLOW_TOTAL,
+    SPREAD_TOTAL,
+    FAST_FAST,
+    FAST_SLOW,
+    SLOW_SLOW,
+    EXPECTED_SPREAD,
+    SPREAD_SQUARES,
+) = range(8)
+"""Places of `SmoothedImportance`'s weights: the sums of the weights of the three means (1 where corrected for their
+start); the inner products of the weights of the fast and the slow mean; the expectation of the smoothed square per unit
+of long-run variance; the sum of the squared weights of that smoothing."""
+
+SLOWER, LONGER = 2.0, 10.0
+"""How many times slower than the mean the second mean is, and the mean of their squared differences."""
+WARM_UP = 20
+"""Observations before the first difference counts: the two means are nearly the same until then."""
 
 
 @compiled
 def smooth(
-    rate: float, columns: Any, increments: Any, parts: Any, slots: Any, n: int, width: int, moments: Any, table: Any
+    alpha: float, rate: float, times: int, columns: Any, increments: Any, n: int, weights: Any, moments: Any
 ) -> None:
-    """Add the increments of one observation to the means, their variances and the influences, in place.
+    """Add the increments of one observation to the means and their spreads, in place.
 
     Parameters
     ----------
+    alpha
+        Smoothing factor of the mean.
     rate
         The observation's share in the mean; all earlier ones lose it.
+    times
+        The increments have the weight of as many observations.
     columns, increments
         Shape (players,): the features that the observation names. All others have the increment 0.
-    parts
-        Shape (players, draws): each draw's part, whose mean is the increment; no column where they are not known.
-    slots
-        Shape (players, draws), or (1, draws) where all players share them: the slots that were drawn from.
     n
         The number of the observation, from 1 on.
-    width
-        How many columns of `moments` and `table` are in use.
     """
+    slow, spread = alpha / SLOWER, alpha / LONGER
+    if times > 1:
+        slow, spread = 1.0 - (1.0 - slow) ** times, 1.0 - (1.0 - spread) ** times
+    weights[SLOW_TOTAL] += slow * (1.0 - weights[SLOW_TOTAL])
+    slow = min(slow / weights[SLOW_TOTAL], 1.0)
+    weights[FAST_FAST] = (1.0 - rate) ** 2 * weights[FAST_FAST] + rate * rate
+    weights[FAST_SLOW] = (1.0 - rate) * (1.0 - slow) * weights[FAST_SLOW] + rate * slow
+    weights[SLOW_SLOW] = (1.0 - slow) ** 2 * weights[SLOW_SLOW] + slow * slow
+    if n > WARM_UP:
+        weights[SPREAD_TOTAL] += spread * (1.0 - weights[SPREAD_TOTAL])
+        spread = min(spread / weights[SPREAD_TOTAL], 1.0)
+        expected = weights[FAST_FAST] - 2.0 * weights[FAST_SLOW] + weights[SLOW_SLOW]
+        weights[EXPECTED_SPREAD] += spread * (expected - weights[EXPECTED_SPREAD])
+        weights[SPREAD_SQUARES] = (1.0 - spread) ** 2 * weights[SPREAD_SQUARES] + spread * spread
+    else:
+        spread = 0.0
+    increment_of = np.zeros(moments.shape[1])
+    for i in range(len(columns)):
+        increment_of[columns[i]] = increments[i]
+        moments[SEEN, columns[i]] = n
     decay = 1.0 - rate
-    for z in range(LIVE, table.shape[0]):
-        for f in range(width):
-            table[z, f] *= decay
-    for f in range(width):
-        table[RETIRED, f] *= decay * decay
-        table[TWICE, f] *= decay * decay
-        table[OWN, f] = -moments[MEAN, f]
-    k, n_draws = parts.shape
-    for i in range(k):
-        f = columns[i]
-        table[OWN, f] = increments[i] - moments[MEAN, f]
-        moments[SEEN, f] = n
-    if n_draws > 0 and n > 1:
-        drawn = np.zeros(table.shape[0] - LIVE)
-        for i in range(k):
-            f = columns[i]
-            row = i if slots.shape[0] > 1 else 0
-            for j in range(n_draws):
-                drawn[slots[row, j]] += (parts[i, j] - moments[MEAN, f]) * (rate / n_draws)
-            total = 0.0
-            for j in range(n_draws):
-                z = slots[row, j]
-                if drawn[z] != 0.0:
-                    table[LIVE + z, f] += drawn[z]
-                    total += drawn[z] * drawn[z]
-                    drawn[z] = 0.0
-            table[TWICE, f] += total
-    for f in range(width):
-        difference = table[OWN, f]
+    for f in range(moments.shape[1]):
+        increment = increment_of[f]
+        difference = increment - moments[MEAN, f]
         step = rate * difference
         moments[MEAN, f] += step
         moments[VARIANCE, f] = decay * (moments[VARIANCE, f] + difference * step)
-        table[OWN, f] = 0.0 if n == 1 else step
-
-
-@compiled
-def stored_in(slot: int, width: int, table: Any) -> None:
-    """Move the last observation's influence to the slot that it is stored in; -1 for none."""
-    for f in range(width):
-        own = table[OWN, f]
-        if slot < 0:
-            table[RETIRED, f] += own * own
-        else:
-            table[RETIRED, f] += table[LIVE + slot, f] * table[LIVE + slot, f]
-            table[LIVE + slot, f] = own
-        table[OWN, f] = 0.0
+        moments[SLOW, f] += slow * (increment - moments[SLOW, f])
+        if spread > 0.0:
+            apart = moments[MEAN, f] - moments[SLOW, f]
+            moments[SPREAD, f] += spread * (apart * apart - moments[SPREAD, f])

@@ -1,0 +1,104 @@
+"""The mean prediction, which stands for a model that knows no feature, with its standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ..typing import Array, Prediction, Probabilities, Snapshot
+from ..validation import LARGEST
+from .importance import SmoothedImportance
+from .kernels import MEAN
+
+
+class MarginalPrediction:
+    """Smoothed mean of a model's predictions: a number, or the probability of each class that was predicted.
+
+    iSAGE's mean (Definition 3) includes the prediction for the observation that is explained, so that on its own it
+    predicts a little too well, and each feature gets about -1.5 alpha Var(h) / d too much. With a gap it is the mean of
+    the predictions that are as old as what may be drawn, see `LaggedReservoir`; what its own noise adds to a loss is
+    known by its standard errors. Starts at the first prediction, never at 0; a class first predicted late had the
+    probability 0 before.
+
+    Parameters
+    ----------
+    alpha
+        Valid range (0, 1].
+    gap
+        Valid range >= 0; observations. 0: the mean includes the prediction that it is asked beside.
+    """
+
+    def __init__(self, alpha: float, gap: int) -> None:
+        self.gap = gap
+        self._mean = SmoothedImportance(alpha)
+        self._waiting: deque[Prediction] = deque()
+        self._n_seen = 0
+        self._known: tuple[tuple[Any, ...], Array, Array] | None = None
+
+    def store(self, prediction: Prediction) -> None:
+        """Take in the prediction for one observation, after it has been explained; nothing where it is None."""
+        if prediction is None or not _is_fit(prediction):
+            return
+        self._n_seen += 1
+        self._waiting.append(prediction)
+        if len(self._waiting) > min(self.gap - 1, self._n_seen // 2):
+            self._known = None
+            names, values = _columns(self._waiting.popleft())
+            self._mean.update_arrays(names, values)
+
+    def beside(self, prediction: Prediction) -> tuple[tuple[Any, ...], Array, Array]:
+        """Return the classes, the mean and its standard errors, each of shape (classes,), for an observation.
+
+        Parameters
+        ----------
+        prediction
+            The model's for the observation. It is the mean where there is none yet.
+        """
+        if self._mean.weights.n == 0:
+            names, values = _columns(prediction)
+            return names, values, np.zeros(len(values))
+        if self._known is None:
+            errors = np.sqrt(np.nan_to_num(self._mean.variances()))
+            self._known = tuple(self._mean.names), self._mean.moments[MEAN].copy(), errors
+        if self.gap:
+            return self._known
+        names, values = _columns(prediction)
+        rate = self._mean.weights.copy().step()
+        known = dict(zip(self._known[0], self._known[1].tolist(), strict=True))
+        now = dict(zip(names, values.tolist(), strict=True))
+        names = tuple(dict.fromkeys((*known, *now)))
+        before = np.array([known.get(name, 0.0) for name in names])
+        means = before + rate * (np.array([now.get(name, 0.0) for name in names]) - before)
+        return names, means, np.zeros(len(names))
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        waiting = [list(p.items()) if isinstance(p, dict) else p for p in self._waiting]
+        return {"mean": self._mean.snapshot(), "waiting": waiting, "n_seen": self._n_seen}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state of a mean with equal parameters."""
+        self._mean = SmoothedImportance.from_snapshot(state["mean"])
+        self._waiting = deque(dict(map(tuple, p)) if isinstance(p, list) else p for p in state["waiting"])
+        self._n_seen, self._known = state["n_seen"], None
+
+
+def prediction_of(names: tuple[Any, ...], values: Array) -> Probabilities | float:
+    """Return the prediction whose columns these are."""
+    if names == (None,):
+        return float(values[0])
+    return dict(zip(names, values.tolist(), strict=True))
+
+
+def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
+    if isinstance(prediction, dict):
+        return tuple(prediction), np.fromiter(prediction.values(), dtype=np.float64, count=len(prediction))
+    return (None,), np.array([prediction], dtype=np.float64)
+
+
+def _is_fit(prediction: Probabilities | float) -> bool:
+    values = prediction.values() if isinstance(prediction, dict) else (prediction,)
+    return all(math.isfinite(value) and abs(value) < LARGEST for value in values)
