@@ -43,7 +43,7 @@ class MarginalImputer(Imputer):
         self.by_prediction = True
         """Whether `restrict` is called, whose draws are spread by what was predicted for the stored observations."""
         self.in_halves = False
-        """Whether the two sets of draws of `restrict` come from the older and from the younger half of the stored rows."""
+        """Whether the two sets of draws of `restrict` come from the older and the younger half of the stored rows."""
         self._by_prediction = SlotOrder()
         self._halves = HalvesByAge()
         self._by_features: dict[tuple[Any, ...], SlotOrder] = {}

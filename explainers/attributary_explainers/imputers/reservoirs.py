@@ -17,6 +17,7 @@ from .packing import pack_rows, unpack_rows
 
 REACH_IN_WINDOWS = 3.0
 """The reach of `LaggedReservoir` where none is given, times alpha."""
+_FEWEST, _MOST = 100, 500
 
 
 class Reservoir(abc.ABC):
@@ -201,7 +202,7 @@ class LaggedReservoir(Reservoir):
     Parameters
     ----------
     size
-        Valid range >= 1; rows that are stored. `gap` more wait.
+        Valid range >= 1; rows that are stored. `gap` more wait. None: as many as the reach, from 100 to 500.
     gap
         Valid range >= 1; observations.
     reach
@@ -220,18 +221,21 @@ class LaggedReservoir(Reservoir):
 
     name = "lagged"
 
-    def __init__(self, size: int = 500, gap: int = 200, reach: int | None = None) -> None:
-        super().__init__(size)
+    def __init__(self, size: int | None = None, gap: int = 200, reach: int | None = None) -> None:
+        super().__init__(_MOST if size is None else size)
+        self._is_open = size is None
         self.gap = check_integer("gap", gap, minimum=1)
         self.reach = None if reach is None else check_integer("reach", reach, minimum=1)
         self.n_offered = 0
         self._waiting: deque[tuple[dict[Any, Any], Any]] = deque()
-        self._within = self.size if reach is None else reach
+        self._within = self.size if self.reach is None else self.reach
 
     def settle(self, alpha: float) -> None:
-        """Take three times 1 / alpha for a reach that was left open."""
+        """Take three times 1 / alpha for a reach that was left open, and a size that fits it."""
         if self.reach is None:
             self._within = math.ceil(REACH_IN_WINDOWS / alpha)
+        if self._is_open and not self.n_offered:
+            self.size, self._is_open = min(max(self._within, _FEWEST), _MOST), False
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
         """Take in one observation; it waits, and the oldest that has waited long enough may enter."""
