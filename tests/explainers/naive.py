@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -361,6 +362,11 @@ class Naive:
 
 def weights_of(alpha: float, times: Sequence[int]) -> np.ndarray:
     """Normalised weights of increments of which each stands for so many observations: the sums of theirs."""
+    return _weights_of(alpha, tuple(times))
+
+
+@cache
+def _weights_of(alpha: float, times: tuple[int, ...]) -> np.ndarray:
     ends = np.cumsum(times)
     own = 1.0 - (1.0 - alpha) ** np.asarray(times)
     weights = own * (1.0 - alpha) ** (ends[-1] - ends)
