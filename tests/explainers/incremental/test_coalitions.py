@@ -330,19 +330,27 @@ def test_a_loss_that_jumps_is_left_as_it_is_beside_a_mean():
     values=st.lists(st.floats(0.05, 0.95), min_size=2, max_size=5),
     name=st.sampled_from(["cross_entropy", "brier", "squared"]),
     y=st.sampled_from([0, 1]),
+    in_halves=st.booleans(),
 )
-def test_the_influence_of_a_draw_is_the_slope_of_the_loss_towards_it(values, name, y):
+def test_the_influence_of_a_draw_is_the_slope_of_the_loss_towards_it(values, name, y, in_halves):
     loss, step, n = as_loss(name), 1e-5, len(values)
     as_prediction = (lambda p: p) if name == "squared" else (lambda p: {1: p, 0: 1.0 - p})
-    # Two coalitions: the second has the draws in the opposite order.
-    predictions = [as_prediction(p) for p in (*values, *reversed(values))]
-    found = coalition_losses(loss, y, predictions, n)
-    mean = math.fsum(values) / n
-    for k, value in enumerate(values):
-        ahead, behind = (loss(y, as_prediction(mean + s * (value - mean))) for s in (step, -step))
-        assert found.influence[0, k] == pytest.approx((ahead - behind) / (2 * step), rel=1e-4, abs=1e-6)
-        assert found.influence[1, n - 1 - k] == pytest.approx(found.influence[0, k], rel=1e-9, abs=1e-12)
-    assert found.influence.sum(axis=1).tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
+    own = replace(loss, name="own")
+    # A draw's share in the mean, in which both halves count the same.
+    half, share = n // 2, [1.0 / n] * n
+    if in_halves:
+        share = [0.5 / half] * half + [0.5 / (n - half)] * (n - half)
+    given = GivenPredictions([as_prediction(p) for p in (values[0], *values)])
+    how = {"in_halves": in_halves, "with_parts": True}
+    mean = math.fsum(w * p for w, p in zip(share, values, strict=True))
+    for one in (loss, own):
+        walk = walk_of(one, y, given, np.array([[0, 1]]), n, 0.0, 0.0, **how)
+        influence = walk.parts[1] - walk.increments[1]
+        for k, value in enumerate(values):
+            ahead, behind = (loss(y, as_prediction(mean + s * (value - mean))) for s in (step, -step))
+            slope = n * share[k] * (ahead - behind) / (2 * step)
+            assert influence[k] == pytest.approx(slope, rel=1e-4, abs=1e-6)
+        assert influence.sum() == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_missing_or_mixed_prediction_gives_nothing():
