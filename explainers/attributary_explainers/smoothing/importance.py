@@ -49,7 +49,8 @@ class SmoothedImportance:
 
         std_error^2 = S / Q w.w,      degrees of freedom = 1 + alpha / (sum of the squared weights of S),
 
-    and a 95 % interval is the mean plus or minus `half_width`, the t quantile times the standard error. Until the 21st
+    where an increment that stands for k observations has k weights in the latter sum, each a k-th of its own. A 95 %
+    interval is the mean plus or minus `half_width`, the t quantile times the standard error. Until the 21st
     observation the increments count as uncorrelated, and the degrees of freedom are one less than the observations.
 
     Parameters
