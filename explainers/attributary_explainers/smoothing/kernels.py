@@ -27,7 +27,8 @@ difference, the variance of the increments, and the number of the last observati
 ) = range(8)
 """Places of `SmoothedImportance`'s weights: the sums of the weights of the three means (1 where corrected for their
 start); the inner products of the weights of the fast and the slow mean; the expectation of the smoothed square per unit
-of long-run variance; the sum of the squared weights of that smoothing, by observation: explained ones and those they stand for."""
+of long-run variance; the sum of the squared weights of that smoothing, by observation: explained ones and
+those that they stand for."""
 
 SLOWER, LONGER = 2.0, 10.0
 """How many times slower than the mean the second mean is, and the mean of their squared differences."""
