@@ -377,8 +377,7 @@ class Contrast:
     """The sums that `SmoothedImportance` documents, over the whole history of one feature.
 
     At each prefix: phi, of rate alpha, and s, of rate alpha / 2, with their weights w and v. S and Q are weighted
-    means, of rate alpha / 10, of (phi - s)^2 and of w.w - 2 w.v + v.v over the prefixes from the 21st on. One that
-    stands for k observations counts as k of them with equal weights in the degrees of freedom.
+    means, of rate alpha / 10, of (phi - s)^2 and of w.w - 2 w.v + v.v over the prefixes from the 21st on.
     """
 
     def __init__(self, alpha: float, values: Sequence[float], times: Sequence[int] | None = None) -> None:
@@ -399,7 +398,7 @@ class Contrast:
                 expected.append(float(fast @ fast - 2 * fast @ slow + slow @ slow))
             u = weights_of(alpha / 10, times[20:])
             self.variance = float(u @ apart) / float(u @ expected) * float(w @ w)
-            self.degrees_of_freedom = 1.0 + alpha / float(np.sum(u * u / times[20:]))
+            self.degrees_of_freedom = 1.0 + 2.0 * float(w @ w) / ((1.0 + float(w @ w)) * float(u @ u))
         self.std_error = math.sqrt(self.variance)
         self.half_width = float(stats.t.ppf(0.975, self.degrees_of_freedom)) * self.std_error
 

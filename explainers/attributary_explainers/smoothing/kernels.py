@@ -27,8 +27,7 @@ difference, the variance of the increments, and the number of the last observati
 ) = range(8)
 """Places of `SmoothedImportance`'s weights: the sums of the weights of the three means (1 where corrected for their
 start); the inner products of the weights of the fast and the slow mean; the expectation of the smoothed square per unit
-of long-run variance; the sum of the squared weights of that smoothing, by observation: explained ones and
-those that they stand for."""
+of long-run variance; the sum of the squared weights of that smoothing."""
 
 SLOWER, LONGER = 2.0, 10.0
 """How many times slower than the mean the second mean is, and the mean of their squared differences."""
@@ -68,8 +67,7 @@ def smooth(
         spread = min(spread / weights[SPREAD_TOTAL], 1.0)
         expected = weights[FAST_FAST] - 2.0 * weights[FAST_SLOW] + weights[SLOW_SLOW]
         weights[EXPECTED_SPREAD] += spread * (expected - weights[EXPECTED_SPREAD])
-        # One that stands for others stands for differences of theirs, too.
-        weights[SPREAD_SQUARES] = (1.0 - spread) ** 2 * weights[SPREAD_SQUARES] + spread * spread / times
+        weights[SPREAD_SQUARES] = (1.0 - spread) ** 2 * weights[SPREAD_SQUARES] + spread * spread
     else:
         spread = 0.0
     increment_of = np.zeros(moments.shape[1])
