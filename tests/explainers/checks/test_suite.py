@@ -38,6 +38,8 @@ MEASURED = dict.fromkeys(MEMORY, "test_memory.py measures every removal and rese
 NOTHING_DRAWN = {"seeds_differ": "PFI with constants draws nothing: there is one value to take"}
 DEAR = {"memory_is_bounded_by_names": "a curve for each of 2000 names takes long; test_memory.py does it once"}
 NAMED = {"names_of_any_type": "this one is told the names of its features"}
+TWICE = {"horizon": 4000}
+"""What is remembered of 2000 names at a time, and emptied now and then, has been at its largest by then."""
 OWN_MODEL = {"model": tree.HoeffdingTreeClassifier(grace_period=20)}
 CONSTANTS = {"a": 0.0, "b": 0.0, "noise": 0.0, "kind": "red"}
 
@@ -65,8 +67,8 @@ def conditional():
 # Explainer: factory, and what else is handed to the suite: a model, a stream, or a check to leave out with the reason.
 # One of each class with all checks, then others of which each makes a choice differently, without those of memory.
 MAIN = {
-    "IncrementalPFI": (small(IncrementalPFI), {}),
-    "IncrementalSAGE": (small(IncrementalSAGE), {}),
+    "IncrementalPFI": (small(IncrementalPFI), TWICE),
+    "IncrementalSAGE": (small(IncrementalSAGE), TWICE),
     "IncrementalPDP": (lambda model, seed: IncrementalPDP(model, alpha=0.05, grid_size=3, window=20), DEAR),
     "IncrementalMDI": (lambda model, seed: IncrementalMDI(model), OWN_MODEL),
     "IntervalPFI": (lambda model, seed: IntervalPFI(model, interval=6, seed=seed), {}),
@@ -107,7 +109,7 @@ def checks_of(name: str) -> list[Check]:
     make, options = {**MAIN, **VARIANTS}[name]
     arguments: dict[str, Any] = {"without": {}}
     for key, value in options.items():
-        arguments.update({key: value} if key in ("model", "stream") else {"without": {key: value}})
+        arguments.update({key: value} if key in ("model", "stream", "horizon") else {"without": {key: value}})
     if name in VARIANTS:
         arguments["without"] = {**arguments["without"], **MEASURED}
     arguments.setdefault("stream", SHORT)

@@ -74,11 +74,12 @@ def test_importance_is_the_weighted_mean_of_the_increments(cls: Any, monkeypatch
     plain = SmoothedImportance.update_arrays
 
     def noted(self: Any, names: Any, values: Any, *rest: Any) -> None:
-        increments.append(values.copy())
+        if self is explainer._smoothed:  # the mean prediction of SAGE is smoothed by the same class
+            increments.append(values.copy())
         plain(self, names, values, *rest)
 
-    monkeypatch.setattr(SmoothedImportance, "update_arrays", noted)
     explainer = made(cls)
+    monkeypatch.setattr(SmoothedImportance, "update_arrays", noted)
     rng, shares = np.random.default_rng(8), []
     passed = 0
     for x, y in stream(300):
@@ -121,8 +122,9 @@ def test_passing_over_stores_as_explaining_does(cls: Any) -> None:
         kept.pass_over(x)
     rows = kept.reservoir.rows
     later = [x for x, _ in stream(500, seed=9)]
-    assert len(rows) == 100
-    assert sum(row in later for row in rows) > 80, "the recent ones are stored"
+    assert len(rows) == kept.reservoir.size == 150
+    assert sum(row in later for row in rows) > 110, "those of the last three windows are stored"
+    assert not any(row in later[-199:] for row in rows), "the latest wait"
     assert kept.importance == {}
 
 
@@ -207,7 +209,7 @@ def test_the_model_is_not_asked_again_for_what_was_predicted() -> None:
 
 @pytest.mark.parametrize("name", ["pfi", "sage"])
 def test_intervals_hold_the_exact_importance_with_every_fourth_explained(name: str) -> None:
-    """120 runs, two features of two cases: 95 % give or take 1 %, were they all independent of each other."""
+    """120 runs, two features of two cases: they tell 1 %, were they all independent of each other."""
     cls = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}[name]
     holds = []
     for case in (CASES[0], CASES[3]):
@@ -220,4 +222,4 @@ def test_intervals_hold_the_exact_importance_with_every_fourth_explained(name: s
                 explainer.explain_one(x, y) if i % 4 == 3 else explainer.pass_over(x, case.predict(x))
             importance, half = explainer.importance, explainer.half_width
             holds += [abs(importance[f] - exact[f]) <= half[f] for f in FEATURES if f != "c"]
-    assert 0.91 <= np.mean(holds) <= 0.98
+    assert 0.91 <= np.mean(holds) <= 0.99  # of 75 increments few differences are independent: wide, but not too wide
