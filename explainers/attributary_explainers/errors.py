@@ -8,7 +8,8 @@ ExplainerError
 
 UserWarning
 ├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
-└── ModelFailureWarning     the model raised while it was explained: counted, and said once
+├── ModelFailureWarning     the model raised while it was explained: counted, and said once
+└── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ class ConstantLossWarning(UserWarning):
 
 class ModelFailureWarning(UserWarning):
     """The model raised on an observation or on one with replaced features."""
+
+
+class LocalReservoirWarning(UserWarning):
+    """A feature's values move so slowly that what they are replaced by is like them: its importance may be off."""
 
 
 class NaivePathWarning(UserWarning):

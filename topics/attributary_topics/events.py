@@ -19,10 +19,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FeatureImportance:
-    """Holds one feature's importance in the unit of the loss, standard error, share in [0, 1] and rank from 1."""
+    """Holds one feature's importance in the unit of the loss, with its uncertainty, share in [0, 1] and rank from 1.
+
+    The 95 % interval is the importance plus or minus `half_width`, which is the t quantile times `std_error`.
+    """
 
     importance: float
     std_error: float | None
+    half_width: float | None
     share: float
     rank: int
 

@@ -176,10 +176,12 @@ def exemplar(state: ModelState, route: str) -> Exemplar | None:
 
 def feature_importances(explainer: RemovalExplainer) -> dict[str, FeatureImportance]:
     """Return the importances of an explainer as they go over the wire, the most important first."""
-    importance, std_error = explainer.importance, explainer.std_error
+    importance, std_error, half_width = explainer.importance, explainer.std_error, explainer.half_width
     share, rank = shares(importance), ranks(importance)
     return {
-        str(name): FeatureImportance(importance[name], finite(std_error[name]), share[name], rank[name])
+        str(name): FeatureImportance(
+            importance[name], finite(std_error[name]), finite(half_width[name]), share[name], rank[name]
+        )
         for name in sorted(importance, key=rank.__getitem__)
     }
 

@@ -82,15 +82,15 @@ class _Record:
     name: str
     loss: _Loss
     importance: dict[str, float]
-    std_error: dict[str, float]
+    half_width: dict[str, float]
 
     @classmethod
     def read(cls, event: Event) -> _Record:
         features = event["features"]
         # By name: events have them by rank, and features should have the same colours whichever event was first.
         importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
-        std_error = {name: _number(features[name]["std_error"]) for name in features}
-        return cls(event["explainer"], _Loss(event["loss"]), importance, std_error)
+        half_width = {name: _number(features[name]["half_width"]) for name in features}
+        return cls(event["explainer"], _Loss(event["loss"]), importance, half_width)
 
 
 def _mark(event: Event) -> ChangeMark:

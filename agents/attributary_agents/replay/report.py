@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from attributary_explainers.ranking import BAND
+
 from .report_axes import Line, Point
 from .report_data import Explainer, Model, read_events
 from .report_page import HEAD, escape, number, page
@@ -73,7 +75,7 @@ def _importance(name: str, explainer: Explainer, x_range: tuple[float, float], m
         for k, (feature, colour) in enumerate(explainer.shown.items())
     ]
     hidden = len(explainer.total) - len(lines)
-    caption = f"Higher: the model relies on it more. Unit: {escape(explainer.loss)} loss. Band: ± one standard error."
+    caption = f"Higher: the model relies on it more. Unit: {escape(explainer.loss)} loss. Band: the 95 % interval."
     if hidden:
         caption += f" The {len(lines)} largest features; <b>{hidden} smaller not shown</b>."
     title = f"Importance by {escape(name.upper())}"
@@ -158,5 +160,9 @@ def _bars(name: str, feature: dict[str, Any]) -> Bars:
         note += f"   rank {before}" + (f" → {after}" if after != before else "")
     if feature["significant"]:
         note += f"   by model {number(feature['model_part'])}, by data {number(feature['data_part'])}"
-    sides = [(feature[side], feature[f"{side}_std_error"]) for side in ("before", "after")]
+    errors = [feature[f"{side}_std_error"] for side in ("before", "after")]
+    sides = [
+        (feature[side], None if error is None else BAND * error)
+        for side, error in zip(("before", "after"), errors, strict=True)
+    ]
     return Bars(name, sides[0], sides[1], note)

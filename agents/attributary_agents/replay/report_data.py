@@ -99,7 +99,7 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
     for event in _events(importances):
         explainer, features = models[event["model_id"]].explainers[event["explainer"]], event["features"]
         found = [features.get(name, {}) for name in explainer.shown]
-        values = [(feature.get("importance"), feature.get("std_error")) for feature in found]
+        values = [(feature.get("importance"), feature.get("half_width")) for feature in found]
         explainer.series.add((event["observation"], values))
     for event in _events(changes):
         model = models.setdefault(event["model_id"], Model(version=event["model_version"]))

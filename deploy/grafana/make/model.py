@@ -19,7 +19,7 @@ HOW_TO_READ = """\
 **Importance** is how much worse the loss gets without the feature, in the unit of the loss. It says what *this model*
 needs, not what is true of the world: read it only while the model's loss is below the baseline's.
 
-**The band** is ± 1.96 standard errors: on a stationary stream it holds the exact value about 95 times in 100. While
+**The band** is the 95 % interval: on a stationary stream it holds the exact value about 95 times in 100. While
 the model learns or the stream drifts, importance also lags by its window, which no standard error says.
 
 **Share** is the part of all importance, negatives counted as 0; **rank** 1 is the most important.
@@ -62,7 +62,7 @@ def model() -> Board:
     )
     board.annotations(variables.changes("$model_id"), variables.deployments("$model_id"))
     importance = latest("feature_importance", **OF_FEATURE)
-    error = latest("feature_importance_std_error", **OF_FEATURE)
+    half_width = latest("feature_importance_half_width", **OF_FEATURE)
     board.line(
         number(
             "Version",
@@ -144,11 +144,11 @@ def model() -> Board:
         ),
         rows(
             "Importance now",
-            "With the half width of its band, 1.96 standard errors; `__other__` sums the features without a series "
+            "With half the width of its 95 % interval; `__other__` sums the features without a series "
             "of their own and has none.",
             "feature",
             Query(importance, "importance"),
-            Query(f"1.96 * {error}", "±"),
+            Query(half_width, "±"),
             Query(latest("feature_importance_share_ratio", **OF_FEATURE), "share"),
             hidden=("model_id", "explainer"),
             sort_by="importance",
@@ -162,7 +162,7 @@ def model() -> Board:
         ),
     )
     before = latest("feature_importance", THEN, **OF_FEATURE)
-    errors = f"{error} ^ 2 + {latest('feature_importance_std_error', THEN, **OF_FEATURE)} ^ 2"
+    squares = f"{half_width} ^ 2 + {latest('feature_importance_half_width', THEN, **OF_FEATURE)} ^ 2"
     board.heading("What has changed")
     board.line(
         compared(
@@ -177,13 +177,13 @@ def model() -> Board:
         ),
         rows(
             "What has changed",
-            "Now less before, with 1.96 standard errors of that difference: within them it may be chance. The event on "
+            "Now less before, with half the width of that difference's 95 % interval: within it, it may be chance. The event on "
             "the changes topic compares both models on the same observations, which is sharper.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),
             Query(f"{importance} - {before}", "difference"),
-            Query(f"1.96 * sqrt({errors})", "±"),
+            Query(f"sqrt({squares})", "±"),
             hidden=("model_id", "explainer"),
             sort_by="difference",
             size=(12, 9),
@@ -209,7 +209,7 @@ def model() -> Board:
             "Rank",
             f"1 is the most important. Drawn are the first {PLACES}, and each while its importance is more than 1.96 "
             "standard errors above 0: else its rank is chance.",
-            Query(f"{place} and {importance} > 1.96 * {error}", "{{feature}}"),
+            Query(f"{place} and {importance} > {half_width}", "{{feature}}"),
             size=(12, 8),
             most=PLACES,
         ),
@@ -332,13 +332,13 @@ def model() -> Board:
             empty="this model has no change explanation",
         ),
     )
-    board.heading("Importance with its band: 1.96 standard errors")
+    board.heading("Importance with its 95 % interval")
     board.line(
         band(
             "$feature",
-            "Importance of this feature, and the band of 1.96 standard errors around it.",
+            "Importance of this feature, and its 95 % interval.",
             importance,
-            error,
+            half_width,
             repeat="feature",
         )
     )
