@@ -60,7 +60,10 @@ def importance_event(**changes):
         "ndcg": 1.0,
         "reference_id": None,
         "trigger": "interval",
-        "features": {"age": FeatureImportance(0.125, None, 0.75, 1), "größe": FeatureImportance(-0.5, 0.01, 0.0, 2)},
+        "features": {
+            "age": FeatureImportance(0.125, None, None, 0.75, 1),
+            "größe": FeatureImportance(-0.5, 0.01, 0.02, 0.0, 2),
+        },
         "source": SOURCE,
     }
     return ImportanceEvent(**{**values, **changes})
@@ -103,7 +106,10 @@ def test_an_event_is_a_json_object_with_its_fields_by_name(event):
     ("make", "field"),
     [
         (lambda v: importance_event(model_loss=v), "model_loss"),
-        (lambda v: importance_event(features={"age": FeatureImportance(0.1, v, 1.0, 1)}), "features.age.std_error"),
+        (
+            lambda v: importance_event(features={"age": FeatureImportance(0.1, v, 0.1, 1.0, 1)}),
+            "features.age.std_error",
+        ),
         (lambda v: change_event(detector=DetectorSpec("adwin", {"delta": v}, "loss")), "detector.params.delta"),
         (lambda v: {"a": [1.0, {"b": (2.0, v)}]}, "a[1].b[1]"),
         (lambda v: v, "value"),

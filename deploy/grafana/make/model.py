@@ -342,4 +342,16 @@ def model() -> Board:
             repeat="feature",
         )
     )
+    board.line(
+        graph(
+            "By how much the interval may be off",
+            "Where values move so slowly that the stored ones, which replace them, follow them. Above 5 % the worker's "
+            "log names the features: give the explainer a longer `gap` and `reach`.",
+            Query(latest("importance_locality_ratio", **OF_EXPLAINER), "locality"),
+            unit="percentunit",
+            size=(24, 6),
+            least=0,
+            empty="known from 5000 observations on",
+        )
+    )
     return board

@@ -73,6 +73,7 @@ def test_an_importance_event_says_what_the_explainer_says() -> None:
         for name, feature in event.features.items():
             assert feature.importance == explainer.importance[name]
             assert feature.std_error == explainer.std_error[name]
+            assert feature.half_width == explainer.half_width[name]
         assert [feature.rank for feature in event.features.values()] == [1, 2]
         assert sum(feature.share for feature in event.features.values()) == pytest.approx(1.0)
         encode_json(event)

@@ -52,7 +52,13 @@ def importance(observation: int, features: dict[str, float], **more: Any) -> dic
         "baseline_loss": 0.7,
         "discrepancy": 0.1,
         "features": {
-            name: {"importance": value, "std_error": 0.01, "share": 0.5, "rank": ranked.index(name) + 1}
+            name: {
+                "importance": value,
+                "std_error": 0.01,
+                "half_width": 0.02,
+                "share": 0.5,
+                "rank": ranked.index(name) + 1,
+            }
             for name, value in features.items()
         },
         **more,

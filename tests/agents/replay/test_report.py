@@ -152,7 +152,7 @@ def test_what_is_not_known_is_left_out(report: Any) -> None:
         importance(100, {"age": 0.0}, model_loss=None, baseline_loss=None, discrepancy=None),
         importance(200, {"age": 0.0, "late": -1e-12}, model_loss=None, baseline_loss=None, discrepancy=None),
     ]
-    events[0]["features"]["age"]["std_error"] = None
+    events[0]["features"]["age"]["half_width"] = None
     event = change(150, ["age"])
     event["importances"]["pfi"]["features"]["age"] |= {"before": None, "before_std_error": None, "before_rank": None}
     page = Page(report(events, [event]))

@@ -19,6 +19,7 @@ from scipy import stats
 from attributary_explainers import BatchImportance, IncrementalPDP, InvalidParameterError, plots
 from attributary_explainers.history import ImportanceHistory
 from attributary_explainers.plots.parts import COLOURS, signed, spread, styles
+from attributary_explainers.ranking import BAND
 from tests.explainers.changes import change_of, explained, explanation_of
 
 NAN = math.nan
@@ -66,8 +67,8 @@ def test_lines_are_the_recorded_values():
     assert ax.get_xlabel() == "observations"
 
 
-@pytest.mark.parametrize("band", [1.96, 1.0, 0.0])
-def test_the_band_is_so_many_standard_errors_to_either_side(band):
+@pytest.mark.parametrize("band", [2.0, 1.0, 0.0])
+def test_the_band_is_so_many_half_widths_to_either_side(band):
     ax = plots.importance(history_of(VALUES, ERRORS), band=band)
     if band == 0.0:
         assert len(ax.collections) == 0
@@ -78,7 +79,9 @@ def test_the_band_is_so_many_standard_errors_to_either_side(band):
         assert to_hex(area.get_facecolor()[0]) == line.get_color()
         corners = {(x, round(y, 12)) for path in area.get_paths() for x, y in path.vertices}
         columns = zip([100, 200, 300], VALUES[name], ERRORS[name], strict=True)
-        edges = {(x, round(v + sign * band * e, 12)) for x, v, e in columns if not math.isnan(v) for sign in (-1, 1)}
+        edges = {
+            (x, round(v + sign * band * BAND * e, 12)) for x, v, e in columns if not math.isnan(v) for sign in (-1, 1)
+        }
         assert corners == edges
 
 
