@@ -1,6 +1,8 @@
 """iPFI and iSAGE written out slowly from the papers, on the same draws as the explainers make.
 
-The reservoirs are those of iPFI section 3.1, the increments those of iPFI Definition 4 and iSAGE Definitions 3 and 4.
+The papers' reservoirs are those of iPFI section 3.1, the increments those of iPFI Definition 4 and iSAGE Definitions 3
+and 4. What goes beyond the papers is from the docstrings of `LaggedReservoir`, `IncrementalSAGE` and
+`SmoothedImportance`.
 
 Nothing is kept but the past: every mean is a direct weighted sum over it, and every order of the stored rows is sorted
 from scratch. The explainer's generator is asked, per observation, in this order:
@@ -9,9 +11,11 @@ from scratch. The explainer's generator is asked, per observation, in this order
 - `interventional`: iPFI for the draws of each player, iSAGE for those that serve all coalitions. Independent draws are
   slots of the reservoir. Stratified ones are numbers u in [0, 1): the position floor((k + u) L / m) for draw k of m,
   in the stored rows as the value of what is removed (iPFI) or the prediction (iSAGE) sorts them. iSAGE has two sets of
-  draws, (m + 1) // 2 and m // 2 of them, one after the other;
-- `product`: the same for every feature of its own, then a permutation of each feature's draws;
-- `observational`: per half of the draws a permutation of the strata and numbers in them, per feature, then slots;
+  draws, m // 2 and m - m // 2 of them, one after the other; where the bias is taken out all are numbers u, the first
+  set in the older half of the stored rows, the second in the younger one, and independent draws are the positions
+  floor(u L) in such a half as the slots are numbered;
+- `product`: the same for every feature of its own and in all stored rows, then a permutation of each feature's draws;
+- `observational`: per set of draws a permutation of the strata and numbers in them, per feature, then slots;
 - at last the reservoir, for the slot that is replaced, once full.
 """
 
@@ -19,27 +23,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from attributary_explainers.imputers.conditional.sampler import EMPTY, ConditionalSampler
 from tests.explainers.oracles import smoothing_weights
 
 Row = dict[Any, Any]
-Slopes = Callable[[Any, Any, float], tuple[float, float]]
-"""`(y, label, p)`: first and second derivative of a loss in the probability of a label, or in the number."""
 
 
 class NaiveReservoir:
-    """A reservoir (iPFI section 3.1, iSAGE Algorithm 2) as a list, with each observation's number and prediction."""
+    """A reservoir as a list, with each observation's number, from 0 on, and prediction.
 
-    def __init__(self, kind: str, size: int) -> None:
-        self.kind, self.size, self.rows, self.n_seen = kind, size, [], 0
+    The papers' are those of iPFI section 3.1 and iSAGE Algorithm 2. `lagged` is offered observation number i once
+    `gap` others have come or, of n seen, once i < (n + 1) // 2.
+    """
+
+    def __init__(self, kind: str, size: int, gap: int = 0, reach: int = 0) -> None:
+        self.kind, self.size, self.gap, self.reach = kind, size, gap, reach
+        self.rows: list[Row] = []
         self.numbers: list[int] = []
         self.predictions: list[Any] = []
+        self.seen: list[tuple[Row, Any]] = []
+        self.n_offered = 0
 
     def update(self, x: Row, prediction: Any, rng: np.random.Generator) -> None:
+        self.seen.append((dict(x), prediction))
+        n = len(self.seen)
+        while self.n_offered < (n if self.kind != "lagged" else max(n + 1 - self.gap, (n + 1) // 2)):
+            self.n_offered += 1
+            self.offer(self.n_offered - 1, rng)
+
+    def offer(self, number: int, rng: np.random.Generator) -> None:
         slot = len(self.rows)
         if slot < self.size:
             for of in (self.rows, self.numbers, self.predictions):
@@ -48,11 +66,20 @@ class NaiveReservoir:
             slot = int(rng.integers(self.size))
         elif self.kind == "sliding_window":
             slot = self.numbers.index(min(self.numbers))
+        elif self.kind == "lagged":
+            # One of `reach` places, of which the first `size` are the slots.
+            slot = math.floor(rng.random() * max(self.size, min(number + 1, self.reach)))
         else:
-            slot = int(rng.integers(self.n_seen + 1))
+            slot = int(rng.integers(number + 1))
         if slot < self.size:
-            self.rows[slot], self.numbers[slot], self.predictions[slot] = dict(x), self.n_seen, prediction
-        self.n_seen += 1
+            self.rows[slot], self.predictions[slot] = self.seen[number]
+            self.numbers[slot] = number
+
+    def by_age(self) -> tuple[list[int], list[int]]:
+        """Slots of the older half of the rows, and of the others."""
+        slots = sorted(range(len(self.rows)), key=self.numbers.__getitem__)
+        n = len(slots) // 2
+        return slots[:n], slots[n:]
 
     def by_values(self, features: Sequence[Any]) -> list[int]:
         """Slots by the values of features, an absent one before all values."""
@@ -74,10 +101,9 @@ class NaiveReservoir:
 
 
 class Naive:
-    """The history of increments of either method, and the sums that the papers define on it.
+    """The history of increments of either method, and the sums that the papers and docstrings define on it.
 
-    `slopes` gives the derivatives of the loss, None for one that has none; with `bias_correction` the bias of few draws
-    is taken out.
+    With `bias_correction` the bias of few draws is taken out, and at most `most_bias` of it.
     """
 
     def __init__(
@@ -87,30 +113,32 @@ class Naive:
         *,
         alpha: float,
         n_samples: int,
-        kind: str,
-        size: int,
+        reservoir: NaiveReservoir,
         seed: int,
         sampling: str = "independent",
         removal: str = "interventional",
         groups: dict[str, list[Any]] | None = None,
         n_permutations: int = 1,
-        slopes: Slopes | None = None,
         bias_correction: bool = False,
+        is_smooth: bool = True,
         most_bias: float = math.inf,
         sampler: ConditionalSampler | None = None,
     ) -> None:
         self.predict, self.loss, self.alpha, self.m = predict, loss, alpha, n_samples
         self.sampling, self.removal, self.groups, self.n_permutations = sampling, removal, groups or {}, n_permutations
-        self.slopes, self.bias_correction, self.most_bias = slopes, bias_correction, most_bias
-        self.reservoir = NaiveReservoir(kind, size)
+        self.by_age = bias_correction and n_samples > 1
+        self.less_noise, self.most_bias = bias_correction and is_smooth, most_bias
+        self.reservoir = reservoir
         self.rng = np.random.default_rng(seed)
         self.sampler = sampler
         self.increments: list[dict[Any, float]] = []
+        self.times: list[int] = []
+        """How many observations each of the increments stands for."""
+        self.stands_for = 1
         self.predictions: list[Any] = []
+        """For every observation before this one, explained or not."""
         self.marginal_losses: list[float] = []
         self.model_losses: list[float] = []
-        self.history: list[tuple[int, dict[Any, list[tuple[int, float]]]]] = []
-        """Per increment the number of its observation; per player the draws: whose row it was, and the draw's part."""
 
     def players(self, x: Row) -> dict[Any, list[Any]]:
         group_of = {f: name for name, features in self.groups.items() for f in features}
@@ -134,14 +162,25 @@ class Naive:
         return [[o[i] for i in of] for o, of in zip(orders, self.positions(n, len(keys)), strict=True)]
 
     def slots_for_all(self) -> list[int]:
+        if self.by_age:
+            older, younger = self.reservoir.by_age()
+            numbers, (n_older, n_younger) = self.rng.random(self.m).tolist(), self.sets()
+            first = self.spread(numbers[:n_older], older or younger, n_older)
+            return first + self.spread(numbers[n_older:], younger, n_younger)
         if self.sampling == "independent":
             return self.rng.integers(len(self.reservoir.rows), size=self.m).tolist()
         order = self.reservoir.by_prediction()
-        return [order[i] for half in self.halves() for i in self.positions(half, 1)[0]]
+        return [order[i] for of_set in self.sets() for i in self.positions(of_set, 1)[0]]
 
-    def halves(self) -> list[int]:
-        """Two halves, and a draw on its own where m is odd."""
-        return [size for size in (self.m // 2, self.m // 2, self.m % 2) if size]
+    def spread(self, numbers: Sequence[float], slots: list[int], n: int) -> list[int]:
+        if self.sampling == "independent":
+            return [sorted(slots)[math.floor(u * len(slots))] for u in numbers]
+        order = [slot for slot in self.reservoir.by_prediction() if slot in slots]
+        return [order[min(math.floor((k + u) * (len(order) / n)), len(order) - 1)] for k, u in enumerate(numbers)]
+
+    def sets(self) -> list[int]:
+        """The sizes of two halves of the draws."""
+        return [self.m // 2, self.m - self.m // 2] if self.m > 1 else [1]
 
     def mixed(self, features: list[Any], n: int) -> list[Row]:
         """`n` rows of which every feature has its own source: a feature that the source lacks is marked EMPTY."""
@@ -153,7 +192,7 @@ class Naive:
         if self.sampling == "independent":
             return self.rng.random((self.m, n_features))
         columns = [np.zeros((0, n_features))]
-        for half in self.halves():
+        for half in self.sets():
             strata = np.array([[k] * n_features for k in range(half)], dtype=int).reshape(half, n_features)
             strata = self.rng.permuted(strata, axis=0)
             columns.append((strata + self.rng.random((half, n_features))) / half)
@@ -169,8 +208,8 @@ class Naive:
     def pfi_step(self, x: Row, y: Any) -> None:
         """Definition 4 with one draw at a time."""
         if self.reservoir.rows and self.predict(x) is not None:
-            increments, draws = {}, {}
-            players, numbers = self.players(x), self.reservoir.numbers
+            increments = {}
+            players = self.players(x)
             single = all(len(features) == 1 for features in players.values())
             if self.removal == "interventional" or (self.removal == "product" and single):
                 slots = self.slots_by_value(list(players.values()), self.m)
@@ -188,16 +227,13 @@ class Naive:
                     self.loss(y, self.predict(filled({**x, **z}))) - self.loss(y, self.predict(x)) for z in sources
                 ]
                 increments[player] = float(np.mean(growth))
-                if self.removal != "observational" and (self.removal == "interventional" or single):
-                    draws[player] = [(numbers[s], g) for s, g in zip(slots[j], growth, strict=True)]
-            self.increments.append(increments)
-            self.history.append((self.reservoir.n_seen, draws))
+            self.add(increments)
         self.finish(x)
 
     def sage_step(self, x: Row, y: Any) -> None:
         """Algorithm 1: walk each permutation, every coalition evaluated on its own."""
         if self.reservoir.rows and self.predict(x) is not None:
-            players, slots = self.players(x), None
+            players = self.players(x)
             names, everything = list(players), [f for features in players.values() for f in features]
             orders: list[list[Any]] = []
             for i in range(self.n_permutations):
@@ -207,11 +243,10 @@ class Naive:
                 slots = self.slots_for_all()
                 sources = [{f: self.reservoir.rows[s].get(f, EMPTY) for f in everything} for s in slots]
             elif self.removal == "product":
-                sources = [row for half in self.halves() for row in self.mixed(everything, half)]
+                sources = [row for half in self.sets() for row in self.mixed(everything, half)]
             else:
                 u = self.uniform_numbers(len(everything)).tolist()
                 own_slots = self.rng.integers(len(self.reservoir.rows), size=self.m).tolist()
-            self.predictions.append(self.predict(x))
 
             def rows(kept: list[Any]) -> list[Row]:
                 of_kept = [f for player in kept for f in players[player]]
@@ -225,123 +260,147 @@ class Naive:
                     for k in range(self.m)
                 ]
 
-            def coalition(kept: list[Any]) -> tuple[float, np.ndarray]:
-                """Loss without its bias, and how far each draw sways it."""
+            def coalition(kept: list[Any]) -> float:
+                """Loss without its bias."""
                 if not kept:
-                    weights = smoothing_weights(self.alpha, len(self.predictions))
-                    return self.loss(y, weighted(self.predictions, weights)), np.zeros(self.m)
+                    return self.loss_of_mean_prediction(x, y)
                 if len(kept) == len(names):
-                    return self.loss(y, self.predict(x)), np.zeros(self.m)
-                outcomes = [self.predict(row) for row in rows(kept)]
-                loss = self.loss(y, weighted(outcomes, np.full(self.m, 1.0 / self.m)))
-                return loss - self.bias(y, outcomes), self.sway(y, outcomes)
+                    return self.loss(y, self.predict(x))
+                return self.loss_of_draws(y, [self.predict(row) for row in rows(kept)])
 
-            share, numbers = 1.0 / len(orders), self.reservoir.numbers
-            increments, parts = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+            increments = dict.fromkeys(names, 0.0)
             for order in orders:
                 for k, player in enumerate(order):
-                    (before, sway_before), (after, sway_after) = coalition(order[:k]), coalition(order[: k + 1])
-                    increments[player] += share * (before - after)
-                    parts[player] = parts[player] + share * (before - after + sway_before - sway_after)
-            has_parts = slots is not None and self.slopes is not None and self.m > 1 and len(names) > 1
-            of_slots = {p: list(zip([numbers[s] for s in slots], parts[p], strict=True)) for p in names if has_parts}
-            self.increments.append(increments)
-            self.history.append((self.reservoir.n_seen, of_slots))
-            self.marginal_losses.append(coalition([])[0])
-            self.model_losses.append(coalition(names)[0])
+                    step = coalition(order[:k]) - coalition(order[: k + 1])
+                    increments[player] += step / len(orders)
+            self.add(increments)
+            self.marginal_losses.append(coalition([]))
+            self.model_losses.append(coalition(names))
         self.finish(x)
+
+    def pass_over(self, x: Row) -> None:
+        """An observation that is not explained: the next one that is stands for it too."""
+        self.stands_for += 1
+        self.finish(x)
+
+    def add(self, increments: dict[Any, float]) -> None:
+        self.increments.append(increments)
+        self.times.append(self.stands_for)
+        self.stands_for = 1
 
     def finish(self, x: Row) -> None:
         if self.sampler is not None:
             self.sampler.update(x)
-        self.reservoir.update(x, self.predict(x), self.rng)
+        prediction = self.predict(x)
+        if prediction is not None:
+            self.predictions.append(prediction)
+        self.reservoir.update(x, prediction, self.rng)
 
-    def bias(self, y: Any, outcomes: list[Any]) -> float:
-        """Half the curvature times the variance of the mean, as the docstring of `IncrementalSAGE` writes it."""
-        if not self.bias_correction or self.slopes is None or self.m == 1:
-            return 0.0
-        total, k = 0.0, self.m // 2
-        for label, values in components(outcomes):
-            curvature = self.slopes(y, label, float(np.mean(values)))[1]
-            between = float(np.mean(values[:k]) - np.mean(values[k : 2 * k]))
-            of_mean = between**2 / 4
-            if self.m % 2:
-                of_mean = (k**2 * between**2 + np.var(values)) / (self.m**2 - 1)
-            n_rows = math.inf if self.removal == "observational" else len(self.reservoir.rows)
-            of_rows = (np.var(values) + of_mean) / (n_rows - 1) if n_rows > 1 else 0.0
-            total += 0.5 * curvature * (of_mean + of_rows)
-        return float(min(total, self.most_bias))
+    def loss_of_draws(self, y: Any, outcomes: list[Any]) -> float:
+        """The loss of the mean or, of two halves of the draws, 2 l((a + b) / 2) - (l(a) + l(b)) / 2."""
+        if not self.less_noise or self.m == 1:
+            return self.loss(y, plain_mean(outcomes))
+        a, b = plain_mean(outcomes[: self.m // 2]), plain_mean(outcomes[self.m // 2 :])
+        of_mean, of_halves = self.loss(y, plain_mean([a, b])), (self.loss(y, a) + self.loss(y, b)) / 2
+        return of_mean - min(of_halves - of_mean, self.most_bias)
 
-    def sway(self, y: Any, outcomes: list[Any]) -> np.ndarray:
-        total = np.zeros(self.m)
-        if self.slopes is not None:
-            for label, values in components(outcomes):
-                total += self.slopes(y, label, float(np.mean(values)))[0] * (values - np.mean(values))
-        return total
+    def loss_of_mean_prediction(self, x: Row, y: Any) -> float:
+        """The loss of the mean prediction, of which the latest are left out that may not be drawn yet.
+
+        To second order its noise adds (l(m + s) + l(m - s)) / 2 - l(m) for each component, s its standard error.
+        """
+        n, gap = len(self.predictions), self.reservoir.gap
+        if gap == 0:
+            past = [*self.predictions, self.predict(x)]
+        else:
+            past = self.predictions[: min(n, max(n + 1 - gap, (n + 1) // 2))] or [self.predict(x)]
+        weights = smoothing_weights(self.alpha, len(past))
+        loss = self.loss(y, weighted(past, weights))
+        if gap == 0 or not self.less_noise:
+            return loss
+        excess = 0.0
+        for label, values in components(past):
+            spread = Contrast(self.alpha, values).std_error if len(values) > 1 else 0.0
+            if not spread > 0.0:
+                continue
+
+            def moved(by: float, label: Any = label) -> float:
+                mean = weighted(past, weights)
+                return self.loss(y, mean + by if label is None else {**mean, label: mean[label] + by})
+
+            excess += (moved(spread) + moved(-spread)) / 2 - loss
+        return loss - min(excess, self.most_bias)
 
     # What is read.
 
     def raw(self) -> dict[Any, float]:
-        """phi_t = sum of alpha (1 - alpha)^(t - i) increment_i: the recursion from 0, written out."""
-        n = len(self.increments)
+        """phi_t = sum of alpha (1 - alpha)^(t - i) increment_i: the recursion from 0, written out.
+
+        An increment that stands for k observations has the weights of k.
+        """
+        values = self.by_name()
+        weights = weights_of(self.alpha, self.times) * (1 - (1 - self.alpha) ** sum(self.times))
+        return {name: float(weights @ of_name) for name, of_name in values.items()}
+
+    def by_name(self) -> dict[Any, np.ndarray]:
         names = dict.fromkeys(name for step in self.increments for name in step)
-        return {
-            name: sum(
-                self.alpha * (1 - self.alpha) ** (n - 1 - i) * step.get(name, 0.0)
-                for i, step in enumerate(self.increments)
-            )
-            for name in names
-        }
+        return {name: np.array([step.get(name, 0.0) for step in self.increments]) for name in names}
 
     def corrected(self) -> dict[Any, float]:
-        return {name: value / (1 - (1 - self.alpha) ** len(self.increments)) for name, value in self.raw().items()}
+        weights = weights_of(self.alpha, self.times)
+        return {name: float(weights @ values) for name, values in self.by_name().items()}
 
     def smoothed(self, losses: list[float]) -> float:
-        return float(np.dot(smoothing_weights(self.alpha, len(losses)), losses))
+        return float(weights_of(self.alpha, self.times) @ losses)
 
     def std_error(self) -> dict[Any, float]:
-        """The larger of the two variances that `SmoothedImportance.std_error` names, and its root."""
-        n = len(self.increments)
-        weights = smoothing_weights(self.alpha, n)
-        q = float(weights @ weights)
-        errors = {}
-        for name in dict.fromkeys(name for step in self.increments for name in step):
-            values = np.array([step.get(name, 0.0) for step in self.increments])
-            alone = float(weights @ (values - weights @ values) ** 2) / (1.0 - q) * q
-            draws = [(number, of.get(name)) for number, of in self.history]
-            errors[name] = math.sqrt(max(alone * 2.0 / 3.0, influence_variance(self.alpha, values, draws)))
-        return errors
+        return {name: Contrast(self.alpha, values, self.times).std_error for name, values in self.by_name().items()}
+
+    def half_width(self) -> dict[Any, float]:
+        return {name: Contrast(self.alpha, values, self.times).half_width for name, values in self.by_name().items()}
 
 
-def influence_variance(
-    alpha: float, values: Sequence[float], draws: Sequence[tuple[int, list[tuple[int, float]] | None]]
-) -> float:
-    """The variance that `RowInfluence` documents: its two sums over the whole history of one feature.
+def weights_of(alpha: float, times: Sequence[int]) -> np.ndarray:
+    """Normalised weights of increments of which each stands for so many observations: the sums of theirs."""
+    return _weights_of(alpha, tuple(times))
 
-    Parameters
-    ----------
-    values
-        Its increments.
-    draws
-        Per increment the number of its observation and, for each draw, the number of the observation whose row it was
-        with the draw's part; None where there is no such thing.
+
+@cache
+def _weights_of(alpha: float, times: tuple[int, ...]) -> np.ndarray:
+    ends = np.cumsum(times)
+    own = 1.0 - (1.0 - alpha) ** np.asarray(times)
+    weights = own * (1.0 - alpha) ** (ends[-1] - ends)
+    return np.asarray(weights / weights.sum())
+
+
+class Contrast:
+    """The sums that `SmoothedImportance` documents, over the whole history of one feature.
+
+    At each prefix: phi, of rate alpha, and s, of rate alpha / 2, with their weights w and v. S and Q are weighted
+    means, of rate alpha / 10, of (phi - s)^2 and of w.w - 2 w.v + v.v over the prefixes from the 21st on.
     """
-    n = len(values)
-    weights = smoothing_weights(alpha, n)
-    influence: dict[int, float] = {}
-    twice = 0.0
-    for t, (value, (number, of_draws)) in enumerate(zip(values, draws, strict=True)):
-        if t == 0:
-            continue  # the first increment is the mean: nothing deviates from it
-        mean = float(smoothing_weights(alpha, t) @ np.array(values[:t]))
-        influence[number] = influence.get(number, 0.0) + weights[t] * (value - mean)
-        of_row: dict[int, float] = {}
-        for source, part in of_draws or []:
-            of_row[source] = of_row.get(source, 0.0) + weights[t] * (part - mean) / len(of_draws)
-        for source, share in of_row.items():
-            influence[source] = influence.get(source, 0.0) + share
-            twice += share**2
-    return sum(value * value for value in influence.values()) - twice
+
+    def __init__(self, alpha: float, values: Sequence[float], times: Sequence[int] | None = None) -> None:
+        values, n = np.asarray(values, dtype=float), len(values)
+        times = [1] * n if times is None else times
+        w = weights_of(alpha, times)
+        if n < 2 or (n <= 20 and alpha == 1.0):
+            self.variance = self.degrees_of_freedom = math.nan
+        elif n <= 20:
+            # Increments count as uncorrelated: the weighted variance, made unbiased, times w.w.
+            self.variance = float(w @ (values - w @ values) ** 2) / (1.0 - w @ w) * float(w @ w)
+            self.degrees_of_freedom = n - 1.0
+        else:
+            apart, expected = [], []
+            for t in range(21, n + 1):
+                fast, slow = weights_of(alpha, times[:t]), weights_of(alpha / 2, times[:t])
+                apart.append(float((fast - slow) @ values[:t]) ** 2)
+                expected.append(float(fast @ fast - 2 * fast @ slow + slow @ slow))
+            u = weights_of(alpha / 10, times[20:])
+            self.variance = float(u @ apart) / float(u @ expected) * float(w @ w)
+            self.degrees_of_freedom = 1.0 + 2.0 * float(w @ w) / ((1.0 + float(w @ w)) * float(u @ u))
+        self.std_error = math.sqrt(self.variance)
+        self.half_width = float(stats.t.ppf(0.975, self.degrees_of_freedom)) * self.std_error
 
 
 def filled(row: Row) -> Row:
@@ -355,6 +414,10 @@ def components(outcomes: list[Any]) -> list[tuple[Any, np.ndarray]]:
         return [(None, np.array(outcomes, dtype=float))]
     labels = dict.fromkeys(label for p in outcomes for label in p)
     return [(label, np.array([p.get(label, 0.0) for p in outcomes])) for label in labels]
+
+
+def plain_mean(predictions: list[Any]) -> Any:
+    return weighted(predictions, np.full(len(predictions), 1.0 / len(predictions)))
 
 
 def weighted(predictions: list[Any], weights: np.ndarray) -> Any:

@@ -28,7 +28,7 @@ INTERNAL = {
     "incremental.feature_sampling": "which features PFI evaluates at an observation",
     "losses.watch": "a warning of the explainers by removal",
     "plots.protocols": "what plots need to know of what they draw",
-    "smoothing.influence": "the variance inside SmoothedImportance",
+    "smoothing.marginal": "the mean prediction inside one step of iSAGE",
 }
 """Modules and packages whose classes nobody is promised."""
 

@@ -103,7 +103,7 @@ def walk_of(
         plain[s] = less[s] = found[0]
         if len(found) == 3:
             less[s] = less_bias(found[0], found[1], found[2], loss.most_bias)
-    influence = _influence(loss, y, rows, size, n) if known else np.empty((size, 0))
+    influence = _influence(loss, y, rows, size, n, halves) if known else np.empty((size, 0))
     status = walk(*way, less, influence, LARGEST, increments, parts)
     return REASONS[status] or Walk(increments, parts, plain)
 
@@ -154,15 +154,15 @@ def _means(rows: list[Prediction], in_halves: bool) -> list[Prediction] | None:
     return None if any(mean is None for mean in means) else means
 
 
-def _influence(loss: Loss, y: Any, rows: Sequence[Prediction], size: int, n: int) -> Array:
+def _influence(loss: Loss, y: Any, rows: Sequence[Prediction], size: int, n: int, in_halves: bool) -> Array:
     """Return what each draw moves of its coalition's loss, of a loss of the user's own: shape (coalitions, draws)."""
     assert loss.slope is not None
     influence = np.empty((size, n))
     for s in range(size):
         given = GivenPredictions(list(rows[s * n : (s + 1) * n]), start=0)
         means = np.empty((3, given.array.shape[1]))
-        means_of_coalition(given.array, 0, n, False, means)
+        means_of_coalition(given.array, 0, n, in_halves, means)
         labels = given.labels or (None,)
         slopes = np.array([loss.slope(y, label, p) for label, p in zip(labels, means[0].tolist(), strict=True)])
-        influence_of(given.array, 0, n, slopes, means, influence[s])
+        influence_of(given.array, 0, n, in_halves, slopes, means, influence[s])
     return influence

@@ -156,17 +156,23 @@ def coalitions(
         if influence.shape[1] > 0:
             for c in range(n_columns):
                 slopes[c] = slope_of(means[0, c], code, epsilon, c == column, target)
-            influence_of(P, start + s * n, n, slopes, means, influence[s])
+            influence_of(P, start + s * n, n, in_halves, slopes, means, influence[s])
     return True
 
 
 @compiled
-def influence_of(P: Any, first: int, n: int, slopes: Any, means: Any, influence: Any) -> None:
-    """Write what each draw moves of its coalition's loss to first order: slope at the mean times its own deviation."""
+def influence_of(P: Any, first: int, n: int, in_halves: bool, slopes: Any, means: Any, influence: Any) -> None:
+    """Write what each draw moves of its coalition's loss to first order: slope at the mean times its own deviation.
+
+    They sum to 0. Of two halves of different sizes a draw of the smaller one has the larger share in the mean.
+    """
+    half = n // 2
     for j in range(n):
         influence[j] = 0.0
         for c in range(P.shape[1]):
             influence[j] += slopes[c] * (P[first + j, c] - means[0, c])
+        if in_halves and half > 0:
+            influence[j] *= 0.5 * n / (half if j < half else n - half)
 
 
 @compiled

@@ -47,10 +47,12 @@ class SmoothedImportance:
     whatever makes the increments depend on each other, as long as that is short beside 1 / alpha. With S the smoothed
     (phi - s)^2 and Q the smoothed bracket, both of rate alpha / 10 from the 21st observation on,
 
-        std_error^2 = S / Q w.w,      degrees of freedom = 1 + alpha / (sum of the squared weights of S),
+        std_error^2 = S / Q w.w,      degrees of freedom = 1 + 2 w.w / ((1 + w.w) u.u),
 
-    and a 95 % interval is the mean plus or minus `half_width`, the t quantile times the standard error. Until the 21st
-    observation the increments count as uncorrelated, and the degrees of freedom are one less than the observations.
+    u the weights of S: of a long stream 2 w.w / (1 + w.w) is alpha, as the differences of about 1 / alpha observations
+    say the same; at its beginning those of about half of the observations so far. A 95 % interval is the mean plus or
+    minus `half_width`, the t quantile times the standard error. Until the 21st observation the increments count as
+    uncorrelated, and the degrees of freedom are one less than the observations.
 
     Parameters
     ----------
@@ -162,7 +164,8 @@ class SmoothedImportance:
         if self.weights.n < 2:
             return math.nan
         if self._contrast[EXPECTED_SPREAD] > 0.0:
-            return 1.0 + self.weights.alpha / float(self._contrast[SPREAD_SQUARES])
+            q = float(self._contrast[FAST_FAST])
+            return 1.0 + 2.0 * q / ((1.0 + q) * float(self._contrast[SPREAD_SQUARES]))
         return float(self.weights.n - 1)
 
     def std_error(self) -> Importance:

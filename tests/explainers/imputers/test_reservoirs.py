@@ -1,6 +1,10 @@
 """Reservoirs hold what the paper says with the probability that it says."""
 
+import math
+from itertools import pairwise
+
 import numpy as np
+import orjson
 import pytest
 from scipy import stats
 
@@ -11,7 +15,7 @@ from attributary_explainers import (
     IncrementalPFI,
     IncrementalSAGE,
     InvalidParameterError,
-    Reservoir,
+    LaggedReservoir,
     SlidingWindowReservoir,
     SnapshotError,
     UniformReservoir,
@@ -19,6 +23,8 @@ from attributary_explainers import (
 )
 from tests.explainers.stand_ins import Recording
 
+PAPERS = [name for name in RESERVOIR_NAMES if name != "lagged"]
+"""Reservoirs without a gap: an observation may be drawn by the next one."""
 N_RUNS = 6000
 SIGNIFICANCE = 1e-4  # a right reservoir fails once in 10 000 choices of the seed
 
@@ -52,7 +58,7 @@ def test_geometric_draws_at_s_the_item_of_r_with_p_times_1_minus_p_to_the_s_minu
     assert stats.chisquare(drawn, expected * N_RUNS).pvalue > SIGNIFICANCE
 
 
-@pytest.mark.parametrize("name", RESERVOIR_NAMES)
+@pytest.mark.parametrize("name", PAPERS)
 def test_a_reservoir_fills_up_and_then_changes_no_slot_but_the_one_that_it_tells(name):
     reservoir, rng, n_refused, reused = make_reservoir(name, 5), np.random.default_rng(1), 0, {"i": -1, "j": "kept"}
     for i in range(300):
@@ -97,7 +103,9 @@ def test_a_sliding_window_holds_exactly_the_last_observations(size):
         assert sorted(row["i"] for row in reservoir.rows) == list(range(max(0, i + 1 - size), i + 1))
         assert reservoir.rows[slot] == {"i": i}
         if i == 23:
-            reservoir = Reservoir.from_snapshot(reservoir.snapshot())
+            restored = SlidingWindowReservoir(size)
+            restored.restore(reservoir.snapshot())
+            reservoir = restored
     assert rng.bit_generator.state == state  # nothing is left to chance
 
 
@@ -126,34 +134,132 @@ def test_every_value_offered_in_place_of_a_feature_is_of_an_earlier_observation(
     assert replaced > 0
 
 
-@pytest.mark.parametrize("name", RESERVOIR_NAMES)
-def test_a_restored_reservoir_continues_as_if_never_stopped(name):
-    reservoir, rng = make_reservoir(name, 4), np.random.default_rng(5)
+@pytest.mark.parametrize("with_notes", [True, False])
+@pytest.mark.parametrize("name", [*PAPERS, "lagged", "lagged and full"])
+def test_a_restored_reservoir_continues_as_if_never_stopped(name, with_notes):
+    def make():
+        return make_reservoir("lagged", 4, gap=3, reach=6) if "full" in name else make_reservoir(name, 4)
+
+    reservoir, rng = make(), np.random.default_rng(5)
+
+    def note(i):
+        return ("label", 0.5, i) if with_notes else None
+
     for i in range(20):
-        reservoir.update({"i": i}, rng)
+        reservoir.update({"i": i}, rng, note(i))
     snapshot = reservoir.snapshot()
-    restored = Reservoir.from_snapshot(snapshot)
+    taken = orjson.dumps(snapshot, default=bytes.hex)
+    restored = make()
+    restored.restore(snapshot)
     other = np.random.default_rng()
     other.bit_generator.state = rng.bit_generator.state
     for i in range(20, 60):
+        assert reservoir.update({"i": i}, rng, note(i)) == restored.update({"i": i}, other, note(i))
+        assert (restored.rows, restored.notes, restored.by_age) == (reservoir.rows, reservoir.notes, reservoir.by_age)
+    assert restored.n_seen == reservoir.n_seen == 60
+    assert restored.snapshot() == reservoir.snapshot()
+    assert orjson.dumps(snapshot, default=bytes.hex) == taken  # it shares nothing with what went on
+    assert reservoir.notes == [note(row["i"]) for row in reservoir.rows]
+
+
+@pytest.mark.parametrize("name", RESERVOIR_NAMES)
+def test_the_slots_by_age_are_those_of_the_rows_in_the_order_of_the_stream(name):
+    reservoir, rng = make_reservoir(name, 5), np.random.default_rng(7)
+    for i in range(80):
+        reservoir.update({"i": i}, rng, i)
+        numbers = [reservoir.rows[slot]["i"] for slot in reservoir.by_age]
+        assert numbers == sorted(row["i"] for row in reservoir.rows)
+        assert reservoir.notes == [row["i"] for row in reservoir.rows]
+
+
+@pytest.mark.parametrize("gap", [1, 2, 5, 30])
+@pytest.mark.parametrize(("size", "reach"), [(1, 4), (4, 4), (3, 12), (10, 5)])
+def test_what_may_be_drawn_is_as_old_as_the_gap_or_of_the_older_half(size, reach, gap):
+    reservoir, rng = LaggedReservoir(size, gap, reach), np.random.default_rng([size, gap])
+    for i in range(150):
+        # Draws for observation i come from what is stored now.
+        ages = [i - row["i"] for row in reservoir.rows]
+        assert all(age >= min(gap, i // 2) for age in ages)
+        assert len(ages) == min(size, max(i + 1 - gap, (i + 1) // 2) if i else 0)
+        before = list(reservoir.rows)
+        slot = reservoir.update({"i": i}, rng)
+        changed = [k for k, row in enumerate(reservoir.rows) if k >= len(before) or row is not before[k]]
+        assert changed == ([] if slot is None else [slot])
+        if slot is not None:
+            assert reservoir.rows[slot]["i"] == (i if i == 0 else min(i, max(i + 1 - gap, i // 2)))
+
+
+@pytest.mark.parametrize(("size", "gap", "reach", "n_items"), [(3, 4, 12, 15), (2, 1, 9, 9), (4, 20, 40, 31)])
+def test_all_of_the_first_reach_that_are_old_enough_are_equally_likely(size, gap, reach, n_items):
+    drawn = drawn_items(lambda n: LaggedReservoir(n, gap, reach), size, n_items)
+    behind = max(n_items + 1 - gap, (n_items + 1) // 2)
+    assert behind <= reach
+    assert drawn[behind:].sum() == 0
+    assert stats.chisquare(drawn[:behind]).pvalue > SIGNIFICANCE
+
+
+@pytest.mark.parametrize(("size", "reach"), [(2, 6), (5, 5), (4, 3)])
+def test_beyond_its_reach_it_forgets_as_slowly_as_that(size, reach):
+    # Each offer replaces a given row with the probability 1 / reach; a reach below the size is the size.
+    n_items, gap, within = 26, 3, max(size, reach)
+    drawn = drawn_items(lambda n: LaggedReservoir(n, gap, reach), size, n_items)
+    behind = n_items + 1 - gap
+    last = np.arange(behind)
+    expected = (1.0 - 1.0 / within) ** np.minimum(behind - 1 - last, behind - within) / within
+    assert expected.sum() == pytest.approx(1.0, abs=1e-12)
+    assert stats.chisquare(drawn[:behind], expected * N_RUNS).pvalue > SIGNIFICANCE
+
+
+@pytest.mark.parametrize(
+    ("alpha", "given", "size", "within"),
+    [
+        *[(0.001, {}, 500, 3000), (0.02, {}, 150, 150), (0.3, {}, 100, 100), (1.0, {}, 100, 100)],
+        *[(0.02, {"size": 20}, 20, 150), (0.02, {"reach": 1000}, 500, 1000), (0.02, {"reach": 120}, 120, 120)],
+    ],
+)
+def test_what_is_left_open_is_settled_by_the_smoothing_factor(alpha, given, size, within):
+    reservoir, rng = LaggedReservoir(gap=1, **given), np.random.default_rng(1)
+    explainer = IncrementalPFI(lambda x: 0.0, loss="squared", alpha=alpha, reservoir=reservoir)
+    assert explainer.reservoir is reservoir
+    assert reservoir.size == size
+    assert explainer.parameters["reach"] == given.get("reach")
+    n = 6000
+    changes = sum(reservoir.update({"i": i}, rng) is not None for i in range(n)) - size
+    offered = np.arange(size + 1, n + 1)
+    p = size / np.maximum(np.minimum(offered, within), size)
+    assert abs(changes - p.sum()) <= 4.5 * math.sqrt((p * (1 - p)).sum())
+
+
+def test_the_gap_of_a_reservoir_begins_with_half_of_what_was_seen():
+    reservoir, rng, held = LaggedReservoir(1000, 200), np.random.default_rng(1), []
+    for i in range(900):
         reservoir.update({"i": i}, rng)
-        restored.update({"i": i}, other)
-    assert type(restored) is type(reservoir)
-    assert (restored.rows, restored.n_seen) == (reservoir.rows, reservoir.n_seen)
-    assert snapshot["n_seen"] == 20  # the snapshot shares nothing with what went on
-    assert all(row["i"] < 20 for row in snapshot["rows"])
+        held.append(len(reservoir))
+    assert held[:5] == [1, 1, 2, 2, 3]
+    assert held[397:402] == [199, 200, 201, 202, 203]
+    assert held[-1] == 701
+    assert all(later - earlier in (0, 1) for earlier, later in pairwise(held))
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, True, None, "10"])
-def test_a_size_that_is_no_positive_integer_is_refused(size):
-    with pytest.raises(InvalidParameterError, match=r"^size must be an integer >= 1, got "):
-        UniformReservoir(size)
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "10"])
+@pytest.mark.parametrize("parameter", ["size", "gap", "reach"])
+def test_what_is_no_positive_integer_is_refused(parameter, size):
+    with pytest.raises(InvalidParameterError, match=rf"^{parameter} must be an integer >= 1, got "):
+        make_reservoir("lagged", **{parameter: size})
+    if parameter == "size":
+        with pytest.raises(InvalidParameterError, match=r"^size must be an integer >= 1, got "):
+            UniformReservoir(size)
+    else:
+        with pytest.raises(InvalidParameterError, match=rf"^{parameter} must be left out: only the reservoir lagged"):
+            make_reservoir("uniform", 5, **{parameter: 7})
 
 
 def test_an_unknown_reservoir_is_refused_by_name():
-    with pytest.raises(
-        InvalidParameterError, match=r"^reservoir must be one of geometric, sliding_window, uniform, got 'fifo'"
-    ):
+    names = "geometric, lagged, sliding_window, uniform"
+    with pytest.raises(InvalidParameterError, match=rf"^reservoir must be one of {names}, got 'fifo'"):
         make_reservoir("fifo", 3)
-    with pytest.raises(SnapshotError, match="fifo"):
-        Reservoir.from_snapshot({"name": "fifo", "size": 3, "n_seen": 0, "rows": []})
+
+
+def test_the_state_of_another_reservoir_is_refused():
+    with pytest.raises(SnapshotError, match=r"expected the reservoir 'lagged', got 'uniform'"):
+        make_reservoir().restore(UniformReservoir(3).snapshot())

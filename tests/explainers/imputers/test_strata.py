@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attributary_explainers.imputers.strata import (
+    HalvesByAge,
     SlotOrder,
     independent_sets,
     prediction_key,
@@ -74,8 +75,8 @@ def test_the_largest_number_below_one_stays_in_the_reservoir():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 11])
-def test_the_sets_are_two_halves_and_what_is_over(n):
-    assert independent_sets(n) == [size for size in (n // 2, n // 2, n - 2 * (n // 2)) if size]
+def test_the_sets_are_two_halves(n):
+    assert independent_sets(n) == ([1] if n == 1 else [n // 2, n - n // 2])
     both = strata_of_sets(7, n, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     expected = [strata(7, size, rng).tolist() for size in independent_sets(n)]
@@ -189,3 +190,63 @@ def test_slots_with_equal_keys_are_in_their_own_order():
         order.put(slot, (1, 5))
     order.put(2, (1, 5.0))
     assert order.slots() == [0, 1, 2, 3]
+
+
+def naive_halves(ages, keys):
+    """The slots of the older half of the rows and of the others, each by key and slot."""
+    by_age = sorted(ages, key=ages.__getitem__)
+    n = len(by_age) // 2
+    return [[slot for _, slot in sorted((keys[slot], slot) for slot in half)] for half in (by_age[:n], by_age[n:])]
+
+
+@given(st.integers(1, 7), st.lists(st.tuples(st.integers(0, 6), values), max_size=40))
+def test_halves_by_age_are_the_sorted_ones_at_every_step(size, puts):
+    halves, ages, keys, by_age = HalvesByAge(), {}, {}, []
+    for number, (place, value) in enumerate(puts):
+        slot = len(by_age) if len(by_age) < size else place % size
+        if slot in by_age:
+            by_age.remove(slot)
+        by_age.append(slot)
+        ages[slot], keys[slot] = number, sort_key(value)
+        halves.put(slot, keys[slot], by_age)
+        assert [halves.older.slots(), halves.younger.slots()] == naive_halves(ages, keys)
+
+
+@pytest.mark.parametrize("stratified", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8])
+def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratified):
+    halves, by_age = HalvesByAge(), []
+    for slot in range(n_rows):
+        by_age.append(slot)
+        halves.put(slot, sort_key((slot * 3) % 7), by_age)
+    older, younger = halves.older.slots(), halves.younger.slots()
+    assert (sorted(older), sorted(younger)) == (list(range(n_rows // 2)), list(range(n_rows // 2, n_rows)))
+    numbers = np.random.default_rng([n, n_rows]).random(n).tolist()
+    drawn = halves.draw(n, Given(numbers), stratified=stratified)
+    if n == 1:
+        assert drawn == [(older + younger)[int(numbers[0] * n_rows)]]
+        return
+    expected = []
+    for of_half, u in ((older or younger, numbers[: n // 2]), (younger, numbers[n // 2 :])):
+        for k, number in enumerate(u):
+            place = (k + number) * len(of_half) / len(u) if stratified else number * len(of_half)
+            expected.append(of_half[min(int(place), len(of_half) - 1)])
+    assert drawn == expected
+    last = halves.draw(n, Given([np.nextafter(1.0, 0.0)] * n), stratified=stratified)
+    assert set(last) <= set(range(n_rows))
+
+
+@pytest.mark.parametrize("stratified", [True, False])
+def test_within_its_half_every_row_is_equally_likely(stratified):
+    halves, by_age, rng = HalvesByAge(), [], np.random.default_rng(5)
+    for slot in range(7):
+        by_age.append(slot)
+        halves.put(slot, (slot % 2, slot), by_age)
+    # One draw of each set, so that those that are counted are independent.
+    drawn = np.array([halves.draw(4, rng, stratified=stratified) for _ in range(6000)])
+    one, other = rng.integers(2, size=(2, 6000))
+    first, second = drawn[np.arange(6000), one], drawn[np.arange(6000), 2 + other]
+    assert stats.chisquare(np.bincount(first, minlength=3)).pvalue > SIGNIFICANCE
+    assert stats.chisquare(np.bincount(second, minlength=7)[3:]).pvalue > SIGNIFICANCE
+    assert stats.chi2_contingency(np.histogram2d(first, second, bins=(3, 4))[0]).pvalue > SIGNIFICANCE

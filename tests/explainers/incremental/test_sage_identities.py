@@ -147,16 +147,36 @@ def test_the_mean_prediction_starts_at_the_first_prediction():
             assert list(importance.values()) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_the_mean_prediction_includes_the_observation_itself():
-    # At the first explained step y_{} is h_t(x_t): no feature can have helped.
+def marginal_losses(sage, stream):
+    """The loss of the mean prediction at each of the explained observations, taken out of its smoothed mean."""
+    found, before, total = [], 0.0, 0.0
+    for value in stream:
+        sage.explain_one({"a": value}, 0.0)
+        if sage.n_observations:
+            weight = total * (1.0 - sage.alpha)
+            total = weight + sage.alpha
+            found.append((sage.marginal_loss * total - before * weight) / sage.alpha)
+            before = sage.marginal_loss
+    return found
+
+
+def test_the_mean_prediction_of_the_paper_includes_the_observation_itself():
+    # Weights 1, 2, 4, ... from the first observation on, which is stored and not explained.
+    sage = IncrementalSAGE(
+        lambda x: x["a"], loss="squared", alpha=0.5, n_samples=1, reservoir=make_reservoir("geometric", 3), seed=6
+    )
+    means = [(100 + 2 * 2) / 3, (100 + 2 * 2 + 4 * 5) / 7, (100 + 2 * 2 + 4 * 5 + 8 * 1) / 15]
+    assert marginal_losses(sage, [100.0, 2.0, 5.0, 1.0]) == pytest.approx([mean**2 for mean in means], rel=1e-9)
+
+
+def test_the_mean_prediction_is_as_old_as_what_is_drawn_and_its_noise_is_taken_off():
     sage = IncrementalSAGE(lambda x: x["a"], loss="squared", alpha=0.5, n_samples=1, seed=6)
-    sage.explain_one({"a": 100.0}, 0.0)
-    assert sage.explain_one({"a": 2.0}, 0.0) == {"a": 0.0}
-    assert sage.marginal_loss == sage.model_loss == 4.0
-    # Then weights 1/3 and 2/3: (2 + 2 * 5) / 3 = 4, and the mean loss (4 + 2 * 16) / 3 = 12.
-    sage.explain_one({"a": 5.0}, 0.0)
-    assert sage.marginal_loss == pytest.approx(12.0, rel=1e-12)
-    assert sage.model_loss == pytest.approx((4 + 2 * 25) / 3, rel=1e-12)
+    # Half of what has been seen is behind the gap: 100; 100; 100 and 2.
+    mean = (100 + 2 * 2) / 3
+    spread = ((100 - mean) ** 2 + 2 * (2 - mean) ** 2) / 3
+    q = (1 + 4) / 9
+    losses = [100.0**2, 100.0**2, mean**2 - spread * q / (1 - q)]
+    assert marginal_losses(sage, [100.0, 2.0, 5.0, 1.0]) == pytest.approx(losses, rel=1e-9)
 
 
 def test_the_last_coalition_is_the_prediction_itself():

@@ -118,7 +118,8 @@ def test_squared_loss_of_a_linear_model_gives_each_feature_its_variance(paper):
     for seed in range(N_RUNS):
         rng = np.random.default_rng([seed, 8])
         model = Linear(weights, intercept=1000.0)
-        sage = IncrementalSAGE(model, loss="squared", alpha=0.008, n_samples=m, seed=seed, **(PAPER if paper else {}))
+        how = {**PAPER, "reservoir": GeometricReservoir(size)} if paper else {}
+        sage = IncrementalSAGE(model, loss="squared", alpha=0.008, n_samples=m, seed=seed, **how)
         for row in rng.normal(size=(500, 3)).tolist():
             x = dict(zip("abc", row, strict=True))
             sage.explain_one(x, model(x))

@@ -13,7 +13,14 @@ import pytest
 from river import forest, linear_model, naive_bayes, preprocessing, tree
 from sklearn.linear_model import LogisticRegression
 
-from attributary_explainers import IncrementalMDI, IncrementalPDP, IncrementalPFI, IncrementalSAGE, as_batch
+from attributary_explainers import (
+    IncrementalMDI,
+    IncrementalPDP,
+    IncrementalPFI,
+    IncrementalSAGE,
+    SlidingWindowReservoir,
+    as_batch,
+)
 from attributary_explainers.errors import ExplainerError, InvalidParameterError, ModelFailureWarning
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.incremental.removal import RemovalExplainer
@@ -109,7 +116,10 @@ def test_they_say_what_each_says_alone(name: str, naive: bool) -> None:
 
 def test_calls_in_another_order_are_refused_and_of_two_predictions_the_last_is_explained() -> None:
     model = naive_bayes.GaussianNB()
-    pair = Explainers(model, {"pfi": PFI(model, seed=1), "sage": SAGE(model, seed=1)})
+    kinds = {"pfi": PFI, "sage": SAGE}
+    pair = Explainers(
+        model, {key: kind(model, seed=1, reservoir=SlidingWindowReservoir(20)) for key, kind in kinds.items()}
+    )
     with pytest.raises(ExplainerError, match=r"call predict\(x\) first"):
         pair.explain(True)
     rows = list(blobs(10, labels=(True, False)))

@@ -28,12 +28,14 @@ from attributary_explainers import (
     IncrementalPFI,
     IncrementalSAGE,
     IntervalPFI,
+    LaggedReservoir,
     SlidingWindowReservoir,
     SlidingWindowSAGE,
     UniformReservoir,
     make_reservoir,
 )
 from attributary_explainers.checks.data import n_held, size_of
+from attributary_explainers.smoothing.marginal import MarginalPrediction
 from attributary_explainers.smoothing.means import SmoothedPrediction
 
 MARGIN = 1.05
@@ -71,6 +73,10 @@ def options(reservoir=GeometricReservoir, **others):
     return {"loss": "squared", "alpha": 0.01, "n_samples": 1, "seed": 1, "reservoir": reservoir(20), **others}
 
 
+def lagged(size):
+    return LaggedReservoir(size, gap=10, reach=60)
+
+
 def own_imputer(imputer, **others):
     return {**options(removal=imputer, **others), "reservoir": None}
 
@@ -98,6 +104,8 @@ EXPLAINERS = {
     "PDP": lambda: IncrementalPDP(linear, grid_size=2, window=20, n_ice=2),
     "PDP of categories": lambda: IncrementalPDP(linear, grid_size=2, window=20, categorical=["a", "b"]),
     "MDI": lambda: IncrementalMDI(tree.HoeffdingTreeRegressor()),
+    "PFI lagged": lambda: IncrementalPFI(linear, **options(lagged)),
+    "SAGE lagged": lambda: IncrementalSAGE(linear, **options(lagged)),
     "PFI uniform": lambda: IncrementalPFI(linear, **options(UniformReservoir)),
     "PFI sliding window": lambda: IncrementalPFI(linear, **options(SlidingWindowReservoir)),
     "PFI independent": lambda: IncrementalPFI(linear, **options(sampling="independent")),
@@ -242,6 +250,16 @@ def test_labels_that_never_come_again_are_forgotten_by_the_mean_prediction():
         if i in (2000, 20_000):
             sizes.append(size_of(mean.snapshot()))
     assert sizes[1] <= MARGIN * sizes[0], sizes
+
+
+@pytest.mark.parametrize("gap", [0, 50])
+def test_labels_that_never_come_again_are_forgotten_by_the_mean_prediction_behind_a_gap(gap):
+    mean, largest = MarginalPrediction(0.05, gap), {}
+    for i in range(1, 8001):
+        mean.store({f"label {i}": 0.5, "usual": 0.5})
+        if i % 100 == 0:
+            largest[i // 4001] = max(largest.get(i // 4001, 0), size_of(mean.snapshot()))
+    assert largest[1] <= MARGIN * largest[0], largest
 
 
 def test_the_process_does_not_grow():

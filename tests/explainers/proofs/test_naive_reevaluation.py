@@ -9,6 +9,7 @@ from river import base, compose, linear_model, naive_bayes, preprocessing
 from river.datasets import synth
 
 from attributary_explainers import (
+    RESERVOIR_NAMES,
     ConditionalImputer,
     ConditionalSampler,
     ConstantImputer,
@@ -16,8 +17,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     make_reservoir,
 )
-from tests.explainers.naive import Naive, filled
-from tests.explainers.oracles import smoothing_weights
+from tests.explainers.naive import Naive, NaiveReservoir, filled
 from tests.explainers.stand_ins import Linear
 
 N = 44
@@ -42,22 +42,12 @@ def brier(y, prediction):
     return sum((p - (c == y)) ** 2 for c, p in {y: 0.0, **prediction}.items())
 
 
+def squared(y, p):
+    return (y - p) ** 2
+
+
 def zero_one(y, label):
     return float(label != y)
-
-
-def slopes_of_cross_entropy(y, label, p):
-    p = max(p, 1e-15)
-    return (-1 / p, 1 / p**2) if label == y else (0.0, 0.0)
-
-
-SLOPES = {
-    "cross_entropy": slopes_of_cross_entropy,
-    "brier": lambda y, label, p: (2 * (p - (label == y)), 2.0),
-    "squared": lambda y, _label, p: (2 * (p - y), 2.0),
-    "absolute": lambda y, _label, p: ((p > y) - (p < y), 0.0),
-}
-"""First and second derivative in one component of the prediction, by hand."""
 
 
 def classifier():
@@ -71,10 +61,27 @@ def regressor():
 CASES = [
     (classifier, drifting_classes, "cross_entropy", cross_entropy),
     (classifier, drifting_classes, "brier", brier),
-    (regressor, numbers, "squared", lambda y, p: (y - p) ** 2),
+    (regressor, numbers, "squared", squared),
     (regressor, numbers, "absolute", lambda y, p: abs(y - p)),
 ]
-SIZES = [("uniform", 0.05, 3, 10), ("geometric", 0.3, 1, 4), ("sliding_window", 0.1, 4, 7)]
+KINDS = {
+    "uniform": (10, None, None),
+    "geometric": (4, None, None),
+    "sliding_window": (7, None, None),
+    "lagged": (7, 5, 20),
+    "long gap": (4, 200, 12),
+}
+"""Size, gap and reach. Behind the long gap is half of what has been seen."""
+SIZES = [
+    *[("uniform", 0.05, 3), ("geometric", 0.3, 1), ("sliding_window", 0.1, 4)],
+    *[("lagged", 0.05, 2), ("lagged", 0.3, 5), ("long gap", 0.1, 3)],
+]
+
+
+def reservoirs(kind):
+    """The reservoir, and the naive one."""
+    name, (size, gap, reach) = kind if kind in RESERVOIR_NAMES else "lagged", KINDS[kind]
+    return make_reservoir(name, size, gap, reach), NaiveReservoir(name, size, gap or 0, reach or 0)
 
 
 def prediction_of(model):
@@ -100,8 +107,9 @@ def check_every_prefix(explainer, naive, model, stream, scale=1.0):
             assert explainer.raw_importance == close(naive.raw(), scale)
             assert explainer.importance == close(naive.corrected(), scale)
         if len(naive.increments) > 1:
-            # The root of a difference of sums: half of the digits are left where it is nearly 0.
+            # The root of a sum of squared differences: half of the digits are left where they are nearly 0.
             assert explainer.std_error == pytest.approx(naive.std_error(), rel=1e-7, abs=1e-6 * math.sqrt(scale))
+            assert explainer.half_width == pytest.approx(naive.half_width(), rel=1e-7, abs=1e-5 * math.sqrt(scale))
         if explainer.name == "sage" and naive.increments:
             assert explainer.marginal_loss == close(naive.smoothed(naive.marginal_losses), scale)
             assert explainer.model_loss == close(naive.smoothed(naive.model_losses), scale)
@@ -112,13 +120,13 @@ def check_every_prefix(explainer, naive, model, stream, scale=1.0):
 
 
 @pytest.mark.parametrize("how", ["paper", "default"])
-@pytest.mark.parametrize(("kind", "alpha", "n_samples", "size"), SIZES)
+@pytest.mark.parametrize(("kind", "alpha", "n_samples"), SIZES)
 @pytest.mark.parametrize(("make", "stream", "name", "loss"), CASES)
 @pytest.mark.parametrize("method", list(EXPLAINERS))
 def test_the_papers_estimator_and_the_default_equal_their_definition(
-    method, make, stream, name, loss, kind, alpha, n_samples, size, how
+    method, make, stream, name, loss, kind, alpha, n_samples, how
 ):
-    """By default draws are stratified, ordered anew at every step, and the bias is taken out by its formula (SAGE)."""
+    """By default draws are stratified, ordered anew at every step, and the bias is taken out by two halves (SAGE)."""
     model, own, written = make(), {}, {"sampling": "independent"}
     if how == "default":
         most_bias = 0.5 if name == "cross_entropy" else math.inf
@@ -126,8 +134,9 @@ def test_the_papers_estimator_and_the_default_equal_their_definition(
     else:
         own = {"sampling": "independent"} | ({} if method == "pfi" else {"bias_correction": False})
     both = {"alpha": alpha, "n_samples": n_samples, "seed": 11 if how == "paper" else 13}
-    explainer = EXPLAINERS[method](model, loss=name, reservoir=make_reservoir(kind, size), **both, **own)
-    naive = Naive(prediction_of(model), loss, kind=kind, size=size, slopes=SLOPES[name], **both, **written)
+    reservoir, naive_reservoir = reservoirs(kind)
+    explainer = EXPLAINERS[method](model, loss=name, reservoir=reservoir, **both, **own)
+    naive = Naive(prediction_of(model), loss, reservoir=naive_reservoir, **both, **written)
     check_every_prefix(explainer, naive, model, stream())
 
 
@@ -135,6 +144,7 @@ def test_the_papers_estimator_and_the_default_equal_their_definition(
 @pytest.mark.parametrize("method", list(EXPLAINERS))
 def test_labels_equal_the_definition(method, sampling):
     model = classifier()
+    # The default reservoir: its reach is three windows.
     explainer = EXPLAINERS[method](model, loss="zero_one", alpha=0.02, n_samples=5, sampling=sampling, seed=12)
 
     def one_hot(x):
@@ -144,8 +154,39 @@ def test_labels_equal_the_definition(method, sampling):
     def loss(y, prediction):
         return zero_one(y, max(prediction, key=prediction.__getitem__))
 
-    naive = Naive(one_hot, loss, alpha=0.02, n_samples=5, kind="geometric", size=100, seed=12, sampling=sampling)
+    reservoir = NaiveReservoir("lagged", 150, gap=200, reach=150)
+    how = {"sampling": sampling, "bias_correction": True, "is_smooth": False}
+    naive = Naive(one_hot, loss, alpha=0.02, n_samples=5, reservoir=reservoir, seed=12, **how)
     check_every_prefix(explainer, naive, model, drifting_classes())
+
+
+@pytest.mark.parametrize("kind", ["geometric", "lagged"])
+@pytest.mark.parametrize("method", list(EXPLAINERS))
+def test_observations_passed_over_are_stored_and_stood_for(method, kind):
+    model, rng = classifier(), np.random.default_rng(16)
+    reservoir, naive_reservoir = reservoirs(kind)
+    both = {"alpha": 0.05, "n_samples": 4, "seed": 17}
+    explainer = EXPLAINERS[method](model, loss="brier", reservoir=reservoir, **both)
+    how = {"sampling": "stratified", "bias_correction": True}
+    naive = Naive(prediction_of(model), brier, reservoir=naive_reservoir, **both, **how)
+    step = naive.pfi_step if method == "pfi" else naive.sage_step
+    for n, (x, y) in enumerate(drifting_classes()):
+        if n > 0 and rng.random() < 0.4:
+            explainer.pass_over(x)
+            naive.pass_over(x)
+        else:
+            explainer.explain_one(x, y)
+            step(x, y)
+        if len(naive.increments) > 1:
+            assert explainer.raw_importance == close(naive.raw())
+            assert explainer.importance == close(naive.corrected())
+            assert explainer.std_error == pytest.approx(naive.std_error(), rel=1e-7, abs=1e-6)
+            assert explainer.half_width == pytest.approx(naive.half_width(), rel=1e-7, abs=1e-5)
+        if method == "sage" and naive.increments:
+            assert explainer.marginal_loss == close(naive.smoothed(naive.marginal_losses))
+        model.learn_one(x, y)
+    assert explainer.n_observations == len(naive.increments) > 22
+    assert sum(naive.times) > len(naive.times) + 10
 
 
 def mixed_stream(n=40, seed=1):
@@ -174,26 +215,27 @@ class Probabilities:
 @pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])
 @pytest.mark.parametrize("removal", ["interventional", "product", "observational"])
-@pytest.mark.parametrize("n_samples", [1, 2, 5])
+@pytest.mark.parametrize(("n_samples", "kind"), [(1, "geometric"), (2, "lagged"), (5, "geometric"), (5, "long gap")])
 @pytest.mark.parametrize("method", list(EXPLAINERS))
-def test_every_removal_equals_its_definition(method, n_samples, removal, sampling, grouped):
+def test_every_removal_equals_its_definition(method, n_samples, kind, removal, sampling, grouped):
     groups = GROUPS if grouped else None
     own = {} if method == "pfi" else {"n_permutations": 3}
+    reservoir, naive_reservoir = reservoirs(kind)
     # River's trees are checked elsewhere: here both sides draw from the same, which split from 30 values on.
     samplers = [ConditionalSampler(leaf_size=20, grace_period=10, seed=4) for _ in range(2)]
     if removal == "observational":
-        how = {"removal": ConditionalImputer(make_reservoir("geometric", 8), samplers[0], sampling=sampling)}
+        how = {"removal": ConditionalImputer(reservoir, samplers[0], sampling=sampling)}
     else:
-        how = {"removal": removal, "sampling": sampling, "reservoir": make_reservoir("geometric", 8)}
+        how = {"removal": removal, "sampling": sampling, "reservoir": reservoir}
     numeric = method == "pfi" or n_samples == 2
     model, loss, true_loss = (
-        (MODEL, "squared", lambda y, p: (y - p) ** 2) if numeric else (Probabilities(), "cross_entropy", cross_entropy)
+        (MODEL, "squared", squared) if numeric else (Probabilities(), "cross_entropy", cross_entropy)
     )
     both = {"alpha": 0.1, "n_samples": n_samples, "groups": groups, "seed": 14, **own}
     explainer = EXPLAINERS[method](model, loss=loss, **how, **both)
     bias = {"bias_correction": True, "most_bias": 0.5 if loss == "cross_entropy" else math.inf}
     draws = {"removal": removal, "sampling": sampling, "sampler": samplers[1] if removal == "observational" else None}
-    naive = Naive(model, true_loss, kind="geometric", size=8, slopes=SLOPES[loss], **bias, **draws, **both)
+    naive = Naive(model, true_loss, reservoir=naive_reservoir, **bias, **draws, **both)
     stream = ((x, y if numeric else y > 1.0) for x, y in mixed_stream())
     check_every_prefix(explainer, naive, model, stream, scale=100.0)
 
@@ -204,23 +246,23 @@ def test_removal_to_a_constant_equals_its_definition(method):
     constant = {"a": 1, "b": 0.25, "c": 0.0, "hot_0": 1}
     explainer = EXPLAINERS[method](MODEL, loss="squared", alpha=0.1, removal=ConstantImputer(constant), seed=15)
     rng, n = np.random.default_rng(15), 0
-    naive = Naive(MODEL, lambda y, p: (y - p) ** 2, alpha=0.1, n_samples=1, kind="geometric", size=1, seed=0)
+    # Nothing is stored: the mean prediction includes the one for the observation, as the paper's.
+    reservoir = NaiveReservoir("geometric", 1)
+    naive = Naive(MODEL, squared, alpha=0.1, n_samples=1, reservoir=reservoir, seed=0, bias_correction=True)
     for x, y in mixed_stream():
         explainer.explain_one(x, y)
         n += 1
 
         def loss(kept, x=x, y=y):
-            return (y - MODEL({**{f: constant[f] for f in x if f in constant}, **{f: x[f] for f in kept}})) ** 2
+            return squared(y, MODEL({**{f: constant[f] for f in x if f in constant}, **{f: x[f] for f in kept}}))
 
         if method == "pfi":
-            naive.increments.append({f: loss([g for g in x if g != f]) - loss(list(x)) for f in x})
+            naive.add({f: loss([g for g in x if g != f]) - loss(list(x)) for f in x})
         else:
             order = [list(x)[i] for i in rng.permutation(len(x))]
-            naive.predictions.append(MODEL(x))
-            mean = float(smoothing_weights(0.1, n) @ naive.predictions)
-            losses = [(y - mean) ** 2, *(loss(order[: k + 1]) for k in range(len(x)))]
-            naive.increments.append({f: losses[k] - losses[k + 1] for k, f in enumerate(order)})
-        naive.history.append((n, {}))
+            losses = [naive.loss_of_mean_prediction(x, y), *(loss(order[: k + 1]) for k in range(len(x)))]
+            naive.add({f: losses[k] - losses[k + 1] for k, f in enumerate(order)})
+        naive.finish(x)
         assert explainer.importance == close(naive.corrected(), scale=100.0)
         if n > 1:
             assert explainer.std_error == pytest.approx(naive.std_error(), rel=1e-7, abs=1e-5)
@@ -229,7 +271,7 @@ def test_removal_to_a_constant_equals_its_definition(method):
 
 
 def test_the_naive_rows_leave_out_what_the_source_lacks():
-    naive = Naive(MODEL, brier, alpha=0.1, n_samples=2, kind="geometric", size=2, seed=0)
+    naive = Naive(MODEL, brier, alpha=0.1, n_samples=2, reservoir=NaiveReservoir("geometric", 2), seed=0)
     for x in ({"a": 1}, {"b": 2}):
         naive.reservoir.update(x, 0.0, naive.rng)
     rows = [filled(row) for row in naive.mixed(["a", "b"], 50)]

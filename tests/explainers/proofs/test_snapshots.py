@@ -19,6 +19,7 @@ from attributary_explainers import (
     GeometricReservoir,
     IncrementalPFI,
     IncrementalSAGE,
+    LaggedReservoir,
     MarginalImputer,
     SnapshotError,
     as_loss,
@@ -61,7 +62,8 @@ def go_on(explainer, model, stream):
         extra = [getattr(explainer, name, None) for name in ("marginal_loss", "model_loss")]
         counts = (explainer.n_observations, explainer.n_skipped, sorted(explainer.skipped.items()))
         # repr tells every bit of a float, and NaN from NaN equal.
-        trace.append(repr((explainer.importance, explainer.raw_importance, explainer.std_error, extra, counts)))
+        errors = (explainer.std_error, explainer.half_width, explainer.degrees_of_freedom)
+        trace.append(repr((explainer.importance, explainer.raw_importance, errors, extra, counts)))
     return trace
 
 
@@ -90,7 +92,7 @@ def test_restoring_and_continuing_equals_never_having_stopped(explainer, loss, g
         loss=loss,
         alpha=0.03,
         n_samples=2,
-        reservoir=make_reservoir(RESERVOIR_NAMES[LOSS_NAMES.index(loss) % 3], 20),
+        reservoir=make_reservoir(RESERVOIR_NAMES[LOSS_NAMES.index(loss) % len(RESERVOIR_NAMES)], 20),
         groups={"pair": [names[0], names[2]]} if grouped else None,
         seed=5,
     )
@@ -158,7 +160,8 @@ OTHER_PARAMETERS = {
 @pytest.mark.parametrize("parameter", list(OTHER_PARAMETERS))
 def test_restoring_other_parameters_is_refused_by_their_names(parameter):
     def make(**parameters):
-        return IncrementalSAGE(lambda x: x["a"], **{"loss": "squared", "alpha": 0.01, "n_samples": 2, **parameters})
+        given = {"loss": "squared", "alpha": 0.01, "n_samples": 2, "reservoir": GeometricReservoir(100), **parameters}
+        return IncrementalSAGE(lambda x: x["a"], **given)
 
     snapshot = make().snapshot()
     changed = make(**{parameter.removesuffix("_size"): OTHER_PARAMETERS[parameter]})
@@ -169,6 +172,17 @@ def test_restoring_other_parameters_is_refused_by_their_names(parameter):
     assert f"({parameter} {make().parameters[parameter]!r} there, {changed.parameters[parameter]!r} here)" in text
     assert "from_snapshot" in text
     assert repr(changed.snapshot()) == before
+
+
+@pytest.mark.parametrize(("parameter", "value"), [("size", 30), ("gap", 20), ("reach", 900)])
+def test_restoring_another_size_gap_or_reach_is_refused_by_its_name(parameter, value):
+    given = {"size": 20, "gap": 10, "reach": 500}
+    makes = [given, {**given, parameter: value}]
+    first, other = (IncrementalPFI(lambda x: 0.0, loss="squared", reservoir=LaggedReservoir(**one)) for one in makes)
+    with pytest.raises(SnapshotError, match=rf"{parameter} {given[parameter]} there, {value} here"):
+        other.restore(first.snapshot())
+    again = IncrementalPFI.from_snapshot(first.snapshot(), lambda x: 0.0)
+    assert again.parameters == first.parameters
 
 
 def test_restoring_removal_with_other_parameters_of_its_own_names_them():

@@ -89,7 +89,7 @@ def test_a_model_that_has_not_learnt_is_not_explained_but_its_observations_are_k
     stream = list(synth.SEA(seed=3).take(12))
     for x, y in stream[:5]:
         assert explaining.explain_one(x, y) == {}
-    assert (explaining.n_observations, explaining.n_skipped, len(explaining.reservoir)) == (0, 5, 5)
+    assert (explaining.n_observations, explaining.n_skipped, explaining.reservoir.n_seen) == (0, 5, 5)
     for x, y in stream[5:]:
         model.learn_one(x, y)
         explaining.explain_one(x, y)
@@ -148,7 +148,8 @@ def test_the_number_of_stored_rows_is_bounded(explainer, reservoir):
     sizes = []
     for i in range(500):
         explaining.explain_one({"a": i}, 0.0)
-        sizes.append(len(explaining.snapshot()["imputer"]["reservoir"]["rows"]))
+        assert len(explaining.reservoir) == explaining.snapshot()["imputer"]["reservoir"]["rows"].get("n", 0)
+        sizes.append(len(explaining.reservoir))
     assert max(sizes) == sizes[-1] == 25
 
 
@@ -228,7 +229,9 @@ def test_broken_probabilities_now_and_then_neither_stop_nor_poison(explainer, re
         assert all_finite(explaining.explain_one({"a": a, "b": b}, 1))
         if removal == "interventional" and explaining.imputer.by_prediction:
             # Every stored row can be drawn, and none twice as often.
-            assert sorted(explaining.imputer._by_prediction.slots()) == list(range(len(explaining.reservoir)))
+            halves = explaining.imputer._halves
+            slots = [*halves.older.slots(), *halves.younger.slots()]
+            assert sorted(slots) == list(range(len(explaining.reservoir)))
     assert explaining.n_observations > 30
     assert explaining.n_observations + explaining.n_skipped == 300
 
@@ -277,9 +280,9 @@ def test_an_estimator_without_names_takes_the_order_of_the_stream_where_predicti
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_a_prediction_whose_mixtures_have_an_infinite_loss_does_not_stay_in_the_mean_prediction():
+def test_a_mixture_with_an_infinite_loss_costs_an_explanation_and_no_mean():
     # The observation of 50 has a finite loss; mixed with the one before, the model predicts what has none. Both
-    # observations of which such a mixture is made are skipped: as if they had not been.
+    # observations of which such a mixture is made are skipped; what is predicted for themselves is a prediction.
     def model(x):
         return float(x["a"]) if x["a"] == x["b"] else 1e200
 
@@ -288,7 +291,8 @@ def test_a_prediction_whose_mixtures_have_an_infinite_loss_does_not_stay_in_the_
     for value in (0, 0, 0, 50, 0, 0):
         sage.explain_one({"a": value, "b": value}, 0.0)
     assert dict(sage.skipped) == {"nothing_stored": 1, "not_finite": 2}
-    assert sage.marginal_loss == 0.0
+    # Explained are the second, third and last. To the last the mean is 50 with the weight 4 of 1 + 2 + ... + 32.
+    assert sage.marginal_loss == pytest.approx(4 * (50 * 8 / 63) ** 2 / 7, rel=1e-9)
 
 
 def test_a_prediction_with_an_infinite_loss_does_not_stay_in_the_mean_prediction():
