@@ -46,6 +46,7 @@ from .incremental.removal import SKIP_REASONS, RemovalExplainer
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
 from .losses.losses import LOSS_NAMES, Loss, as_loss
+from .losses.statement import loss_statement
 from .missing import MISSING_NAMES, read_missing
 from .models.batch import BatchModel, as_batch
 from .models.function import is_classifier, model_function, model_kind, resolve_loss
@@ -122,6 +123,7 @@ __all__ = [
     "is_classifier",
     "is_usable",
     "load_model",
+    "loss_statement",
     "make_detector",
     "make_reservoir",
     "model_function",

@@ -113,7 +113,9 @@ class ChangeConfig(Section):
         ["pfi"], description="What is compared before and after: pfi, sage or both; the sentence speaks of the first."
     )
     loss: str | None = Field(
-        None, description="Loss of the importances; for a classifier zero_one by default, with sage brier."
+        None,
+        description="Loss of the importances; for a classifier zero_one by default, with sage brier (expected_zero_one "
+        "where there are no probabilities).",
     )
     n_permutations: PositiveInt = Field(1, description="Permutations per feature that are averaged.")
     n_samples: PositiveInt = Field(4, description="Draws per coalition, of sage alone.")

@@ -12,12 +12,15 @@ OF = {"model_id": "$model_id"}
 OF_EXPLAINER = {**OF, "explainer": "$explainer"}
 OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
 PLACES = 10
+UNIT = "$loss loss: $loss_unit, at most $loss_largest"
+"""What importances and losses are in; the labels are those of `model_info`."""
 THEN = " @ $change offset $before"
 """Goes after a selector: `before` the last change."""
 
 HOW_TO_READ = """\
-**Importance** is how much worse the loss gets without the feature, in the unit of the loss. It says what *this model*
-needs, not what is true of the world: read it only while the model's loss is below the baseline's.
+**Importance** is how much worse the loss gets without the feature, in $loss_unit; the loss (`$loss`) of one observation
+is at most $loss_largest, +Inf where there is none. It says what *this model* needs, not what is true of the world:
+read it only while the model's loss is below the baseline's.
 
 **The band** is ± 1.96 standard errors: on a stationary stream it holds the exact value about 95 times in 100. While
 the model learns or the stream drifts, importance also lags by its window, which no standard error says.
@@ -59,6 +62,7 @@ def model() -> Board:
             regex="/.* ([0-9.]+) .*/",
         ),
         variables.worker("$model_id"),
+        *variables.loss("$model_id"),
     )
     board.annotations(variables.changes("$model_id"), variables.deployments("$model_id"))
     importance = latest("feature_importance", **OF_FEATURE)
@@ -137,15 +141,15 @@ def model() -> Board:
     board.line(
         graph(
             "Importance",
-            "In the unit of the loss. Red lines are changes of the model.",
+            f"{UNIT}. Red lines are changes of the model.",
             Query(importance, "{{feature}}"),
             size=(14, 10),
             empty="no importance yet",
         ),
         rows(
             "Importance now",
-            "With the half width of its band, 1.96 standard errors; `__other__` sums the features without a series "
-            "of their own and has none.",
+            f"{UNIT}. With the half width of its band, 1.96 standard errors; `__other__` sums the features without a "
+            "series of their own and has none.",
             "feature",
             Query(importance, "importance"),
             Query(f"1.96 * {error}", "±"),
@@ -167,8 +171,8 @@ def model() -> Board:
     board.line(
         compared(
             "Before the last change, and now",
-            "Importance `$before` before the last change of the model beside that of the end of the time range. "
-            "Without a change in Prometheus, both are of about now.",
+            f"{UNIT}. Importance `$before` before the last change of the model beside that of the end of the time "
+            "range. Without a change in Prometheus, both are of about now.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),
@@ -177,8 +181,8 @@ def model() -> Board:
         ),
         rows(
             "What has changed",
-            "Now less before, with 1.96 standard errors of that difference: within them it may be chance. The event on "
-            "the changes topic compares both models on the same observations, which is sharper.",
+            f"{UNIT}. Now less before, with 1.96 standard errors of that difference: within them it may be chance. The "
+            "event on the changes topic compares both models on the same observations, which is sharper.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),
@@ -219,7 +223,7 @@ def model() -> Board:
     board.line(
         graph(
             "Loss",
-            "Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
+            f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
             Query(latest("model_loss", **OF), "model"),
             Query(latest("model_baseline_loss", **OF), "baseline"),
             size=(8, 8),
@@ -336,7 +340,7 @@ def model() -> Board:
     board.line(
         band(
             "$feature",
-            "Importance of this feature, and the band of 1.96 standard errors around it.",
+            f"{UNIT}. Importance of this feature, and the band of 1.96 standard errors around it.",
             importance,
             error,
             repeat="feature",
