@@ -13,6 +13,7 @@ from .change.explainer import ChangeExplainer
 from .change.explanation import ChangeExplanation, RejectedAlarm
 from .change.importance import ImportanceChange
 from .errors import (
+    BiasedImportanceWarning,
     ConstantLossWarning,
     ExplainerError,
     FastPathFaultWarning,
@@ -69,6 +70,7 @@ __all__ = [
     "SKIP_REASONS",
     "BatchImportance",
     "BatchModel",
+    "BiasedImportanceWarning",
     "ChangeExplainer",
     "ChangeExplanation",
     "ChangeMark",

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InvalidParameterError
 from ..ranking import BAND
 from ..validation import check_integer, check_number
-from .parts import DIM, axes, change_marks, end_labels, frame, styles, text_of
+from .parts import DIM, LONGEST_UNIT, axes, change_marks, end_labels, frame, styles, text_of
 from .protocols import History
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def importance(
     hidden = len(history.names) - len(shown)
     title = f"Importance by {history.explainer.upper()}" if history.explainer else "Importance"
     title += f", {len(shown)} of {len(history.names)} features" if hidden else ""
-    frame(ax, title, "observations", f"importance ({text_of(history.unit)})" if history.unit else "importance", rows)
+    unit = f"importance ({text_of(history.unit, LONGEST_UNIT)})" if history.unit else "importance"
+    frame(ax, title, "observations", unit, rows)
     ends = [(_last(values), str(name), style[name][0]) for name, (_, values, _) in values_of.items()]
     end_labels(ax, [end for end in ends if math.isfinite(end[0])])
     return ax
