@@ -57,7 +57,7 @@ def importance(
     >>> history.record(BatchImportance({"age": 0.4}, {"age": 0.01}, 100), position=200)
     >>> ax = plots.importance(history)
     >>> ax.get_ylabel()
-    'importance (squared loss)'
+    'importance\\n(squared loss)'
     """
     check_number("band", band, minimum=0.0)
     shown = _shown(history, features, top)
@@ -77,7 +77,7 @@ def importance(
     hidden = len(history.names) - len(shown)
     title = f"Importance by {history.explainer.upper()}" if history.explainer else "Importance"
     title += f", {len(shown)} of {len(history.names)} features" if hidden else ""
-    unit = f"importance ({text_of(history.unit, LONGEST_UNIT)})" if history.unit else "importance"
+    unit = f"importance\n({text_of(history.unit, LONGEST_UNIT)})" if history.unit else "importance"
     frame(ax, title, "observations", unit, rows)
     ends = [(_last(values), str(name), style[name][0]) for name, (_, values, _) in values_of.items()]
     end_labels(ax, [end for end in ends if math.isfinite(end[0])])

@@ -62,7 +62,7 @@ def test_lines_are_the_recorded_values():
     for name, line in lines.items():
         same(line.get_xdata(), [100, 200, 300])
         same(line.get_ydata(), VALUES[name])
-    assert ax.get_ylabel() == "importance (squared loss)"
+    assert ax.get_ylabel() == "importance\n(squared loss)"
     assert ax.get_xlabel() == "observations"
 
 
