@@ -7,6 +7,7 @@ ExplainerError
 └── SnapshotError           a snapshot is of another format version, class or set of parameters
 
 UserWarning
+├── BiasedImportanceWarning SAGE values are biased with this loss or number of draws
 ├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
 ├── ModelFailureWarning     the model raised while it was explained: counted, and said once
 └── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
@@ -49,6 +50,10 @@ class NoPredictionError(ModelError):
 
 class SnapshotError(ExplainerError):
     """A snapshot cannot be restored here; the message says what to do."""
+
+
+class BiasedImportanceWarning(UserWarning):
+    """SAGE values are biased with this loss or number of draws, and nothing corrects that."""
 
 
 class ConstantLossWarning(UserWarning):

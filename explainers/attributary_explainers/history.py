@@ -64,7 +64,7 @@ class ImportanceHistory:
     max_records
         Valid range >= 2; records. Larger keeps finer curves of long streams, at 16 bytes per record and feature.
     unit
-        Unit of the importances, for the axis of a plot; None takes the loss of the explainer.
+        Unit of the importances, for the axis of a plot; None states the loss of the explainer.
 
     Raises
     ------
@@ -87,13 +87,13 @@ class ImportanceHistory:
     >>> history.features
     ['a', 'b']
     >>> history.unit
-    'squared loss'
+    'squared loss: unit of the target, squared'
     """
 
     def __init__(self, max_records: int = 10_000, *, unit: str | None = None) -> None:
         self.max_records = check_integer("max_records", max_records, minimum=2)
         self._unit = unit
-        self._kind: tuple[str | None, str | None] = None, None  # name of the explainer and of its loss
+        self._kind: tuple[str | None, str | None] = None, None  # name of the explainer, and its loss in words
         self._positions = array("d")
         self._columns: dict[Any, tuple[array[float], array[float]]] = {}
         self._changes: list[ChangeMark] = []
@@ -128,7 +128,7 @@ class ImportanceHistory:
             raise InvalidParameterError("explainer", "one that has an importance", explainer)
         if not (importance := dict(explainer.importance)):
             return
-        kind = getattr(explainer, "name", None), getattr(getattr(explainer, "loss", None), "name", None)
+        kind = getattr(explainer, "name", None), getattr(getattr(explainer, "loss", None), "statement", None)
         if self._n_taken and kind != self._kind:
             raise InvalidParameterError("explainer", f"of the name and loss recorded before, {self._kind}", kind)
         position = _position_of(explainer) if position is None else position
@@ -164,9 +164,8 @@ class ImportanceHistory:
 
     @property
     def unit(self) -> str | None:
-        """Unit of the importances: the one given, else the explainer's loss, else None."""
-        loss = self._kind[1]
-        return self._unit if self._unit is not None or loss is None else f"{loss} loss"
+        """Unit of the importances: the one given, else name, unit and largest value of the loss, else None."""
+        return self._kind[1] if self._unit is None else self._unit
 
     @property
     def positions(self) -> npt.NDArray[np.float64]:

@@ -49,7 +49,7 @@ def test_it_gives_back_what_the_explainer_said_at_every_position():
         same(values, [importance[name] for _, importance, _ in said_so_far])
         same(half_widths, [half_width[name] for _, _, half_width in said_so_far])
     assert len(history) == 39
-    assert (history.explainer, history.unit) == ("pfi", "squared loss")
+    assert (history.explainer, history.unit) == ("pfi", "squared loss: unit of the target, squared")
 
 
 def test_the_position_counts_observations_that_could_not_be_explained():
@@ -169,7 +169,7 @@ def test_baselines_can_be_recorded():
         window.explain_one(x, y)
         history.record(window)
     same(history.positions, range(100, 301))
-    assert history.unit == "squared loss"
+    assert history.unit == "squared loss: unit of the target, squared"
 
 
 def test_two_explainers_do_not_mix():

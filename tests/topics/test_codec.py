@@ -49,7 +49,9 @@ def importance_event(**changes):
         "model_version": "1",
         "explainer": "sage",
         "removal": "interventional",
-        "loss": "cross_entropy",
+        "loss": "brier",
+        "loss_unit": "squared probability",
+        "loss_largest": 2.0,
         "alpha": 0.001,
         "observation": 500,
         "n_observations": 499,
@@ -86,7 +88,11 @@ def change_event(**changes):
         "n_discrepancy": 600,
         "distance": "label",
         "cause": "both",
-        "importances": {"pfi": ImportanceComparison("zero_one", 0.2, 0.9, 0.1, 0.4, None, 0.02, {"age": FEATURE})},
+        "importances": {
+            "pfi": ImportanceComparison(
+                "squared", "unit of the target, squared", None, 0.2, 0.9, 0.1, 0.4, None, 0.02, {"age": FEATURE}
+            )
+        },
         "sentence": "credit changed",
         "source": SOURCE,
     }

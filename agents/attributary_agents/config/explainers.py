@@ -62,8 +62,8 @@ class ExplainerConfig(Section):
     reservoir: str = Field(
         "lagged",
         description="Which observations replacements are drawn from: lagged has those of a long window that are old "
-        "enough to be unlike the present ones; uniform remembers for ever, geometric favours the recent, sliding_window "
-        "forgets all else.",
+        "enough to be unlike the present ones; uniform remembers for ever, geometric favours the recent, "
+        "sliding_window forgets all else.",
     )
     reservoir_size: PositiveInt | None = Field(
         None, description="Observations that replacements are drawn from; 100, or of lagged 100 to 500 by alpha."
@@ -129,7 +129,9 @@ class ChangeConfig(Section):
         ["pfi"], description="What is compared before and after: pfi, sage or both; the sentence speaks of the first."
     )
     loss: str | None = Field(
-        None, description="Loss of the importances; for a classifier zero_one by default, with sage brier."
+        None,
+        description="Loss of the importances; for a classifier zero_one by default, with sage brier (expected_zero_one "
+        "where there are no probabilities).",
     )
     n_permutations: PositiveInt = Field(1, description="Permutations per feature that are averaged.")
     n_samples: PositiveInt = Field(4, description="Draws per coalition, of sage alone.")

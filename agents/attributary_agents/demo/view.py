@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from ..replay.history import loss_text
+
 TOP = 9
 CHANGE_OVER = 1000
 """Observations over which the table's change column looks back."""
@@ -108,7 +110,7 @@ class PlainView:
         total = f"/{self._state.total}" if self._state.total else ""
         self.say(
             f"{event['observation']}{total} observations, {self._state.per_second:.0f}/s, "
-            f"discrepancy {self._state.discrepancy()}: {features}"
+            f"discrepancy {self._state.discrepancy()}: {features} ({loss_text(event)})"
         )
 
     def change(self, event: dict[str, Any]) -> None:
@@ -181,7 +183,10 @@ class LiveView:
             table.add_row(f"{len(rows) - TOP} more", "", "", "", "")
         event = self._state.event
         loss = (
-            "" if event is None else f" · loss {event['model_loss']:.3f}, {event['baseline_loss']:.3f} without features"
+            ""
+            if event is None
+            else f" · loss {event['model_loss']:.3f}, {event['baseline_loss']:.3f} without features\n"
+            f"importance and loss: {loss_text(event)}"
         )
         line = Text(f"discrepancy from the reference model: {self._state.discrepancy()}{loss}", style="dim")
         return Group(self._progress, table, line)

@@ -46,6 +46,8 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
         explainer=name,
         removal=explainer.imputer.name,
         loss=explainer.loss.name,
+        loss_unit=explainer.loss.unit,
+        loss_largest=finite(explainer.loss.largest),
         alpha=explainer.alpha,
         observation=state.n_observations,
         n_observations=explainer.n_observations,
@@ -127,6 +129,8 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
     }
     return ImportanceComparison(
         loss=change.loss,
+        loss_unit=change.loss_unit,
+        loss_largest=finite(change.loss_largest),
         shift=finite(change.shift),
         ndcg=finite(change.ndcg),
         before_loss=finite(change.before_loss),

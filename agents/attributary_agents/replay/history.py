@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParameterError
+from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParameterError, loss_statement
 
 Event = Mapping[str, Any]
 
@@ -70,9 +70,15 @@ class _Choice:
         return True
 
 
+def loss_text(event: Event) -> str:
+    """Return name, unit and largest value of the loss of an event, or of one of its importances, in words."""
+    name = event["loss"]
+    return loss_statement(name, event.get("loss_unit", name), event.get("loss_largest"))
+
+
 @dataclass(frozen=True)
 class _Loss:
-    name: str
+    statement: str
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class _Record:
         # By name: events have them by rank, and features should have the same colours whichever event was first.
         importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
         half_width = {name: _number(features[name]["half_width"]) for name in features}
-        return cls(event["explainer"], _Loss(event["loss"]), importance, half_width)
+        return cls(event["explainer"], _Loss(loss_text(event)), importance, half_width)
 
 
 def _mark(event: Event) -> ChangeMark:

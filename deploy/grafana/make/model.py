@@ -12,12 +12,15 @@ OF = {"model_id": "$model_id"}
 OF_EXPLAINER = {**OF, "explainer": "$explainer"}
 OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
 PLACES = 10
+UNIT = "$loss loss: $loss_unit, at most $loss_largest"
+"""What importances and losses are in; the labels are those of `model_info`."""
 THEN = " @ $change offset $before"
 """Goes after a selector: `before` the last change."""
 
 HOW_TO_READ = """\
-**Importance** is how much worse the loss gets without the feature, in the unit of the loss. It says what *this model*
-needs, not what is true of the world: read it only while the model's loss is below the baseline's.
+**Importance** is how much worse the loss gets without the feature, in $loss_unit; the loss (`$loss`) of one observation
+is at most $loss_largest, +Inf where there is none. It says what *this model* needs, not what is true of the world:
+read it only while the model's loss is below the baseline's.
 
 **The band** is the 95 % interval: on a stationary stream it holds the exact value about 95 times in 100. While
 the model learns or the stream drifts, importance also lags by its window, which no standard error says.
@@ -59,6 +62,7 @@ def model() -> Board:
             regex="/.* ([0-9.]+) .*/",
         ),
         variables.worker("$model_id"),
+        *variables.loss("$model_id"),
     )
     board.annotations(variables.changes("$model_id"), variables.deployments("$model_id"))
     importance = latest("feature_importance", **OF_FEATURE)
@@ -137,15 +141,15 @@ def model() -> Board:
     board.line(
         graph(
             "Importance",
-            "In the unit of the loss. Red lines are changes of the model.",
+            f"{UNIT}. Red lines are changes of the model.",
             Query(importance, "{{feature}}"),
             size=(14, 10),
             empty="no importance yet",
         ),
         rows(
             "Importance now",
-            "With half the width of its 95 % interval; `__other__` sums the features without a series "
-            "of their own and has none.",
+            f"{UNIT}. With half the width of its 95 % interval; `__other__` sums the features without a series of "
+            "their own and has none.",
             "feature",
             Query(importance, "importance"),
             Query(half_width, "±"),
@@ -167,8 +171,8 @@ def model() -> Board:
     board.line(
         compared(
             "Before the last change, and now",
-            "Importance `$before` before the last change of the model beside that of the end of the time range. "
-            "Without a change in Prometheus, both are of about now.",
+            f"{UNIT}. Importance `$before` before the last change of the model beside that of the end of the time "
+            "range. Without a change in Prometheus, both are of about now.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),
@@ -177,8 +181,8 @@ def model() -> Board:
         ),
         rows(
             "What has changed",
-            "Now less before, with half the width of that difference's 95 % interval: within it, it may be chance. The event on "
-            "the changes topic compares both models on the same observations, which is sharper.",
+            f"{UNIT}. Now less before, with half the width of that difference's 95 % interval: within it, it may be "
+            "chance. The event on the changes topic compares both models on the same observations, which is sharper.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),
@@ -207,8 +211,8 @@ def model() -> Board:
         ),
         states(
             "Rank",
-            f"1 is the most important. Drawn are the first {PLACES}, and each while its importance is more than 1.96 "
-            "standard errors above 0: else its rank is chance.",
+            f"1 is the most important. Drawn are the first {PLACES}, and each while 0 is below its 95 % interval: else "
+            "its rank is chance.",
             Query(f"{place} and {importance} > {half_width}", "{{feature}}"),
             size=(12, 8),
             most=PLACES,
@@ -219,7 +223,7 @@ def model() -> Board:
     board.line(
         graph(
             "Loss",
-            "Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
+            f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
             Query(latest("model_loss", **OF), "model"),
             Query(latest("model_baseline_loss", **OF), "baseline"),
             size=(8, 8),
@@ -336,7 +340,7 @@ def model() -> Board:
     board.line(
         band(
             "$feature",
-            "Importance of this feature, and its 95 % interval.",
+            f"{UNIT}. Importance of this feature, and its 95 % interval.",
             importance,
             half_width,
             repeat="feature",

@@ -48,8 +48,8 @@ class RemovalExplainer(IncrementalExplainer):
         River classifier, regressor or anomaly detector, scikit-learn estimator, pipeline of either, or callable
         `x -> prediction`; see `model_function`.
     loss
-        Name, `Loss` or callable `(y, prediction) -> float`; None takes cross_entropy, squared or score by the
-        kind of model. Importance is in its unit.
+        Name, `Loss` or callable `(y, prediction) -> float`; None takes brier, expected_zero_one, squared or
+        score by the kind of model (`resolve_loss`). Importance is in its unit, `loss.unit`.
     alpha
         Valid range (0, 1]. Larger follows change faster and is noisier; 2 / (N + 1) is a window of N
         observations, so the default 0.001 is a window of about 2000.

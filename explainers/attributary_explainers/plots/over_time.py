@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InvalidParameterError
 from ..validation import check_integer, check_number
-from .parts import DIM, axes, change_marks, end_labels, frame, styles, text_of
+from .parts import DIM, LONGEST_UNIT, axes, change_marks, end_labels, frame, styles, text_of
 from .protocols import History
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def importance(
     >>> history.record(BatchImportance({"age": 0.4}, {"age": 0.01}, 100), position=200)
     >>> ax = plots.importance(history)
     >>> ax.get_ylabel()
-    'importance (squared loss)'
+    'importance\\n(squared loss)'
     """
     check_number("band", band, minimum=0.0)
     shown = _shown(history, features, top)
@@ -76,7 +76,8 @@ def importance(
     hidden = len(history.names) - len(shown)
     title = f"Importance by {history.explainer.upper()}" if history.explainer else "Importance"
     title += f", {len(shown)} of {len(history.names)} features" if hidden else ""
-    frame(ax, title, "observations", f"importance ({text_of(history.unit)})" if history.unit else "importance", rows)
+    unit = f"importance\n({text_of(history.unit, LONGEST_UNIT)})" if history.unit else "importance"
+    frame(ax, title, "observations", unit, rows)
     ends = [(_last(values), str(name), style[name][0]) for name, (_, values, _) in values_of.items()]
     end_labels(ax, [end for end in ends if math.isfinite(end[0])])
     return ax

@@ -18,6 +18,8 @@ from attributary_topics import REASONS
 from tests.agents.monitoring.views import MODEL, PREFIX, config_of, filled, samples, scraped, value
 from tests.agents.stand_ins import MODELS, TOPIC
 
+BRIER = {"loss": "brier", "loss_unit": "squared probability", "loss_largest": "2"}
+
 
 @pytest.fixture(scope="module")
 def worker() -> tuple[AttributaryCollector, WorkerView]:
@@ -75,7 +77,7 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "model_collecting", **m) == state.change.is_collecting
     for outcome in ("explained", "unexplained", "refused"):
         assert value(found, "model_versions_total", **m, outcome=outcome) == 0
-    assert value(found, "model_info", **m, version="v3", loss="cross_entropy", detector="page_hinkley") == 1
+    assert value(found, "model_info", **m, version="v3", **BRIER, detector="page_hinkley") == 1
     assert value(found, "model_state_bytes", **m) == 1000
     assert value(found, "explain_every_observations", **m) == 1
     assert value(found, "explain_share_ratio", **m) == 0.25
@@ -156,7 +158,7 @@ def test_the_live_version_and_the_records_of_the_models_topic() -> None:
         control.take(Record(MODELS, 0, offset, 0, b"m", body), -1)
     own.control_lag = 3
     collector = AttributaryCollector(config, view)
-    labels = {"model_id": "m", "loss": "cross_entropy", "detector": "page_hinkley"}
+    labels = {"model_id": "m", **BRIER, "detector": "page_hinkley"}
     assert value(samples(collector), "model_info", version="v3", **labels) == 1
     own.partition.handle(Record(TOPIC, 0, 100, 0, b"m", b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'))
     found = samples(collector)
@@ -211,7 +213,7 @@ def test_a_worker_without_partitions_has_no_series_of_models() -> None:
 def test_without_change_explanation_there_are_no_series_of_it() -> None:
     config = config_of("m", change=None)
     found = samples(AttributaryCollector(config, filled(config, {0: ["m"]})))
-    assert value(found, "model_info", model_id="m", version="v3", loss="cross_entropy", detector="none") == 1
+    assert value(found, "model_info", model_id="m", version="v3", **BRIER, detector="none") == 1
     assert not [name for name, _ in found if "discrepancy" in name or "change" in name]
 
 

@@ -22,6 +22,8 @@ def event(observation, model_id="credit", explainer="pfi", **features):
         "model_id": model_id,
         "explainer": explainer,
         "loss": "cross_entropy",
+        "loss_unit": "nats",
+        "loss_largest": 34.538776394910684,
         "observation": observation,
         "features": {name: {**values, **value} for name, value in features.items()},
     }
@@ -54,7 +56,7 @@ def test_events_of_a_replay_become_a_history():
     same(history.positions, [100, 200])
     same(history.series("age")[1:], [[0.5, 0.125], [0.01, math.nan]])
     same(history.series("salary")[1:], [[math.nan, -0.5], [math.nan, 0.02]])
-    assert (history.explainer, history.unit) == ("pfi", "cross_entropy loss")
+    assert (history.explainer, history.unit) == ("pfi", "cross_entropy loss: nats, at most 34.5")
     assert [(m.since, m.position, m.label) for m in history.changes] == [(130, 180, "salary ↑ age ↓")]
     assert len(history_from_events(iter([]))) == 0
 

@@ -80,7 +80,10 @@ def test_every_model_and_explainer_has_its_charts(report: Any) -> None:
 def test_hostile_text_stays_text(report: Any) -> None:
     events = [importance(t, dict.fromkeys(HOSTILE, 0.1)) for t in (100, 200)]
     hostile = "<b>id</b> & \"more\" 'quotes'"
-    events = [{**event, "model_id": hostile, "model_version": "</style>", "loss": "<i>"} for event in events]
+    events = [
+        {**event, "model_id": hostile, "model_version": "</style>", "loss": "<i>", "loss_unit": "<b>"}
+        for event in events
+    ]
     changes = [change(150, HOSTILE, 3, model_id=hostile, detector={"name": "</p>", "params": {}, "signal": "<u>"})]
     html = report(events, changes)
     page = Page(html)
@@ -174,7 +177,7 @@ def test_a_card_says_what_raised_the_change_and_what_makes_it(report: Any) -> No
         "Alarm of the discrepancy at 350; reference model of 50; 50 observations each. Both the model and the data",
         "Version <2> took over from 1 at 500; both compared on the same 50 observations before. The model makes",
         "The data make the change",
-        "SAGE in zero_one loss",
+        "SAGE in zero_one loss: share of observations, at most 1:",
         "by model 0.15, by data 0.05",
         "0.1 → 0.4 → 0.2",
     ):

@@ -63,7 +63,7 @@ def test_lines_are_the_recorded_values():
     for name, line in lines.items():
         same(line.get_xdata(), [100, 200, 300])
         same(line.get_ydata(), VALUES[name])
-    assert ax.get_ylabel() == "importance (squared loss)"
+    assert ax.get_ylabel() == "importance\n(squared loss)"
     assert ax.get_xlabel() == "observations"
 
 
@@ -301,7 +301,7 @@ def test_bars_before_and_after_with_whiskers_and_stars():
     notes = [label.get_text() for label in annotations(ax)]
     assert notes == ["−0.400 ★", "+0.250 ★", "−0.125 ★", "+0.062 ★", "+0.010"]
     assert ax.get_title(loc="left") == "Change at 700: discrepancy 0.50 > 0.30"
-    assert ax.get_xlabel() == "PFI importance (zero_one loss)"
+    assert ax.get_xlabel() == "PFI importance (zero_one loss: share of observations, at most 1)"
 
 
 def test_the_smaller_changes_are_counted_and_the_legend_is_below_the_data():
