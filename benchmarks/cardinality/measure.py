@@ -20,7 +20,7 @@ from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.monitoring.web import WebServer
 from attributary_agents.worker.view import WorkerView
 
-FEATURES = ("feature_importance", "feature_importance_share_ratio", "feature_importance_std_error")
+FEATURES = ("feature_importance", "feature_importance_share_ratio", "feature_importance_half_width")
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ from .change.explainer import ChangeExplainer
 from .change.explanation import ChangeExplanation, RejectedAlarm
 from .change.importance import ImportanceChange
 from .errors import (
+    BiasedImportanceWarning,
     ConstantLossWarning,
     ExplainerError,
     FastPathFaultWarning,
     InvalidParameterError,
+    LocalReservoirWarning,
     ModelError,
     ModelFailureWarning,
     NaivePathWarning,
@@ -47,6 +49,7 @@ from .incremental.removal import SKIP_REASONS, RemovalExplainer
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
 from .losses.losses import LOSS_NAMES, Loss, as_loss
+from .losses.statement import loss_statement
 from .missing import MISSING_NAMES, read_missing
 from .models.batch import BatchModel, as_batch
 from .models.function import is_classifier, model_function, model_kind, resolve_loss
@@ -69,6 +72,7 @@ __all__ = [
     "SKIP_REASONS",
     "BatchImportance",
     "BatchModel",
+    "BiasedImportanceWarning",
     "ChangeExplainer",
     "ChangeExplanation",
     "ChangeMark",
@@ -92,6 +96,7 @@ __all__ = [
     "IntervalPFI",
     "InvalidParameterError",
     "LaggedReservoir",
+    "LocalReservoirWarning",
     "Loss",
     "MarginalImputer",
     "ModelError",
@@ -124,6 +129,7 @@ __all__ = [
     "is_classifier",
     "is_usable",
     "load_model",
+    "loss_statement",
     "make_detector",
     "make_reservoir",
     "model_function",

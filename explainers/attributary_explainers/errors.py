@@ -7,8 +7,10 @@ ExplainerError
 └── SnapshotError           a snapshot is of another format version, class or set of parameters
 
 UserWarning
+├── BiasedImportanceWarning SAGE values are biased with this loss or number of draws
 ├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
-└── ModelFailureWarning     the model raised while it was explained: counted, and said once
+├── ModelFailureWarning     the model raised while it was explained: counted, and said once
+└── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
 """
 
 from __future__ import annotations
@@ -50,12 +52,20 @@ class SnapshotError(ExplainerError):
     """A snapshot cannot be restored here; the message says what to do."""
 
 
+class BiasedImportanceWarning(UserWarning):
+    """SAGE values are biased with this loss or number of draws, and nothing corrects that."""
+
+
 class ConstantLossWarning(UserWarning):
     """The loss had one and the same value for every prediction: every importance is exactly 0."""
 
 
 class ModelFailureWarning(UserWarning):
     """The model raised on an observation or on one with replaced features."""
+
+
+class LocalReservoirWarning(UserWarning):
+    """A feature's values move so slowly that what they are replaced by is like them: its importance may be off."""
 
 
 class NaivePathWarning(UserWarning):

@@ -16,7 +16,7 @@ from .batch.tables import BatchImportance
 from .change.explanation import ChangeExplanation
 from .errors import InvalidParameterError
 from .incremental.base import IncrementalExplainer
-from .ranking import shares
+from .ranking import BAND, shares
 from .validation import check_integer, check_number
 
 NAMED_IN_LABEL = 2
@@ -64,7 +64,7 @@ class ImportanceHistory:
     max_records
         Valid range >= 2; records. Larger keeps finer curves of long streams, at 16 bytes per record and feature.
     unit
-        Unit of the importances, for the axis of a plot; None takes the loss of the explainer.
+        Unit of the importances, for the axis of a plot; None states the loss of the explainer.
 
     Raises
     ------
@@ -81,19 +81,19 @@ class ImportanceHistory:
     ...     history.record(pfi)
     >>> history.positions.tolist()  # at the first observation there was nothing to draw from
     [2.0, 3.0, 4.0]
-    >>> positions, values, std_errors = history.series("a")
+    >>> positions, values, half_widths = history.series("a")
     >>> values.tolist()[-1] == importance["a"]
     True
     >>> history.features
     ['a', 'b']
     >>> history.unit
-    'squared loss'
+    'squared loss: unit of the target, squared'
     """
 
     def __init__(self, max_records: int = 10_000, *, unit: str | None = None) -> None:
         self.max_records = check_integer("max_records", max_records, minimum=2)
         self._unit = unit
-        self._kind: tuple[str | None, str | None] = None, None  # name of the explainer and of its loss
+        self._kind: tuple[str | None, str | None] = None, None  # name of the explainer, and its loss in words
         self._positions = array("d")
         self._columns: dict[Any, tuple[array[float], array[float]]] = {}
         self._changes: list[ChangeMark] = []
@@ -111,7 +111,8 @@ class ImportanceHistory:
         Parameters
         ----------
         explainer
-            Anything with `importance` and perhaps `std_error`: an explainer, or the result of a batch method.
+            Anything with `importance` and perhaps `half_width` or `std_error`: an explainer, or the result of a batch
+            method.
         position
             Place in the stream, any unit, never smaller than the last. Equal to the last, it replaces that record.
             None is the number of observations that the explainer has been given, those that it could not explain
@@ -127,11 +128,11 @@ class ImportanceHistory:
             raise InvalidParameterError("explainer", "one that has an importance", explainer)
         if not (importance := dict(explainer.importance)):
             return
-        kind = getattr(explainer, "name", None), getattr(getattr(explainer, "loss", None), "name", None)
+        kind = getattr(explainer, "name", None), getattr(getattr(explainer, "loss", None), "statement", None)
         if self._n_taken and kind != self._kind:
             raise InvalidParameterError("explainer", f"of the name and loss recorded before, {self._kind}", kind)
         position = _position_of(explainer) if position is None else position
-        self._add(position, importance, getattr(explainer, "std_error", None) or {})
+        self._add(position, importance, _half_width_of(explainer))
         self._kind = kind
 
     def mark_change(self, change: ChangeExplanation | ChangeMark | float, label: str | None = None) -> None:
@@ -163,9 +164,8 @@ class ImportanceHistory:
 
     @property
     def unit(self) -> str | None:
-        """Unit of the importances: the one given, else the explainer's loss, else None."""
-        loss = self._kind[1]
-        return self._unit if self._unit is not None or loss is None else f"{loss} loss"
+        """Unit of the importances: the one given, else name, unit and largest value of the loss, else None."""
+        return self._kind[1] if self._unit is None else self._unit
 
     @property
     def positions(self) -> npt.NDArray[np.float64]:
@@ -190,9 +190,9 @@ class ImportanceHistory:
         return list(self._changes)
 
     def series(self, feature: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Positions, importances and standard errors of one feature; copies of equal length.
+        """Positions, importances and half the widths of their 95 % intervals of one feature; copies of equal length.
 
-        NaN stands where the feature had no importance (before it first appeared) or no standard error.
+        NaN stands where the feature had no importance (before it first appeared) or no interval.
 
         Raises
         ------
@@ -201,14 +201,14 @@ class ImportanceHistory:
         """
         if feature not in self._columns:
             raise InvalidParameterError("feature", f"one of {self.names}", feature)
-        values, std_errors = self._columns[feature]
-        return self.positions, np.array(values), np.array(std_errors)
+        values, half_widths = self._columns[feature]
+        return self.positions, np.array(values), np.array(half_widths)
 
     def plot(self, **parameters: Any) -> Any:
         """Draw importance over time; return the matplotlib Axes. Parameters are those of `plots.importance`."""
         return plots.importance(self, **parameters)
 
-    def _add(self, position: float, importance: Mapping[Any, float], std_error: Mapping[Any, float]) -> None:
+    def _add(self, position: float, importance: Mapping[Any, float], half_width: Mapping[Any, float]) -> None:
         position = check_number("position", position, above=-math.inf, below=math.inf)
         if self._positions and position < self._positions[-1]:
             raise InvalidParameterError("position", f"at least the last one, {self._positions[-1]:g}", position)
@@ -222,9 +222,9 @@ class ImportanceHistory:
                 absent = array("d", [math.nan]) * len(self._positions)
                 self._columns[name] = absent[:], absent[:]
         self._positions.append(position)
-        for name, (values, errors) in self._columns.items():
+        for name, (values, half_widths) in self._columns.items():
             values.append(importance.get(name, math.nan))
-            errors.append(std_error.get(name, math.nan))
+            half_widths.append(half_width.get(name, math.nan))
 
     def _make_room(self) -> None:
         """Drop the newest record if it is kept only because it is the newest, and thin the records if they are full."""
@@ -233,13 +233,21 @@ class ImportanceHistory:
         if len(self._positions) == self.max_records:
             self._stride *= 2
             self._positions = self._positions[::2]
-            self._columns = {name: (values[::2], errors[::2]) for name, (values, errors) in self._columns.items()}
+            self._columns = {name: (values[::2], widths[::2]) for name, (values, widths) in self._columns.items()}
 
     def _drop_newest(self) -> None:
         self._positions.pop()
-        for values, errors in self._columns.values():
+        for values, half_widths in self._columns.values():
             values.pop()
-            errors.pop()
+            half_widths.pop()
+
+
+def _half_width_of(explainer: Any) -> Mapping[Any, float]:
+    """Return half the width of each 95 % interval; of standard errors alone, that of the normal distribution."""
+    found: Mapping[Any, float] | None = getattr(explainer, "half_width", None)
+    if found is None:
+        found = {name: BAND * error for name, error in (getattr(explainer, "std_error", None) or {}).items()}
+    return found
 
 
 def _position_of(explainer: Any) -> float:

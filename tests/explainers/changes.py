@@ -29,6 +29,8 @@ def change_of(
     values = {
         "method": "pfi",
         "loss": "zero_one",
+        "loss_unit": "share of observations",
+        "loss_largest": 1.0,
         "before": before,
         "crossed": crossed,
         "after": after,

@@ -21,6 +21,7 @@ from attributary_explainers import (
     interval_pfi,
 )
 from attributary_explainers.history import ChangeMark, ImportanceHistory
+from attributary_explainers.ranking import BAND
 from tests.explainers.changes import explained
 
 
@@ -41,14 +42,14 @@ def test_it_gives_back_what_the_explainer_said_at_every_position():
         explainer.explain_one(x, x["a"])
         history.record(explainer)
         if n > 1:  # there was nothing to draw from at the first
-            said_so_far.append((n, explainer.importance, explainer.std_error))
+            said_so_far.append((n, explainer.importance, explainer.half_width))
     for name in "ab":
-        positions, values, std_errors = history.series(name)
+        positions, values, half_widths = history.series(name)
         same(positions, [n for n, _, _ in said_so_far])
         same(values, [importance[name] for _, importance, _ in said_so_far])
-        same(std_errors, [std_error[name] for _, _, std_error in said_so_far])
+        same(half_widths, [half_width[name] for _, _, half_width in said_so_far])
     assert len(history) == 39
-    assert (history.explainer, history.unit) == ("pfi", "squared loss")
+    assert (history.explainer, history.unit) == ("pfi", "squared loss: unit of the target, squared")
 
 
 def test_the_position_counts_observations_that_could_not_be_explained():
@@ -69,7 +70,7 @@ def test_a_feature_that_comes_late_or_goes_has_nan_where_it_was_not():
     nan = math.nan
     same(history.series("a")[1], [0.0, 0.25, nan, 0.75])
     same(history.series("b")[1], [nan, 0.25, 0.5, 0.75])
-    same(history.series("b")[2], [nan, 0.5, 0.5, 0.5])
+    same(history.series("b")[2], [nan, *[BAND * 0.5] * 3])
     assert history.names == ["a", "b"]
 
 
@@ -88,9 +89,9 @@ def test_thinning_keeps_the_first_the_newest_and_even_spaces(max_records, n):
         history.record(said({"a": 3.0 * position}, {"a": 5.0 * position}), position)
         assert len(history) <= max_records
         assert history.positions[-1] == position
-    positions, values, std_errors = history.series("a")
+    positions, values, half_widths = history.series("a")
     same(values, 3.0 * positions)
-    same(std_errors, 5.0 * positions)
+    assert half_widths == pytest.approx(BAND * 5.0 * positions)
     assert positions[0] == 0
     gaps = np.diff(positions)
     if n <= max_records:
@@ -168,7 +169,7 @@ def test_baselines_can_be_recorded():
         window.explain_one(x, y)
         history.record(window)
     same(history.positions, range(100, 301))
-    assert history.unit == "squared loss"
+    assert history.unit == "squared loss: unit of the target, squared"
 
 
 def test_two_explainers_do_not_mix():
@@ -193,7 +194,7 @@ def test_nothing_is_shared_with_the_caller():
     for array in (*history.series("a"), history.positions):
         array[:] = 9.0
     history.names.clear(), history.features.clear(), history.changes.append(None)
-    assert [column.tolist() for column in history.series("a")] == [[1.0], [1.0], [0.5]]
+    assert [column.tolist() for column in history.series("a")] == [[1.0], [1.0], [BAND * 0.5]]
     assert (history.names, history.changes) == (["a"], [])
 
 

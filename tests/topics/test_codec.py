@@ -49,7 +49,9 @@ def importance_event(**changes):
         "model_version": "1",
         "explainer": "sage",
         "removal": "interventional",
-        "loss": "cross_entropy",
+        "loss": "brier",
+        "loss_unit": "squared probability",
+        "loss_largest": 2.0,
         "alpha": 0.001,
         "observation": 500,
         "n_observations": 499,
@@ -60,7 +62,10 @@ def importance_event(**changes):
         "ndcg": 1.0,
         "reference_id": None,
         "trigger": "interval",
-        "features": {"age": FeatureImportance(0.125, None, 0.75, 1), "größe": FeatureImportance(-0.5, 0.01, 0.0, 2)},
+        "features": {
+            "age": FeatureImportance(0.125, None, None, 0.75, 1),
+            "größe": FeatureImportance(-0.5, 0.01, 0.02, 0.0, 2),
+        },
         "source": SOURCE,
     }
     return ImportanceEvent(**{**values, **changes})
@@ -83,7 +88,11 @@ def change_event(**changes):
         "n_discrepancy": 600,
         "distance": "label",
         "cause": "both",
-        "importances": {"pfi": ImportanceComparison("zero_one", 0.2, 0.9, 0.1, 0.4, None, 0.02, {"age": FEATURE})},
+        "importances": {
+            "pfi": ImportanceComparison(
+                "squared", "unit of the target, squared", None, 0.2, 0.9, 0.1, 0.4, None, 0.02, {"age": FEATURE}
+            )
+        },
         "sentence": "credit changed",
         "source": SOURCE,
     }
@@ -103,7 +112,10 @@ def test_an_event_is_a_json_object_with_its_fields_by_name(event):
     ("make", "field"),
     [
         (lambda v: importance_event(model_loss=v), "model_loss"),
-        (lambda v: importance_event(features={"age": FeatureImportance(0.1, v, 1.0, 1)}), "features.age.std_error"),
+        (
+            lambda v: importance_event(features={"age": FeatureImportance(0.1, v, 0.1, 1.0, 1)}),
+            "features.age.std_error",
+        ),
         (lambda v: change_event(detector=DetectorSpec("adwin", {"delta": v}, "loss")), "detector.params.delta"),
         (lambda v: {"a": [1.0, {"b": (2.0, v)}]}, "a[1].b[1]"),
         (lambda v: v, "value"),

@@ -19,10 +19,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FeatureImportance:
-    """Holds one feature's importance in the unit of the loss, standard error, share in [0, 1] and rank from 1."""
+    """Holds one feature's importance in the unit of the loss, with its uncertainty, share in [0, 1] and rank from 1.
+
+    The 95 % interval is the importance plus or minus `half_width`, which is the t quantile times `std_error`.
+    """
 
     importance: float
     std_error: float | None
+    half_width: float | None
     share: float
     rank: int
 
@@ -36,6 +40,9 @@ class ImportanceEvent:
     removal
         Where removed features take their values: `interventional`, `product` or `observational`. Importances by
         different removals answer different questions.
+    loss, loss_unit, loss_largest
+        Name of the loss whose unit importances and losses have, that unit, and the largest value that the loss can
+        have; null where there is none or it is not known.
     observation
         Number of the model's observation, from 1.
     n_observations
@@ -54,6 +61,8 @@ class ImportanceEvent:
     explainer: str
     removal: str
     loss: str
+    loss_unit: str
+    loss_largest: float | None
     alpha: float
     observation: int
     n_observations: int
@@ -120,8 +129,8 @@ class ImportanceComparison:
 
     Attributes
     ----------
-    loss
-        Loss whose unit the importances have.
+    loss, loss_unit, loss_largest
+        As of `ImportanceEvent`.
     shift, ndcg
         Share of importance that has moved, and NDCG of the new ranking against the old.
     before_loss, crossed_loss, after_loss
@@ -133,6 +142,8 @@ class ImportanceComparison:
     """
 
     loss: str
+    loss_unit: str
+    loss_largest: float | None
     shift: float | None
     ndcg: float | None
     before_loss: float | None

@@ -6,7 +6,7 @@ The parameters are those of the explainers in `attributary_explainers`: their si
 from __future__ import annotations
 
 from inspect import Parameter, signature
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from river.dummy import NoChangeClassifier
@@ -60,10 +60,20 @@ class ExplainerConfig(Section):
         "product (one for each), observational (given the features that are kept, by a tree per feature).",
     )
     reservoir: str = Field(
-        "geometric",
-        description="uniform remembers for ever, geometric favours the recent, sliding_window forgets all else.",
+        "lagged",
+        description="Which observations replacements are drawn from: lagged has those of a long window that are old "
+        "enough to be unlike the present ones; uniform remembers for ever, geometric favours the recent, "
+        "sliding_window forgets all else.",
     )
-    reservoir_size: PositiveInt = Field(100, description="Observations that replacements are drawn from.")
+    reservoir_size: PositiveInt | None = Field(
+        None, description="Observations that replacements are drawn from; 100, or of lagged 100 to 500 by alpha."
+    )
+    gap: PositiveInt | None = Field(
+        None, description="Of lagged only: after how many observations one may be drawn, 200 by default."
+    )
+    reach: PositiveInt | None = Field(
+        None, description="Of lagged only: over how many observations the stored ones spread, 3 / alpha by default."
+    )
     sampling: str = Field(
         "stratified", description="stratified spreads draws over the reservoir, independent draws as the papers do."
     )
@@ -81,6 +91,12 @@ class ExplainerConfig(Section):
     def _known(cls, value: str, info: ValidationInfo) -> str:
         names = {"removal": REMOVAL_NAMES, "reservoir": RESERVOIR_NAMES, "sampling": SAMPLING_NAMES}
         return one_of(value, names[str(info.field_name)])
+
+    @model_validator(mode="after")
+    def _fits_the_reservoir(self) -> Self:
+        if self.reservoir != "lagged" and (foreign := [n for n in ("gap", "reach") if getattr(self, n) is not None]):
+            raise ValueError(f"the reservoir {self.reservoir} has no {' or '.join(foreign)}: only lagged has")
+        return self
 
     def of_sage(self) -> dict[str, Any]:
         """Return the arguments that only sage has, where they are given."""
@@ -113,7 +129,9 @@ class ChangeConfig(Section):
         ["pfi"], description="What is compared before and after: pfi, sage or both; the sentence speaks of the first."
     )
     loss: str | None = Field(
-        None, description="Loss of the importances; for a classifier zero_one by default, with sage brier."
+        None,
+        description="Loss of the importances; for a classifier zero_one by default, with sage brier (expected_zero_one "
+        "where there are no probabilities).",
     )
     n_permutations: PositiveInt = Field(1, description="Permutations per feature that are averaged.")
     n_samples: PositiveInt = Field(4, description="Draws per coalition, of sage alone.")

@@ -60,7 +60,11 @@ class ModelSettings(Section):
     max_text: PositiveInt = Field(
         10_000, description="Characters of text in one observation; more go to the dead letters: many are stored."
     )
-    loss: str | None = Field(None, description="cross_entropy, brier, zero_one, squared, absolute or score.")
+    loss: str | None = Field(
+        None,
+        description=f"{', '.join(LOSS_NAMES[:-1])} or {LOSS_NAMES[-1]}; brier by default for a classifier, "
+        "expected_zero_one for one without probabilities, squared or score for other models.",
+    )
     alpha: Alpha = Field(default_of("alpha"), description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(42, description="Of the explainers' generators, together with the model id.")
     explainers: dict[ExplainerName, ExplainerConfig] = Field(default_factory=_default_explainers)

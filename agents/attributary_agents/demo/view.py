@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from typing import Any, Protocol
@@ -11,6 +12,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
+
+from ..replay.history import loss_text
 
 TOP = 9
 CHANGE_OVER = 1000
@@ -69,12 +72,12 @@ class _State:
         return (n1 - n0) / (t1 - t0) if t1 > t0 else 0.0
 
     def features(self) -> list[tuple[str, float, float | None, float]]:
-        """Return name, importance, standard error and change by feature, the most important first."""
+        """Return name, importance, half the width of its interval and change by feature, the most important first."""
         if self.event is None:
             return []
         past = self._history[0][1]
         return [
-            (name, feature["importance"], feature["std_error"], feature["importance"] - past.get(name, 0.0))
+            (name, feature["importance"], feature["half_width"], feature["importance"] - past.get(name, 0.0))
             for name, feature in self.event["features"].items()
         ]
 
@@ -107,7 +110,7 @@ class PlainView:
         total = f"/{self._state.total}" if self._state.total else ""
         self.say(
             f"{event['observation']}{total} observations, {self._state.per_second:.0f}/s, "
-            f"discrepancy {self._state.discrepancy()}: {features}"
+            f"discrepancy {self._state.discrepancy()}: {features} ({loss_text(event)})"
         )
 
     def change(self, event: dict[str, Any]) -> None:
@@ -164,22 +167,26 @@ class LiveView:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         table.add_column("feature")
         table.add_column("importance", justify="right")
-        table.add_column("± std error", justify="right")
+        table.add_column("± 95 %", justify="right")
         table.add_column(f"over {CHANGE_OVER} obs.", justify="right")
         table.add_column("")
         rows = self._state.features()
         largest = max((value for _, value, _, _ in rows), default=0.0)
-        for name, value, std_error, change in rows[:TOP]:
-            noise = 3 * std_error if std_error is not None else float("inf")
+        for name, value, half_width, change in rows[:TOP]:
+            # Of a difference of two importances, taken as independent.
+            noise = math.sqrt(2.0) * half_width if half_width is not None else math.inf
             style = "green" if change > noise else "red" if change < -noise else "dim"
             bar = "█" * round(_BAR * max(value, 0.0) / largest) if largest > 0 else ""
-            error = "" if std_error is None else f"{std_error:.4f}"
+            error = "" if half_width is None else f"{half_width:.4f}"
             table.add_row(name, f"{value:.4f}", error, Text(f"{change:+.4f}", style=style), Text(bar, style="cyan"))
         if len(rows) > TOP:
             table.add_row(f"{len(rows) - TOP} more", "", "", "", "")
         event = self._state.event
         loss = (
-            "" if event is None else f" · loss {event['model_loss']:.3f}, {event['baseline_loss']:.3f} without features"
+            ""
+            if event is None
+            else f" · loss {event['model_loss']:.3f}, {event['baseline_loss']:.3f} without features\n"
+            f"importance and loss: {loss_text(event)}"
         )
         line = Text(f"discrepancy from the reference model: {self._state.discrepancy()}{loss}", style="dim")
         return Group(self._progress, table, line)

@@ -46,6 +46,8 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
         explainer=name,
         removal=explainer.imputer.name,
         loss=explainer.loss.name,
+        loss_unit=explainer.loss.unit,
+        loss_largest=finite(explainer.loss.largest),
         alpha=explainer.alpha,
         observation=state.n_observations,
         n_observations=explainer.n_observations,
@@ -127,6 +129,8 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
     }
     return ImportanceComparison(
         loss=change.loss,
+        loss_unit=change.loss_unit,
+        loss_largest=finite(change.loss_largest),
         shift=finite(change.shift),
         ndcg=finite(change.ndcg),
         before_loss=finite(change.before_loss),
@@ -176,10 +180,12 @@ def exemplar(state: ModelState, route: str) -> Exemplar | None:
 
 def feature_importances(explainer: RemovalExplainer) -> dict[str, FeatureImportance]:
     """Return the importances of an explainer as they go over the wire, the most important first."""
-    importance, std_error = explainer.importance, explainer.std_error
+    importance, std_error, half_width = explainer.importance, explainer.std_error, explainer.half_width
     share, rank = shares(importance), ranks(importance)
     return {
-        str(name): FeatureImportance(importance[name], finite(std_error[name]), share[name], rank[name])
+        str(name): FeatureImportance(
+            importance[name], finite(std_error[name]), finite(half_width[name]), share[name], rank[name]
+        )
         for name in sorted(importance, key=rank.__getitem__)
     }
 

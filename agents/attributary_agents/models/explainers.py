@@ -20,8 +20,8 @@ def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> 
     chosen = config.explainers[name]  # type: ignore[index]
     kind = EXPLAINERS[name]
     arguments = {
-        **chosen.model_dump(exclude_none=True, exclude={"reservoir_size"}),
-        "reservoir": make_reservoir(chosen.reservoir, chosen.reservoir_size),
+        **chosen.model_dump(exclude_none=True, exclude={"reservoir_size", "gap", "reach"}),
+        "reservoir": make_reservoir(chosen.reservoir, chosen.reservoir_size, chosen.gap, chosen.reach),
         "alpha": config.alpha if chosen.alpha is None else chosen.alpha,
         "loss": config.loss,
         "groups": config.groups,

@@ -6,6 +6,7 @@ No metric is kept in a registry: a model that has moved to another worker has no
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -41,22 +42,32 @@ _MODEL = ("model_id",)
 _PARTITION = ("topic", "partition")
 
 CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
-    "feature_importance": ("Importance of the feature in the unit of the loss", _FEATURE),
+    "feature_importance": ("Importance of the feature, in the loss_unit of attributary_model_info", _FEATURE),
     "feature_importance_share_ratio": ("Part of the sum of importances, negatives counted as 0", _FEATURE),
-    "feature_importance_std_error": ("Standard error of the importance", _FEATURE),
+    "feature_importance_half_width": (
+        "Half the width of the 95 % interval of the importance, in the same unit",
+        _FEATURE,
+    ),
     "importance_ndcg_ratio": ("NDCG of the ranking against the reference; 1 is unchanged", _EXPLAINER),
     "importance_shift_ratio": ("Share of importance that has moved since the reference", _EXPLAINER),
+    "importance_locality_ratio": (
+        "Largest share by which an importance may be off because stored observations are near in time",
+        _EXPLAINER,
+    ),
     "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
     "explainer_skipped_total": ("Observations that were not explained", (*_EXPLAINER, "reason")),
     "explain_every_observations": ("One in so many observations is explained now; 1 is all", _MODEL),
     "explain_share_ratio": ("Share of the time that explaining took, when last measured", _MODEL),
     "explain_budget_ratio": ("Share of the time that explaining may take, where a budget is configured", _MODEL),
-    "model_loss": ("Smoothed loss of the model before it learns each observation", _MODEL),
-    "model_baseline_loss": ("Smoothed loss of the smoothed mean prediction, which knows no feature", _MODEL),
+    "model_loss": ("Smoothed loss of the model before it learns each observation, in the same unit", _MODEL),
+    "model_baseline_loss": ("The same of the smoothed mean prediction, which knows no feature", _MODEL),
     "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
     "model_discrepancy_threshold": ("Expected discrepancy above which a change is explained", _MODEL),
     "model_discrepancy_observations": ("Observations in the discrepancy since the reference", _MODEL),
-    "model_info": ("The model's version, loss and drift detector; always 1", (*_MODEL, "version", "loss", "detector")),
+    "model_info": (
+        "The model's version, its loss with unit and largest value (+Inf: none) and its drift detector; always 1",
+        (*_MODEL, "version", "loss", "loss_unit", "loss_largest", "detector"),
+    ),
     "model_state_bytes": ("Size of the stored state", _MODEL),
     "model_observations_total": ("Observations predicted, explained and learnt", _MODEL),
     "model_evaluations_total": ("Observations evaluated, by path", (*_MODEL, "path")),
@@ -208,19 +219,21 @@ class AttributaryCollector(Collector):
         model = (state.model_id,)
         for name, explainer in state.explainers.items():
             labels = (state.model_id, name)
-            importance, std_error = explainer.importance, explainer.std_error
+            importance, half_width = explainer.importance, explainer.half_width
             share = shares(importance)
             shown = self._features.choose(state.model_id, name, importance)
             for feature in shown:
                 add("feature_importance", (*labels, str(feature)), importance[feature])
                 add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
-                add("feature_importance_std_error", (*labels, str(feature)), finite(std_error[feature]))
+                add("feature_importance_half_width", (*labels, str(feature)), finite(half_width[feature]))
             if rest := importance.keys() - set(shown):
                 add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
                 add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))
             moved, gain = state.publications[name].movement(importance)
             add("importance_shift_ratio", labels, moved)
             add("importance_ndcg_ratio", labels, gain)
+            known = [share for share in explainer.locality.values() if math.isfinite(share)]
+            add("importance_locality_ratio", labels, max(known, default=None))
             add("explainer_observations", labels, float(explainer.n_observations))
             for reason in SKIP_REASONS:
                 add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
@@ -236,7 +249,9 @@ class AttributaryCollector(Collector):
         add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
         change, counts = state.change, state.counts
         detector = change.detector_name or "none" if change else "none"
-        add("model_info", (*model, state.version, state.loss.name, detector), 1.0)
+        loss = state.loss
+        largest = "+Inf" if loss.largest is None else f"{loss.largest:.3g}"
+        add("model_info", (*model, state.version, loss.name, loss.unit, largest, detector), 1.0)
         for outcome in VERSION_OUTCOMES:
             add("model_versions_total", (*model, outcome), float(counts.versions[outcome]))
         if change is not None:

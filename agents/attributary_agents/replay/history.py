@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParameterError
+from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParameterError, loss_statement
 
 Event = Mapping[str, Any]
 
@@ -70,9 +70,15 @@ class _Choice:
         return True
 
 
+def loss_text(event: Event) -> str:
+    """Return name, unit and largest value of the loss of an event, or of one of its importances, in words."""
+    name = event["loss"]
+    return loss_statement(name, event.get("loss_unit", name), event.get("loss_largest"))
+
+
 @dataclass(frozen=True)
 class _Loss:
-    name: str
+    statement: str
 
 
 @dataclass(frozen=True)
@@ -82,15 +88,15 @@ class _Record:
     name: str
     loss: _Loss
     importance: dict[str, float]
-    std_error: dict[str, float]
+    half_width: dict[str, float]
 
     @classmethod
     def read(cls, event: Event) -> _Record:
         features = event["features"]
         # By name: events have them by rank, and features should have the same colours whichever event was first.
         importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
-        std_error = {name: _number(features[name]["std_error"]) for name in features}
-        return cls(event["explainer"], _Loss(event["loss"]), importance, std_error)
+        half_width = {name: _number(features[name]["half_width"]) for name in features}
+        return cls(event["explainer"], _Loss(loss_text(event)), importance, half_width)
 
 
 def _mark(event: Event) -> ChangeMark:

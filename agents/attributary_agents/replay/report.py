@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from attributary_explainers.ranking import BAND
+
+from .history import loss_text
 from .report_axes import Line, Point
 from .report_data import Explainer, Model, read_events
 from .report_page import HEAD, escape, number, page
@@ -73,7 +76,7 @@ def _importance(name: str, explainer: Explainer, x_range: tuple[float, float], m
         for k, (feature, colour) in enumerate(explainer.shown.items())
     ]
     hidden = len(explainer.total) - len(lines)
-    caption = f"Higher: the model relies on it more. Unit: {escape(explainer.loss)} loss. Band: ± one standard error."
+    caption = f"Higher: the model relies on it more. Unit: {escape(explainer.loss)}. Band: the 95 % interval."
     if hidden:
         caption += f" The {len(lines)} largest features; <b>{hidden} smaller not shown</b>."
     title = f"Importance by {escape(name.upper())}"
@@ -87,7 +90,8 @@ def _losses(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> st
     lines = [Line("model", model_loss, 0), Line("baseline", baseline, 1)]
     if all(row[1] is None for row in rows):
         return ""
-    caption = "Lower is better. Baseline: the mean prediction, which knows no feature."
+    unit = next(explainer.loss for explainer in model.explainers.values())
+    caption = f"Lower is better. Baseline: the mean prediction, which knows no feature. Unit: {escape(unit)}."
     return _figure("Loss", caption, line_chart("Loss", lines, x_range, marks))
 
 
@@ -136,7 +140,7 @@ def _comparison(method: str, found: dict[str, Any]) -> str:
     rest = [_bars(name, feature) for name, feature in features.items() if not feature["significant"]]
     losses = " → ".join(number(found[side]) for side in ("before_loss", "crossed_loss", "after_loss"))
     body = (
-        f'<p class="legend"><b>{escape(method.upper())}</b> in {escape(found["loss"])} loss: '
+        f'<p class="legend"><b>{escape(method.upper())}</b> in {escape(loss_text(found))}: '
         '<i class="before"></i> before <i class="after"></i> after; '
         f"mean loss of the reference before, of the reference now, of the model now: {losses}</p>"
     )
@@ -158,5 +162,9 @@ def _bars(name: str, feature: dict[str, Any]) -> Bars:
         note += f"   rank {before}" + (f" → {after}" if after != before else "")
     if feature["significant"]:
         note += f"   by model {number(feature['model_part'])}, by data {number(feature['data_part'])}"
-    sides = [(feature[side], feature[f"{side}_std_error"]) for side in ("before", "after")]
+    errors = [feature[f"{side}_std_error"] for side in ("before", "after")]
+    sides = [
+        (feature[side], None if error is None else BAND * error)
+        for side, error in zip(("before", "after"), errors, strict=True)
+    ]
     return Bars(name, sides[0], sides[1], note)

@@ -14,7 +14,7 @@ LABEL_GAP = 16.0
 """Height of a line's name."""
 
 Point = tuple[float, float | None, float | None]
-"""Observation, value, standard error; a value of None is a gap in the line."""
+"""Observation, value, half the width of its interval; a value of None is a gap in the line."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
+from .history import loss_text
 from .report_axes import N_COLOURS
 
 MAX_POINTS = 600
@@ -55,6 +56,7 @@ class Explainer:
     """Holds what one explainer says about a model."""
 
     loss: str = ""
+    """The loss in words."""
     total: Counter[str] = field(default_factory=Counter)
     """Feature to the sum of its importances' sizes: which features are shown."""
     shown: dict[str, int] = field(default_factory=dict)
@@ -87,7 +89,7 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
     for event in _events(importances):
         model = models.setdefault(event["model_id"], Model())
         explainer = model.explainers.setdefault(event["explainer"], Explainer())
-        model.version, explainer.loss = event["model_version"], event["loss"]
+        model.version, explainer.loss = event["model_version"], loss_text(event)
         for name, feature in event["features"].items():
             explainer.total[name] += abs(feature["importance"])
         if event["observation"] > model.last:  # the explainers' events of one observation say the same here
@@ -99,7 +101,7 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
     for event in _events(importances):
         explainer, features = models[event["model_id"]].explainers[event["explainer"]], event["features"]
         found = [features.get(name, {}) for name in explainer.shown]
-        values = [(feature.get("importance"), feature.get("std_error")) for feature in found]
+        values = [(feature.get("importance"), feature.get("half_width")) for feature in found]
         explainer.series.add((event["observation"], values))
     for event in _events(changes):
         model = models.setdefault(event["model_id"], Model(version=event["model_version"]))

@@ -44,11 +44,11 @@ HEAD = """\
 <h1>What the models rely on, and when that changed</h1>
 <details class="how" open><summary>How to read this</summary><ul>
 <li><b>Importance</b> is how much the model's loss would grow without the feature. Near 0 the model ignores it;
-below 0 the feature misleads it. The band is one standard error either way: lines whose bands overlap are not
+below 0 the feature misleads it. The band is the 95 % interval: lines whose bands overlap much are not
 clearly different.</li>
 <li><b>Numbered lines</b> are changes of the model, or of the data alone where the card says so. The shade before each
 begins at the alarm; what lies between was collected to measure the change. Each number has a card below: importance
-before (hollow) and after (full), the whiskers one standard error, and which part of a change the model makes and which
+before (hollow) and after (full), the whiskers its 95 % interval, and which part of a change the model makes and which
 the data.</li>
 <li><b>Loss</b> below the baseline: the model has learnt something. At or above it, importances mean little.</li>
 <li>Point at a chart for its values, at a line to see it alone.</li>

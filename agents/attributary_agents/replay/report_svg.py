@@ -27,7 +27,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bars:
-    """Holds one feature before and after: value and standard error each, and the text beside them."""
+    """Holds one feature before and after: value and half the width of its interval each, and the text beside them."""
 
     name: str
     before: tuple[float | None, float | None]
@@ -153,7 +153,7 @@ def _band(axes: Axes, line: Line) -> str:
 
 
 def bar_chart(title: str, bars: Sequence[Bars]) -> str:
-    """Draw a hollow bar before and a full bar after for each feature, with ± one standard error."""
+    """Draw a hollow bar before and a full bar after for each feature, with their 95 % intervals."""
     sides = [side for row in bars for side in (row.before, row.after)]
     ends = [value + sign * (error or 0.0) for value, error in sides if value is not None for sign in (-1, 1)]
     low, high = widened(min([0.0, *ends]), max([0.0, *ends]))

@@ -12,14 +12,17 @@ OF = {"model_id": "$model_id"}
 OF_EXPLAINER = {**OF, "explainer": "$explainer"}
 OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
 PLACES = 10
+UNIT = "$loss loss: $loss_unit, at most $loss_largest"
+"""What importances and losses are in; the labels are those of `model_info`."""
 THEN = " @ $change offset $before"
 """Goes after a selector: `before` the last change."""
 
 HOW_TO_READ = """\
-**Importance** is how much worse the loss gets without the feature, in the unit of the loss. It says what *this model*
-needs, not what is true of the world: read it only while the model's loss is below the baseline's.
+**Importance** is how much worse the loss gets without the feature, in $loss_unit; the loss (`$loss`) of one observation
+is at most $loss_largest, +Inf where there is none. It says what *this model* needs, not what is true of the world:
+read it only while the model's loss is below the baseline's.
 
-**The band** is ± 1.96 standard errors: on a stationary stream it holds the exact value about 95 times in 100. While
+**The band** is the 95 % interval: on a stationary stream it holds the exact value about 95 times in 100. While
 the model learns or the stream drifts, importance also lags by its window, which no standard error says.
 
 **Share** is the part of all importance, negatives counted as 0; **rank** 1 is the most important.
@@ -59,10 +62,11 @@ def model() -> Board:
             regex="/.* ([0-9.]+) .*/",
         ),
         variables.worker("$model_id"),
+        *variables.loss("$model_id"),
     )
     board.annotations(variables.changes("$model_id"), variables.deployments("$model_id"))
     importance = latest("feature_importance", **OF_FEATURE)
-    error = latest("feature_importance_std_error", **OF_FEATURE)
+    half_width = latest("feature_importance_half_width", **OF_FEATURE)
     board.line(
         number(
             "Version",
@@ -137,18 +141,18 @@ def model() -> Board:
     board.line(
         graph(
             "Importance",
-            "In the unit of the loss. Red lines are changes of the model.",
+            f"{UNIT}. Red lines are changes of the model.",
             Query(importance, "{{feature}}"),
             size=(14, 10),
             empty="no importance yet",
         ),
         rows(
             "Importance now",
-            "With the half width of its band, 1.96 standard errors; `__other__` sums the features without a series "
-            "of their own and has none.",
+            f"{UNIT}. With half the width of its 95 % interval; `__other__` sums the features without a series of "
+            "their own and has none.",
             "feature",
             Query(importance, "importance"),
-            Query(f"1.96 * {error}", "±"),
+            Query(half_width, "±"),
             Query(latest("feature_importance_share_ratio", **OF_FEATURE), "share"),
             hidden=("model_id", "explainer"),
             sort_by="importance",
@@ -162,13 +166,13 @@ def model() -> Board:
         ),
     )
     before = latest("feature_importance", THEN, **OF_FEATURE)
-    errors = f"{error} ^ 2 + {latest('feature_importance_std_error', THEN, **OF_FEATURE)} ^ 2"
+    squares = f"{half_width} ^ 2 + {latest('feature_importance_half_width', THEN, **OF_FEATURE)} ^ 2"
     board.heading("What has changed")
     board.line(
         compared(
             "Before the last change, and now",
-            "Importance `$before` before the last change of the model beside that of the end of the time range. "
-            "Without a change in Prometheus, both are of about now.",
+            f"{UNIT}. Importance `$before` before the last change of the model beside that of the end of the time "
+            "range. Without a change in Prometheus, both are of about now.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),
@@ -177,13 +181,13 @@ def model() -> Board:
         ),
         rows(
             "What has changed",
-            "Now less before, with 1.96 standard errors of that difference: within them it may be chance. The event on "
-            "the changes topic compares both models on the same observations, which is sharper.",
+            f"{UNIT}. Now less before, with half the width of that difference's 95 % interval: within it, it may be "
+            "chance. The event on the changes topic compares both models on the same observations, which is sharper.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),
             Query(f"{importance} - {before}", "difference"),
-            Query(f"1.96 * sqrt({errors})", "±"),
+            Query(f"sqrt({squares})", "±"),
             hidden=("model_id", "explainer"),
             sort_by="difference",
             size=(12, 9),
@@ -207,9 +211,9 @@ def model() -> Board:
         ),
         states(
             "Rank",
-            f"1 is the most important. Drawn are the first {PLACES}, and each while its importance is more than 1.96 "
-            "standard errors above 0: else its rank is chance.",
-            Query(f"{place} and {importance} > 1.96 * {error}", "{{feature}}"),
+            f"1 is the most important. Drawn are the first {PLACES}, and each while 0 is below its 95 % interval: else "
+            "its rank is chance.",
+            Query(f"{place} and {importance} > {half_width}", "{{feature}}"),
             size=(12, 8),
             most=PLACES,
         ),
@@ -219,7 +223,7 @@ def model() -> Board:
     board.line(
         graph(
             "Loss",
-            "Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
+            f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
             Query(latest("model_loss", **OF), "model"),
             Query(latest("model_baseline_loss", **OF), "baseline"),
             size=(8, 8),
@@ -332,14 +336,26 @@ def model() -> Board:
             empty="this model has no change explanation",
         ),
     )
-    board.heading("Importance with its band: 1.96 standard errors")
+    board.heading("Importance with its 95 % interval")
     board.line(
         band(
             "$feature",
-            "Importance of this feature, and the band of 1.96 standard errors around it.",
+            f"{UNIT}. Importance of this feature, and its 95 % interval.",
             importance,
-            error,
+            half_width,
             repeat="feature",
+        )
+    )
+    board.line(
+        graph(
+            "By how much the interval may be off",
+            "Where values move so slowly that the stored ones, which replace them, follow them. Above 5 % the worker's "
+            "log names the features: give the explainer a longer `gap` and `reach`.",
+            Query(latest("importance_locality_ratio", **OF_EXPLAINER), "locality"),
+            unit="percentunit",
+            size=(24, 6),
+            least=0,
+            empty="known from 5000 observations on",
         )
     )
     return board

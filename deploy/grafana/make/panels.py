@@ -162,12 +162,12 @@ def graph(
     return Panel(panel, *size)
 
 
-def band(title: str, description: str, value: str, error: str, *, repeat: str) -> Panel:
-    """Return a value with a band of 1.96 standard errors, once for each value of the variable `repeat`."""
+def band(title: str, description: str, value: str, half_width: str, *, repeat: str) -> Panel:
+    """Return a value with a band of half a width to either side, once for each value of the variable `repeat`."""
     queries = [
         Query(value, "importance"),
-        Query(f"{value} + 1.96 * {error}", "upper"),
-        Query(f"{value} - 1.96 * {error}", "lower"),
+        Query(f"{value} + {half_width}", "upper"),
+        Query(f"{value} - {half_width}", "lower"),
     ]
     made = graph(title, description, *queries, size=(6, 6))
     panel = made.builder

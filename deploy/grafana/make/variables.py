@@ -31,6 +31,13 @@ def worker(model_id: str) -> builders.QueryVariable:
     return variable("worker", "Worker", query, hidden=True, regex='/instance="([^"]+)"/')
 
 
+def loss(model_id: str) -> list[builders.QueryVariable]:
+    """Return the variables for name, unit and largest value of the model's loss."""
+    of = series("model_info", model_id=model_id)
+    named = {"loss": "Loss", "loss_unit": "Unit of the loss", "loss_largest": "Largest value of the loss"}
+    return [variable(name, label, f"label_values({of}, {name})", hidden=True) for name, label in named.items()]
+
+
 def _version(model_id: str) -> str:
     # One per model, also while two workers show two versions of it: a join takes no more.
     return f"topk by (model_id) (1, {latest('model_info', model_id=model_id)})"

@@ -82,8 +82,9 @@ class ChangeExplainer(ChangeState):
     importances
         Methods, `pfi` or `sage` or both; the first is that of the sentence. With `()` a change is only declared.
     loss
-        Loss of the importances; None is zero_one for a classifier (the paper's), brier where sage is among the
-        importances and the classifier has probabilities, squared or score otherwise. With zero_one, sage is biased.
+        Loss of the importances; None is zero_one for a classifier (the paper's), brier or, without probabilities,
+        expected_zero_one where sage is among the importances, squared or score otherwise. With zero_one, sage is
+        biased.
     groups, n_permutations
         As for `batch_pfi`.
     n_samples

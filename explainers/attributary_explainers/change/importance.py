@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..losses.statement import loss_statement
 from ..ranking import SIGNIFICANCE, largest_first, ndcg, ranks, shift
 from ..typing import Importance
 
@@ -44,8 +45,10 @@ class ImportanceChange:
 
     Attributes
     ----------
-    method, loss
-        `pfi` or `sage`, and the loss that the importances are in.
+    method
+        `pfi` or `sage`.
+    loss, loss_unit, loss_largest
+        Name of the loss that the importances are in, its unit, and its largest value, None where there is none.
     before, crossed, after
         phi(h_r, D_r), phi(h_r, D_t) and phi(h_t, D_t), with their standard errors.
     model_part_std_error
@@ -64,6 +67,8 @@ class ImportanceChange:
 
     method: str
     loss: str
+    loss_unit: str
+    loss_largest: float | None
     before: Importance
     crossed: Importance
     after: Importance
@@ -78,6 +83,11 @@ class ImportanceChange:
     after_loss: float
     memorised: float | None = 0.0
     memorised_std_error: float = 0.0
+
+    @property
+    def unit(self) -> str:
+        """Name, unit and largest value of the loss, in words."""
+        return loss_statement(self.loss, self.loss_unit, self.loss_largest)
 
     @property
     def features(self) -> list[Any]:

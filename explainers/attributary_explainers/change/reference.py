@@ -39,14 +39,12 @@ def check_methods(importances: Sequence[str]) -> tuple[str, ...]:
 
 
 def loss_of_importances(model: Any, loss: str | Loss | Callable[[Any, Any], float] | None, *, sage: bool) -> Loss:
-    """Return the loss to take importances in; None stands for zero_one for a classifier, or for brier with SAGE.
+    """Return the loss to take importances in; None stands for zero_one for a classifier; with SAGE for its default.
 
-    The bias of few draws, which SAGE has and PFI has not, is corrected for Brier and not for the 0/1 loss.
+    The bias of few draws, which SAGE has and PFI has not, is not corrected for zero_one.
     """
-    if loss is not None or not is_classifier(model):
-        return resolve_loss(model, loss)
-    probabilities = resolve_loss(model, None).output == "probabilities"
-    return resolve_loss(model, "brier" if sage and probabilities else "zero_one")
+    plain = loss is None and is_classifier(model) and not sage
+    return resolve_loss(model, "zero_one" if plain else loss)
 
 
 @dataclass(frozen=True)
@@ -264,6 +262,8 @@ def _change(
     return ImportanceChange(
         method=method,
         loss=loss.name,
+        loss_unit=loss.unit,
+        loss_largest=loss.largest,
         before=dict(before.importance),
         crossed=dict(on_new_data.importance),
         after=dict(after.importance),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import abc
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..errors import InvalidParameterError
+from ..errors import InvalidParameterError, LocalReservoirWarning
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.choice import choose_imputer, imputer_of
+from ..imputers.locality import Locality
 from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
@@ -31,6 +33,8 @@ SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "no
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
 model predicts nothing (yet); the loss is NaN or infinite; the model raised; the observation was passed over."""
 
+_TOO_LOCAL = 0.05
+
 # An imputer that `imputer_of` can make, whatever the explainer has.
 _PLAIN_IMPUTER = {"removal": "constant", "values": {}}
 
@@ -44,8 +48,8 @@ class RemovalExplainer(IncrementalExplainer):
         River classifier, regressor or anomaly detector, scikit-learn estimator, pipeline of either, or callable
         `x -> prediction`; see `model_function`.
     loss
-        Name, `Loss` or callable `(y, prediction) -> float`; None takes cross_entropy, squared or score by the
-        kind of model. Importance is in its unit.
+        Name, `Loss` or callable `(y, prediction) -> float`; None takes brier, expected_zero_one, squared or
+        score by the kind of model (`resolve_loss`). Importance is in its unit, `loss.unit`.
     alpha
         Valid range (0, 1]. Larger follows change faster and is noisier; 2 / (N + 1) is a window of N
         observations, so the default 0.001 is a window of about 2000.
@@ -108,6 +112,8 @@ class RemovalExplainer(IncrementalExplainer):
         self.imputer = choose_imputer(removal, reservoir, sampling, self._rng)
         self.imputer.reservoir.settle(self.alpha)
         self._watch = LossWatch(self.loss.name)
+        self._locality = Locality(self.alpha)
+        self._told_of: set[Any] = set()
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
         self._function = model_function(model, self.loss.output)
         self._names_of_players: tuple[Any, ...] = ()
@@ -171,6 +177,31 @@ class RemovalExplainer(IncrementalExplainer):
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the standard errors, from 2 to about 21 for a long stream."""
         return self._smoothed.degrees_of_freedom
+
+    @property
+    def locality(self) -> Importance:
+        """By how large a share an importance may be off because stored observations are near in time, per feature.
+
+        It is |c| of `Locality`: the correlation of a feature's values with what they may be replaced by. NaN until
+        5 / alpha observations have been seen, 5000 at least, and for a feature with one value. Above .05 a
+        `LocalReservoirWarning` names the feature, once.
+        """
+        return {name: abs(c) for name, c in self._locality.value().items()}
+
+    def _tell_of_locality(self) -> None:
+        found = {name: c for name, c in self.locality.items() if c > _TOO_LOCAL and name not in self._told_of}
+        if not found:
+            return
+        self._told_of.update(found)
+        named = ", ".join(f"{name!r} by about {found[name]:.0%}" for name in sorted(found, key=lambda n: -found[n])[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        warnings.warn(
+            f"importances may be off: that of {named}{more}. These values move so slowly that the stored ones, which "
+            "replace them, follow them. A reservoir that reaches further helps: LaggedReservoir(gap=..., reach=...), "
+            "with a gap longer than a value lasts and a reach of several seasons or regimes",
+            LocalReservoirWarning,
+            stacklevel=4,
+        )
 
     def for_model(self, model: Any) -> Self:
         """Return an explainer of another model: with the same parameters and stored observations, no importance yet.
@@ -270,6 +301,8 @@ class RemovalExplainer(IncrementalExplainer):
         if predictions.error is not None:
             return self._raised(predictions.error)
         reason = request if isinstance(request, str) else self._update(request, y, predictions)
+        if self._locality.update(x, self.reservoir.rows):
+            self._tell_of_locality()
         if reason is None:
             self._times = 1
         else:
@@ -336,6 +369,8 @@ class RemovalExplainer(IncrementalExplainer):
             "generator": self._rng.bit_generator.state,
             "skipped": dict(self.skipped),
             "watch": self._watch.snapshot(),
+            "locality": self._locality.snapshot(),
+            "told_of": list(self._told_of),
             "passed": self._times - 1,
         }
 
@@ -345,6 +380,8 @@ class RemovalExplainer(IncrementalExplainer):
         self._rng.bit_generator.state = state["generator"]
         self.skipped = Counter(state["skipped"])
         self._watch.restore(state["watch"])
+        self._locality.restore(state["locality"])
+        self._told_of = set(state["told_of"])
         self._times = 1 + state["passed"]
 
     @classmethod

@@ -13,6 +13,7 @@ from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
+from ..losses.bias import warn_of_bias
 from ..losses.losses import Loss
 from ..predictions import Predictions, is_usable
 from ..smoothing.marginal import MarginalPrediction
@@ -119,6 +120,7 @@ class IncrementalSAGE(RemovalExplainer):
             missing=missing,
             seed=seed,
         )
+        warn_of_bias(self.loss, self.n_samples, stacklevel=2)
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
         self.bias_correction = bool(bias_correction)
         self.imputer.in_halves = self.bias_correction and self.n_samples > 1

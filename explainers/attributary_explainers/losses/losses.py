@@ -19,7 +19,8 @@ from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
-from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
+from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, EXPECTED_ZERO_ONE, OF_THE_USER, SCORE, SQUARED, are_finite
+from .statement import loss_statement
 
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
@@ -58,12 +59,19 @@ class Loss:
         draws. Not so for `zero_one`, which jumps with the most probable label.
     epsilon
         Clipping of probabilities, where the loss does that.
+    unit
+        Of the loss, and so of every importance under it; empty stands for the name.
+    largest
+        The largest value that the loss can have; None where there is none, or it is not known.
+    is_linear
+        Whether the loss of a mean of predictions is the mean of their losses. The SAGE values of such a loss are
+        without bias at any number of draws.
 
     Examples
     --------
     >>> loss = as_loss("cross_entropy")
-    >>> round(loss("red", {"red": 0.5, "blue": 0.5}), 6)
-    0.693147
+    >>> round(loss("red", {"red": 0.5, "blue": 0.5}), 6), loss.unit, round(loss.largest, 1)
+    (0.693147, 'nats', 34.5)
     """
 
     name: str
@@ -73,12 +81,24 @@ class Loss:
     most_bias: float = math.inf
     is_smooth: bool = True
     epsilon: float = DEFAULT_EPSILON
+    unit: str = ""
+    largest: float | None = None
+    is_linear: bool = False
     code: int = field(default=OF_THE_USER, init=False)
     """Which of the kernels' losses this is: that of the user for one that `replace` has made of another, too."""
+
+    def __post_init__(self) -> None:
+        """Take the name for the unit where none is given."""
+        object.__setattr__(self, "unit", self.unit or self.name)
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
         """Return loss of `prediction` for the label or target `y`."""
         return float(self.function(y, prediction))
+
+    @property
+    def statement(self) -> str:
+        """Name, unit and largest value in words: what stands beside an importance under this loss."""
+        return loss_statement(self.name, self.unit, self.largest)
 
     def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
         """Return how the kernels read predictions for `n` rows; None where one of them is missing or not finite.
@@ -89,7 +109,7 @@ class Loss:
             The loss is of a number, and `y` is none.
         """
         try:
-            return self.reading_at(y, predictions.column(y) if self.output == "probabilities" else 0)
+            return self.reading_at(y, 0 if self.output == "number" else predictions.column(y))
         except ModelError:
             if are_finite(predictions.array, predictions.start, predictions.start + n):
                 raise
@@ -103,7 +123,7 @@ class Loss:
         ModelError
             The loss is of a number, and `y` is none.
         """
-        if self.output == "probabilities":
+        if self.output != "number":
             return self.code, self.epsilon, column, 0.0
         return self.code, self.epsilon, 0, 0.0 if self.code == SCORE else _target(y)
 
@@ -119,8 +139,9 @@ def as_loss(
     Parameters
     ----------
     loss
-        `zero_one`, `cross_entropy` (nats), `brier` (sum over classes of squared differences), `absolute`,
-        `squared` or `score` (the prediction itself, for models without a target), a `Loss`, or a callable.
+        One of `LOSS_NAMES`: `brier` (sum over classes of squared differences), `cross_entropy` (nats), `zero_one`,
+        `expected_zero_one` (the share of draws with another label), `absolute`, `squared`, `score` (the prediction
+        itself, for models without a target); a `Loss`; or a callable.
     output
         What a bare callable reads; ignored for a name or a `Loss`, which say so themselves.
     epsilon
@@ -163,6 +184,7 @@ def _as_python(kernel: F) -> F:
 
 _slope_of = _as_python(kernels.slope_of)
 _cross_entropy_of, _brier_of = _as_python(kernels.cross_entropy), _as_python(kernels.brier)
+_expected_zero_one_of = _as_python(kernels.expected_zero_one)
 _absolute_of, _squared_of = _as_python(kernels.absolute), _as_python(kernels.squared)
 
 
@@ -170,7 +192,8 @@ def _cross_entropy(epsilon: float) -> Loss:
     # Another epsilon is another loss: it is named, so that importances in different units are told apart.
     name = "cross_entropy" if epsilon == DEFAULT_EPSILON else f"cross_entropy(epsilon={epsilon:g})"
     function = partial(_clipped, epsilon)
-    return _known(CROSS_ENTROPY, name, "probabilities", function, most_bias=0.5, epsilon=epsilon)
+    stated = {"unit": "nats", "largest": -math.log(epsilon)}
+    return _known(CROSS_ENTROPY, name, "probabilities", function, most_bias=0.5, epsilon=epsilon, **stated)
 
 
 def _clipped(epsilon: float, y: Any, prediction: Probabilities) -> float:
@@ -179,6 +202,10 @@ def _clipped(epsilon: float, y: Any, prediction: Probabilities) -> float:
 
 def _zero_one(y: Any, prediction: Probabilities) -> float:
     return float(most_probable(prediction) != y)
+
+
+def _expected_zero_one(y: Any, prediction: Probabilities) -> float:
+    return _expected_zero_one_of(prediction.get(y, 0.0))
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
@@ -206,12 +233,21 @@ def _target(y: Any) -> float:
 
 
 _LOSSES: dict[str, Loss] = {
-    "zero_one": Loss("zero_one", "label", _zero_one, is_smooth=False),
+    "zero_one": Loss("zero_one", "label", _zero_one, is_smooth=False, unit="share of observations", largest=1.0),
+    "expected_zero_one": _known(
+        EXPECTED_ZERO_ONE,
+        "expected_zero_one",
+        "label",
+        _expected_zero_one,
+        unit="share of observations",
+        largest=1.0,
+        is_linear=True,
+    ),
     "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
-    "brier": _known(BRIER, "brier", "probabilities", _brier),
-    "absolute": _known(ABSOLUTE, "absolute", "number", _absolute),
-    "squared": _known(SQUARED, "squared", "number", _squared),
-    "score": _known(SCORE, "score", "number", _score),
+    "brier": _known(BRIER, "brier", "probabilities", _brier, unit="squared probability", largest=2.0),
+    "absolute": _known(ABSOLUTE, "absolute", "number", _absolute, unit="unit of the target"),
+    "squared": _known(SQUARED, "squared", "number", _squared, unit="unit of the target, squared"),
+    "score": _known(SCORE, "score", "number", _score, unit="unit of the score", is_linear=True),
 }
 
 LOSS_NAMES = tuple(_LOSSES)

@@ -34,7 +34,7 @@ _OUTPUTS: dict[Kind, tuple[Output, ...]] = {
     "anomaly_detector": ("number",),
 }
 _LOSSES: dict[Kind, str] = {
-    "classifier": "zero_one, cross_entropy or brier",
+    "classifier": "brier, cross_entropy, expected_zero_one or zero_one",
     "regressor": "absolute or squared",
     "anomaly_detector": "score",
 }
@@ -81,7 +81,9 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         name = kind.replace("_", " ")
         raise ModelError(f"{_name(model)} is {article} {name}: use the loss {_LOSSES[kind]}")
     if output == "probabilities" and not _has_probabilities(model):
-        raise ModelError(f"{_name(model)} predicts labels without probabilities: use the loss zero_one")
+        raise ModelError(
+            f"{_name(model)} predicts labels without probabilities: use the loss expected_zero_one or zero_one"
+        )
     if is_estimator(model):
         return sklearn_function(model, output)
     predict = river_predict(model, output)
@@ -105,7 +107,7 @@ def model_kind(model: Any) -> Kind | None:
 def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | None) -> Loss:
     """Return the loss to explain `model` with.
 
-    None stands for the loss that fits the kind of model: cross_entropy for a classifier, zero_one for one without
+    None stands for the loss that fits the kind of model: brier for a classifier, expected_zero_one for one without
     probabilities, squared for a regressor, score for an anomaly or outlier detector. A bare callable reads a
     classifier's probabilities, or else its label, and any other model's prediction as it is.
 
@@ -123,7 +125,7 @@ def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | No
             raise _refusal(model)
         raise ModelError(f"cannot tell what {type(model).__name__} predicts: name a loss")
     if kind == "classifier":
-        return as_loss("cross_entropy" if _has_probabilities(model) else "zero_one")
+        return as_loss("brier" if _has_probabilities(model) else "expected_zero_one")
     return as_loss("squared" if kind == "regressor" else "score")
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import InvalidParameterError
 from ..ranking import BAND, largest_first
 from ..validation import check_choice, check_integer, check_number
-from .parts import COLOURS, DIM, TEXT, axes, frame, legend_below, signed, text_of
+from .parts import COLOURS, DIM, LONGEST_UNIT, TEXT, axes, frame, legend_below, signed, text_of
 from .protocols import Explanation, MethodChange
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def change(
     frame(
         ax,
         title if explanation.route == "version" else f"{title} {sign} {explanation.threshold:.2f}",
-        f"{found.method.upper()} importance ({text_of(found.loss)} loss)",
+        f"{found.method.upper()} importance ({text_of(found.unit, LONGEST_UNIT)})",
         "",
     )
     handles, labels = ax.get_legend_handles_labels()
@@ -190,8 +190,8 @@ def changes(
     ax.set_xticks(np.arange(len(found)) + 0.5, labels, fontsize=7.5)
     ax.tick_params(length=0)
     hidden = f"; {len(features) - len(shown)} features not shown" if len(features) > len(shown) else ""
-    loss = text_of(found[0][1].loss)
-    frame(ax, f"Changes of {found[0][1].method.upper()} importance ({loss} loss){hidden}", "", "")
+    unit = text_of(found[0][1].unit, LONGEST_UNIT)
+    frame(ax, f"Changes of {found[0][1].method.upper()} importance ({unit}){hidden}", "", "")
     ax.set_xlabel("explained at observation, and discrepancy", color=DIM)
     ax.spines[["left", "bottom"]].set_visible(False)
     return ax

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..ranking import BAND
 from ..validation import check_integer, check_number
-from .parts import DIM, axes, change_marks, end_labels, frame, styles, text_of
+from .parts import DIM, LONGEST_UNIT, axes, change_marks, end_labels, frame, styles, text_of
 from .protocols import History
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def importance(
     history: History,
     features: Iterable[Any] | None = None,
     top: int = 8,
-    band: float = BAND,
+    band: float = 1.0,
     changes: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
@@ -38,7 +37,7 @@ def importance(
     top
         Valid range >= 1. More lines tell more and are harder to tell apart.
     band
-        Valid range >= 0, in standard errors to either side; 0 draws none.
+        Valid range >= 0, in half widths of the 95 % interval to either side; 0 draws none.
     changes
         Whether to draw the change marks: a line where a change was explained, and a shade back to its alarm.
 
@@ -57,7 +56,7 @@ def importance(
     >>> history.record(BatchImportance({"age": 0.4}, {"age": 0.01}, 100), position=200)
     >>> ax = plots.importance(history)
     >>> ax.get_ylabel()
-    'importance (squared loss)'
+    'importance\\n(squared loss)'
     """
     check_number("band", band, minimum=0.0)
     shown = _shown(history, features, top)
@@ -65,19 +64,20 @@ def importance(
     zero = ax.axhline(0.0, color=DIM, linewidth=0.8)
     zero.set_gid("zero")
     style, values_of = styles(history.names, shown), {name: history.series(name) for name in shown}
-    for name, (positions, values, std_errors) in values_of.items():
+    for name, (positions, values, half_widths) in values_of.items():
         colour, dash = style[name]
-        low, high = values - band * std_errors, values + band * std_errors
-        if band > 0.0 and np.isfinite(std_errors).any():
+        low, high = values - band * half_widths, values + band * half_widths
+        if band > 0.0 and np.isfinite(half_widths).any():
             ax.fill_between(positions, low, high, color=colour, alpha=0.15, linewidth=0)
         marker = "o" if len(positions) == 1 else ""
         ax.plot(positions, values, color=colour, linestyle=dash, marker=marker, linewidth=1.6, label=str(name))
-    _set_y(ax, [(values, band * std_errors) for _, values, std_errors in values_of.values()])
+    _set_y(ax, [(values, band * half_widths) for _, values, half_widths in values_of.values()])
     rows = _set_x(ax, history, changes)
     hidden = len(history.names) - len(shown)
     title = f"Importance by {history.explainer.upper()}" if history.explainer else "Importance"
     title += f", {len(shown)} of {len(history.names)} features" if hidden else ""
-    frame(ax, title, "observations", f"importance ({text_of(history.unit)})" if history.unit else "importance", rows)
+    unit = f"importance\n({text_of(history.unit, LONGEST_UNIT)})" if history.unit else "importance"
+    frame(ax, title, "observations", unit, rows)
     ends = [(_last(values), str(name), style[name][0]) for name, (_, values, _) in values_of.items()]
     end_labels(ax, [end for end in ends if math.isfinite(end[0])])
     return ax

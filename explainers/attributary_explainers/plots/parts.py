@@ -20,6 +20,8 @@ _FONT = 9.0
 _MARK_FONT = 8.0
 _MARK_ROW = 1.3 * _MARK_FONT
 _LONGEST_NAME = 32
+LONGEST_UNIT = 60
+"""Characters of a loss in words: name, unit and largest value."""
 _MARK_ROWS = 3
 """Rows above the plot for labels of change marks; a label that fits in none is left out, its line stays."""
 
@@ -37,10 +39,10 @@ def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return Figure(figsize=size, layout="constrained").subplots() if ax is None else ax
 
 
-def text_of(name: Any) -> str:
+def text_of(name: Any, longest: int = _LONGEST_NAME) -> str:
     """Return the text for a name that comes from outside: one line, not too long, and never read as a formula."""
     text = " ".join(str(name).split()) or "(no name)"
-    text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    text = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return text.replace("$", r"\$")
 
 

@@ -90,8 +90,8 @@ class MethodChange(Protocol):
         """`pfi` or `sage`."""
 
     @property
-    def loss(self) -> str:
-        """Loss that the importances are in."""
+    def unit(self) -> str:
+        """Name, unit and largest value of the loss that the importances are in, in words."""
 
     @property
     def features(self) -> list[Any]:

@@ -149,7 +149,7 @@ def test_every_so_many_observations_one_is_explained(every: int) -> None:
         # The first finds nothing to draw from, where it is to be explained.
         assert explainer.n_observations == 60 // every - (every == 1)
         assert explainer.skipped["budget"] == 60 - 60 // every
-        assert len(explainer.reservoir) == 60
+        assert explainer.reservoir.n_seen == 60
 
 
 def test_one_in_so_many_is_the_configured_or_the_one_within_the_budget() -> None:

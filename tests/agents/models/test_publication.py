@@ -66,13 +66,15 @@ def test_an_importance_event_says_what_the_explainer_says() -> None:
     assert [event.explainer for event in events] == ["pfi", "sage"]
     for event in events:
         explainer = state.explainers[event.explainer]
-        assert (event.model_id, event.model_version, event.loss, event.alpha) == ("m", "v7", "cross_entropy", 0.1)
+        assert (event.model_id, event.model_version, event.alpha) == ("m", "v7", 0.1)
+        assert (event.loss, event.loss_unit, event.loss_largest) == ("brier", "squared probability", 2.0)
         assert (event.observation, event.n_observations) == (20, 19)
         assert (event.discrepancy, event.trigger) == (None, "interval")
         assert event.source == Source("topic", 0, 19)
         for name, feature in event.features.items():
             assert feature.importance == explainer.importance[name]
             assert feature.std_error == explainer.std_error[name]
+            assert feature.half_width == explainer.half_width[name]
         assert [feature.rank for feature in event.features.values()] == [1, 2]
         assert sum(feature.share for feature in event.features.values()) == pytest.approx(1.0)
         encode_json(event)
@@ -111,7 +113,11 @@ def test_a_change_event_agrees_with_itself() -> None:
 
 def assert_adds_up(comparison: ImportanceComparison) -> None:
     features = comparison.features
-    assert comparison.loss == "zero_one"
+    assert (comparison.loss, comparison.loss_unit, comparison.loss_largest) == (
+        "zero_one",
+        "share of observations",
+        1.0,
+    )
     assert set(features) == {"a", "b"}
     before, after = ({name: getattr(f, side) for name, f in features.items()} for side in ("before", "after"))
     assert (comparison.shift, comparison.ndcg) == (shift(before, after), ndcg(before, after))

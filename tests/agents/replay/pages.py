@@ -46,13 +46,21 @@ def importance(observation: int, features: dict[str, float], **more: Any) -> dic
         "model_version": "1",
         "explainer": "pfi",
         "removal": "interventional",
-        "loss": "cross_entropy",
+        "loss": "brier",
+        "loss_unit": "squared probability",
+        "loss_largest": 2.0,
         "observation": observation,
         "model_loss": 0.4,
         "baseline_loss": 0.7,
         "discrepancy": 0.1,
         "features": {
-            name: {"importance": value, "std_error": 0.01, "share": 0.5, "rank": ranked.index(name) + 1}
+            name: {
+                "importance": value,
+                "std_error": 0.01,
+                "half_width": 0.02,
+                "share": 0.5,
+                "rank": ranked.index(name) + 1,
+            }
             for name, value in features.items()
         },
         **more,
@@ -64,6 +72,8 @@ def compared(names: list[str], significant: int = 1) -> dict[str, Any]:
     values = {"before": 0.1, "crossed": 0.15, "after": 0.3, "delta": 0.2, "model_part": 0.15, "data_part": 0.05}
     return {
         "loss": "zero_one",
+        "loss_unit": "share of observations",
+        "loss_largest": 1.0,
         "shift": 0.1,
         "ndcg": 0.9,
         "before_loss": 0.1,

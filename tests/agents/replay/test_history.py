@@ -17,11 +17,13 @@ def same(found, expected):
 
 
 def event(observation, model_id="credit", explainer="pfi", **features):
-    values = {"importance": 0.25, "std_error": None, "share": 1.0, "rank": 1}
+    values = {"importance": 0.25, "std_error": None, "half_width": None, "share": 1.0, "rank": 1}
     return {
         "model_id": model_id,
         "explainer": explainer,
         "loss": "cross_entropy",
+        "loss_unit": "nats",
+        "loss_largest": 34.538776394910684,
         "observation": observation,
         "features": {name: {**values, **value} for name, value in features.items()},
     }
@@ -45,8 +47,8 @@ def change_event(observation, model_id="credit"):
 
 def test_events_of_a_replay_become_a_history():
     importances = [
-        event(100, age={"importance": 0.5, "std_error": 0.01}),
-        event(200, age={"importance": 0.125}, salary={"importance": -0.5, "std_error": 0.02}),
+        event(100, age={"importance": 0.5, "half_width": 0.01}),
+        event(200, age={"importance": 0.125}, salary={"importance": -0.5, "half_width": 0.02}),
     ]
     lines = [json.dumps(line) for line in (*importances, change_event(180))]
     *importances, change = map(json.loads, lines)
@@ -54,7 +56,7 @@ def test_events_of_a_replay_become_a_history():
     same(history.positions, [100, 200])
     same(history.series("age")[1:], [[0.5, 0.125], [0.01, math.nan]])
     same(history.series("salary")[1:], [[math.nan, -0.5], [math.nan, 0.02]])
-    assert (history.explainer, history.unit) == ("pfi", "cross_entropy loss")
+    assert (history.explainer, history.unit) == ("pfi", "cross_entropy loss: nats, at most 34.5")
     assert [(m.since, m.position, m.label) for m in history.changes] == [(130, 180, "salary ↑ age ↓")]
     assert len(history_from_events(iter([]))) == 0
 
@@ -90,7 +92,7 @@ def test_what_a_worker_publishes_is_the_same_history():
             changes[-1]["importances"] = {"pfi": {"features": features}}
         if n % 50 == 0:
             history.record(pfi)
-            found = {f: {"importance": importance[f], "std_error": pfi.std_error[f]} for f in importance}
+            found = {f: {"importance": importance[f], "half_width": pfi.half_width[f]} for f in importance}
             importances.append({**event(n, "m"), "loss": "zero_one", "features": found})
     told = history_from_events(importances, changes)
     assert len(told.changes) == 1

@@ -80,7 +80,10 @@ def test_every_model_and_explainer_has_its_charts(report: Any) -> None:
 def test_hostile_text_stays_text(report: Any) -> None:
     events = [importance(t, dict.fromkeys(HOSTILE, 0.1)) for t in (100, 200)]
     hostile = "<b>id</b> & \"more\" 'quotes'"
-    events = [{**event, "model_id": hostile, "model_version": "</style>", "loss": "<i>"} for event in events]
+    events = [
+        {**event, "model_id": hostile, "model_version": "</style>", "loss": "<i>", "loss_unit": "<b>"}
+        for event in events
+    ]
     changes = [change(150, HOSTILE, 3, model_id=hostile, detector={"name": "</p>", "params": {}, "signal": "<u>"})]
     html = report(events, changes)
     page = Page(html)
@@ -152,7 +155,7 @@ def test_what_is_not_known_is_left_out(report: Any) -> None:
         importance(100, {"age": 0.0}, model_loss=None, baseline_loss=None, discrepancy=None),
         importance(200, {"age": 0.0, "late": -1e-12}, model_loss=None, baseline_loss=None, discrepancy=None),
     ]
-    events[0]["features"]["age"]["std_error"] = None
+    events[0]["features"]["age"]["half_width"] = None
     event = change(150, ["age"])
     event["importances"]["pfi"]["features"]["age"] |= {"before": None, "before_std_error": None, "before_rank": None}
     page = Page(report(events, [event]))
@@ -174,7 +177,7 @@ def test_a_card_says_what_raised_the_change_and_what_makes_it(report: Any) -> No
         "Alarm of the discrepancy at 350; reference model of 50; 50 observations each. Both the model and the data",
         "Version <2> took over from 1 at 500; both compared on the same 50 observations before. The model makes",
         "The data make the change",
-        "SAGE in zero_one loss",
+        "SAGE in zero_one loss: share of observations, at most 1:",
         "by model 0.15, by data 0.05",
         "0.1 → 0.4 → 0.2",
     ):

@@ -135,7 +135,7 @@ def test_every_model_is_explained_as_by_the_naive_path(explainer: Any, name: str
     equal_to_its_twin(explainer, name, least_share=least, n_samples=4, reservoir=reservoir)
 
 
-LOSSES: list[Any] = ["cross_entropy", "brier", "zero_one", lambda y, p: 1.0 - p.get(y, 0.0) ** 2]
+LOSSES: list[Any] = ["cross_entropy", "brier", "zero_one", "expected_zero_one", lambda y, p: 1.0 - p.get(y, 0.0) ** 2]
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, as_loss("cross_entropy", epsilon=0.1)])

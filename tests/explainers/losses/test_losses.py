@@ -16,7 +16,15 @@ probability_lists = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5)
 
 
 def test_every_name_gives_the_loss_of_that_name():
-    assert set(LOSS_NAMES) == {"zero_one", "cross_entropy", "brier", "absolute", "squared", "score"}
+    assert set(LOSS_NAMES) == {
+        "zero_one",
+        "expected_zero_one",
+        "cross_entropy",
+        "brier",
+        "absolute",
+        "squared",
+        "score",
+    }
     assert [as_loss(name).name for name in LOSS_NAMES] == list(LOSS_NAMES)
 
 

@@ -35,8 +35,8 @@ def test_a_classifier_that_has_not_learnt_has_no_prediction(output):
 @pytest.mark.parametrize(
     ("model", "loss", "advice"),
     [
-        (naive_bayes.GaussianNB(), "squared", "zero_one, cross_entropy or brier"),
-        (naive_bayes.GaussianNB(), "score", "zero_one, cross_entropy or brier"),
+        (naive_bayes.GaussianNB(), "squared", "brier, cross_entropy, expected_zero_one or zero_one"),
+        (naive_bayes.GaussianNB(), "score", "brier, cross_entropy, expected_zero_one or zero_one"),
         (linear_model.LinearRegression(), "cross_entropy", "absolute or squared"),
         (linear_model.LinearRegression(), "zero_one", "absolute or squared"),
         (anomaly.HalfSpaceTrees(), "brier", "score"),

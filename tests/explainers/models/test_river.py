@@ -102,8 +102,8 @@ DETECTORS = {
 }
 # kind, default loss, maker
 MODELS = {
-    **{name: ("classifier", "cross_entropy", make) for name, make in CLASSIFIERS.items()},
-    **{name: ("classifier", "zero_one", make) for name, make in VOTERS.items()},
+    **{name: ("classifier", "brier", make) for name, make in CLASSIFIERS.items()},
+    **{name: ("classifier", "expected_zero_one", make) for name, make in VOTERS.items()},
     **{name: ("regressor", "squared", make) for name, make in REGRESSORS.items()},
     **{name: ("anomaly_detector", "score", make) for name, make in DETECTORS.items()},
 }
@@ -115,7 +115,7 @@ def asked(model, kind, loss):
         model = model.classifier
     if kind == "anomaly_detector":
         return model.score_one
-    if kind == "regressor" or loss == "zero_one":
+    if kind == "regressor" or loss == "expected_zero_one":
         return model.predict_one
     return model.predict_proba_one
 
@@ -132,7 +132,7 @@ def test_what_wraps_a_model_is_of_its_kind_and_predicts_what_river_says(name):
     rows = [x for x, *_ in stream(20, seed=2)]
     for x, found, together in zip(rows, map(function, rows), predict_rows(function, rows), strict=True):
         said = asked(model, kind, loss)(dict(x))
-        expected = {said: 1.0} if loss == "zero_one" else said
+        expected = {said: 1.0} if loss == "expected_zero_one" else said
         assert is_usable(found)
         assert found == pytest.approx(expected, rel=0, abs=1e-12)
         assert together == pytest.approx(expected, rel=0, abs=1e-12)

@@ -66,17 +66,17 @@ def cube(y):
 
 
 ESTIMATORS = [
-    ("classifier", "cross_entropy", LogisticRegression()),
-    ("classifier", "cross_entropy", SGDClassifier(loss="log_loss", random_state=1)),
-    ("classifier", "zero_one", SGDClassifier(random_state=1)),
-    ("classifier", "cross_entropy", GaussianNB()),
-    ("classifier", "cross_entropy", GradientBoostingClassifier(n_estimators=5, random_state=1)),
-    ("classifier", "cross_entropy", KNeighborsClassifier()),
-    ("classifier", "zero_one", SVC()),
-    ("classifier", "zero_one", VotingClassifier([("svc", SVC()), ("nb", GaussianNB())])),
-    ("classifier", "zero_one", make_pipeline(StandardScaler(), SVC())),
-    ("classifier", "cross_entropy", make_pipeline(StandardScaler(), LogisticRegression())),
-    ("classifier", "cross_entropy", GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2)),
+    ("classifier", "brier", LogisticRegression()),
+    ("classifier", "brier", SGDClassifier(loss="log_loss", random_state=1)),
+    ("classifier", "expected_zero_one", SGDClassifier(random_state=1)),
+    ("classifier", "brier", GaussianNB()),
+    ("classifier", "brier", GradientBoostingClassifier(n_estimators=5, random_state=1)),
+    ("classifier", "brier", KNeighborsClassifier()),
+    ("classifier", "expected_zero_one", SVC()),
+    ("classifier", "expected_zero_one", VotingClassifier([("svc", SVC()), ("nb", GaussianNB())])),
+    ("classifier", "expected_zero_one", make_pipeline(StandardScaler(), SVC())),
+    ("classifier", "brier", make_pipeline(StandardScaler(), LogisticRegression())),
+    ("classifier", "brier", GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2)),
     ("regressor", "squared", LinearRegression()),
     ("regressor", "squared", RandomForestRegressor(n_estimators=5, random_state=1)),
     ("regressor", "squared", GradientBoostingRegressor(n_estimators=5, random_state=1)),
@@ -110,11 +110,11 @@ def answers(estimator, kind, loss, asked):
     """What scikit-learn says of the rows, in the form that the loss reads."""
     if kind == "anomaly_detector":
         return [-score for score in estimator.score_samples(asked).tolist()]
-    if loss == "cross_entropy":
+    if loss == "brier":
         classes = estimator.classes_.tolist()
         return [dict(zip(classes, row, strict=True)) for row in estimator.predict_proba(asked).tolist()]
     predicted = estimator.predict(asked).tolist()
-    return [{label: 1.0} for label in predicted] if loss == "zero_one" else predicted
+    return [{label: 1.0} for label in predicted] if loss == "expected_zero_one" else predicted
 
 
 # Without LocalOutlierFactor on a frame: its score_samples hands the bare array on and warns about that.
@@ -175,9 +175,17 @@ def test_what_cannot_be_explained_says_why_and_what_would_do(estimator, says, lo
 @pytest.mark.parametrize(
     ("estimator", "loss", "advice"),
     [
-        (SVC(), "cross_entropy", "SVC predicts labels without probabilities: use the loss zero_one"),
-        (SklearnModel(SVC()), "brier", "SVC predicts labels without probabilities: use the loss zero_one"),
-        (LogisticRegression(), "squared", "zero_one, cross_entropy or brier"),
+        (
+            SVC(),
+            "cross_entropy",
+            "without probabilities: use the loss expected_zero_one or zero_one",
+        ),
+        (
+            SklearnModel(SVC()),
+            "brier",
+            "without probabilities: use the loss expected_zero_one or zero_one",
+        ),
+        (LogisticRegression(), "squared", "brier, cross_entropy, expected_zero_one or zero_one"),
         (LinearRegression(), "cross_entropy", "LinearRegression is a regressor: use the loss absolute or squared"),
         (SklearnModel(LinearRegression()), "zero_one", "LinearRegression is a regressor"),
         (IsolationForest(), "zero_one", "is an anomaly detector: use the loss score"),

@@ -19,6 +19,7 @@ from scipy import stats
 from attributary_explainers import BatchImportance, IncrementalPDP, InvalidParameterError, plots
 from attributary_explainers.history import ImportanceHistory
 from attributary_explainers.plots.parts import COLOURS, signed, spread, styles
+from attributary_explainers.ranking import BAND
 from tests.explainers.changes import change_of, explained, explanation_of
 
 NAN = math.nan
@@ -62,12 +63,12 @@ def test_lines_are_the_recorded_values():
     for name, line in lines.items():
         same(line.get_xdata(), [100, 200, 300])
         same(line.get_ydata(), VALUES[name])
-    assert ax.get_ylabel() == "importance (squared loss)"
+    assert ax.get_ylabel() == "importance\n(squared loss)"
     assert ax.get_xlabel() == "observations"
 
 
-@pytest.mark.parametrize("band", [1.96, 1.0, 0.0])
-def test_the_band_is_so_many_standard_errors_to_either_side(band):
+@pytest.mark.parametrize("band", [2.0, 1.0, 0.0])
+def test_the_band_is_so_many_half_widths_to_either_side(band):
     ax = plots.importance(history_of(VALUES, ERRORS), band=band)
     if band == 0.0:
         assert len(ax.collections) == 0
@@ -78,7 +79,9 @@ def test_the_band_is_so_many_standard_errors_to_either_side(band):
         assert to_hex(area.get_facecolor()[0]) == line.get_color()
         corners = {(x, round(y, 12)) for path in area.get_paths() for x, y in path.vertices}
         columns = zip([100, 200, 300], VALUES[name], ERRORS[name], strict=True)
-        edges = {(x, round(v + sign * band * e, 12)) for x, v, e in columns if not math.isnan(v) for sign in (-1, 1)}
+        edges = {
+            (x, round(v + sign * band * BAND * e, 12)) for x, v, e in columns if not math.isnan(v) for sign in (-1, 1)
+        }
         assert corners == edges
 
 
@@ -298,7 +301,7 @@ def test_bars_before_and_after_with_whiskers_and_stars():
     notes = [label.get_text() for label in annotations(ax)]
     assert notes == ["−0.400 ★", "+0.250 ★", "−0.125 ★", "+0.062 ★", "+0.010"]
     assert ax.get_title(loc="left") == "Change at 700: discrepancy 0.50 > 0.30"
-    assert ax.get_xlabel() == "PFI importance (zero_one loss)"
+    assert ax.get_xlabel() == "PFI importance (zero_one loss: share of observations, at most 1)"
 
 
 def test_the_smaller_changes_are_counted_and_the_legend_is_below_the_data():
