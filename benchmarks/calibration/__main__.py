@@ -16,7 +16,7 @@ import importlib
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,10 +82,16 @@ def compute(args: argparse.Namespace) -> Results:
 
 
 def _rows_of_module(name: str, args: argparse.Namespace) -> list[Row] | None:
+    rows = _function_of_module(name)
+    return None if rows is None else [Row(*row) for row in rows(quick=args.quick, jobs=args.jobs)]
+
+
+def _function_of_module(name: str) -> Callable[..., Iterable[Row]] | None:
+    """Return what computes the lines of a part with a module of its own; None where it is not there."""
     full_name = f"{__package__}.{name}"
     if importlib.util.find_spec(full_name) is None:
         return None
-    return [Row(*row) for row in importlib.import_module(full_name).rows(quick=args.quick, jobs=args.jobs)]
+    return getattr(importlib.import_module(full_name), "rows", None)
 
 
 def merged(old: Results, new: Results) -> Results:
@@ -99,8 +105,7 @@ def table_rows(results: Results) -> list[Row]:
     """Return all lines of the table."""
     rows = rows_of(from_data(results["records"]))
     for name, missing in MODULES.items():
-        there = importlib.util.find_spec(f"{__package__}.{name}") is not None
-        rest = missing._replace(found=NOT_RUN if there else "not there")
+        rest = missing._replace(found="not there" if _function_of_module(name) is None else NOT_RUN)
         rows += [Row(*row) for row in results["rows"].get(name, [rest])]
     return [*rows, COST]
 
