@@ -70,7 +70,7 @@ elec2: venv ## Run the main benchmark, on Elec2: make elec2 ARGS=...
 papers: venv ## Compare with the papers' tables and figures: make papers ARGS="--full"
 	$(BIN)/python -m benchmarks.papers $(ARGS)
 
-calibration: venv ## Measure how often standard errors are right: make calibration ARGS=...
+calibration: venv ## Judge intervals, bias and curves by exact values: make calibration ARGS="--quick"
 	$(BIN)/python -m benchmarks.calibration $(ARGS)
 
 change: venv ## Measure how often and how late changes are found: make change ARGS="--full"

@@ -1,102 +1,145 @@
-"""Coverage of the 95 % interval of importance, against exact values, over seeded runs."""
+"""How often intervals hold the exact importance, and how far importance is off, on streams that depend on themselves.
+
+    python -m benchmarks.calibration                       # some 40 minutes on two cores
+    python -m benchmarks.calibration --quick               # a minute: shows that it works, and what is far off
+    python -m benchmarks.calibration --only rules          # one part; the lines of the others say "not run"
+    python -m benchmarks.calibration --read results.json   # the table of an earlier run
+
+The last lines are the table. Its last column is what the command found before the changes that it judges; that is kept
+in before.json. Results depend on the seeds, not on `--jobs`.
+"""
 
 from __future__ import annotations
 
 import argparse
-import csv
+import importlib
+import importlib.util
+import json
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-from attributary_explainers import IncrementalPFI, IncrementalSAGE, make_reservoir
-from attributary_explainers.smoothing.kernels import VARIANCE
+from benchmarks.change.report import Table, as_markdown, as_rich
 
-from .cases import CASES, FEATURES
+from .plan import PARTS, full, quick
+from .runs import Record, as_data, from_data, measure
+from .verdicts import NOT_RUN, Row, header, lines, rows_of
 
-EXPLAINERS = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
-Setting = tuple[str, str, float, str, str]
+BEFORE = Path(__file__).with_name("before.json")
+MODULES = {
+    "dependence": Row("iPDP, largest error of the range, n >= 4000", "mean at most 2 %, worst 4 %", "", None),
+    "observational": Row("observational iPFI and iSAGE", "error at most .10, hold .90", "", None),
+}
+"""Parts with a module of their own: `rows(quick=..., jobs=...)` there returns lines of the table, each as `Row`."""
+COST = Row("cost of an observation", "make speed", "another command", None)
 
 
-def run(task: tuple[Setting, int]) -> list[tuple[float, float, float]]:
-    """Importance, its standard error, and the one that takes increments as uncorrelated, per feature, of one run."""
-    (case_name, explainer, alpha, reservoir, sampling), seed = task
-    case = next(case for case in CASES if case.name == case_name)
-    rng = np.random.default_rng(seed)
-    made = EXPLAINERS[explainer](
-        case.predict,
-        loss=case.loss,
-        alpha=alpha,
-        reservoir=make_reservoir(reservoir, 100),
-        sampling=sampling,
-        n_samples=10,
-        seed=seed,
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.calibration",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for _ in range(int(3 / alpha)):
-        made.explain_one(*case.draw(rng))
-    smoothed = made._smoothed
-    q = smoothed.weights.squares
-    plain = np.sqrt(smoothed.moments[VARIANCE] * q / (1.0 - q))
-    importance, error = made.importance, made.std_error
-    order = {name: i for i, name in enumerate(importance)}
-    return [(importance[name], error[name], float(plain[order[name]])) for name in FEATURES]
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, about a minute")
+    parser.add_argument("--runs", type=int, help="runs of each cell (default 400, 200 of the long ones, 40 of rules)")
+    parser.add_argument("--only", nargs="+", choices=(*PARTS, *MODULES), default=(*PARTS, *MODULES), help="parts")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the results, beside those of other parts there"
+    )
+    parser.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results of this file")
+    parser.add_argument("--before", type=Path, metavar="FILE", default=BEFORE, help="results for the last column")
+    parser.add_argument("--cells", action="store_true", help="also print each cell and feature")
+    parser.add_argument("--markdown", action="store_true", help="print the table for a page")
+    args = parser.parse_args(argv)
+    if args.jobs < 1 or (args.runs is not None and args.runs < 2):
+        parser.error("--jobs must be at least 1, --runs at least 2")
+    return args
 
 
-def main() -> int:
-    """Run the settings that are asked for, print the table, write the CSV."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__)
-    parser.add_argument("--runs", type=int, default=200, help="seeded runs per setting (default 200)")
-    parser.add_argument("--alpha", type=float, nargs="+", default=[0.01, 0.002], help="smoothing factors")
-    parser.add_argument("--explainer", nargs="+", choices=sorted(EXPLAINERS), default=["pfi", "sage"])
-    parser.add_argument("--reservoir", nargs="+", default=["geometric"], help="geometric, uniform, sliding_window")
-    parser.add_argument("--sampling", nargs="+", default=["stratified"], help="stratified, independent")
-    parser.add_argument("--case", nargs="+", default=[case.name for case in CASES], help="names of cases")
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--out", type=Path, default=Path("build/calibration"), help="folder of results.csv")
-    args = parser.parse_args()
-    settings: list[Setting] = [
-        (case, explainer, alpha, reservoir, sampling)
-        for case in args.case
-        for explainer in args.explainer
-        for alpha in args.alpha
-        for reservoir in args.reservoir
-        for sampling in args.sampling
-    ]
-    table = Table(title=f"95 % intervals over {args.runs} runs of 3/alpha observations; m = 10, 100 stored")
-    columns = ("case", "explainer", "alpha", "reservoir", "draws", "feature", "exact", "bias / sd", "error / sd")
-    for column in (*columns, "plain / sd", "covered"):
-        table.add_column(column)
-    rows: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(args.jobs) as pool:
-        for setting in track(settings, console=Console(stderr=True), description="settings"):
-            tasks = [(setting, seed) for seed in range(args.runs)]
-            found = np.array(list(pool.map(run, tasks, chunksize=10)))
-            case = next(case for case in CASES if case.name == setting[0])
-            exact = case.exact(setting[1])
-            for i, name in enumerate(FEATURES):
-                value, error, plain = found[:, i].T
-                sd = float(value.std(ddof=1))
-                if sd == 0.0:
-                    continue  # exactly right in every run: there is no error to be calibrated
-                covered = float((np.abs(value - exact[name]) <= 1.96 * error).mean())
-                row = dict(zip(columns, (*setting, name), strict=False))
-                row |= {"exact": exact[name], "bias / sd": (value.mean() - exact[name]) / sd}
-                row |= {"error / sd": error.mean() / sd, "plain / sd": plain.mean() / sd, "covered": covered}
-                rows.append(row)
-                table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
-    Console().print(table)
-    args.out.mkdir(parents=True, exist_ok=True)
-    with (args.out / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    pooled = float(np.mean([row["covered"] for row in rows]))
-    print(f"{len(rows)} intervals of {args.runs} runs each: {pooled:.3f} covered; written to {args.out}/results.csv")
+Results = dict[str, Any]
+"""`records`: those of runs as plain data. `rows`: by part with a module of its own, its lines."""
+
+
+def load(path: Path) -> Results:
+    """Return the results of a file; none where there is no such file."""
+    found: Results = json.loads(path.read_text()) if path.exists() else {"records": [], "rows": {}}
+    return found
+
+
+def compute(args: argparse.Namespace) -> Results:
+    """Run what is asked for."""
+    cells = [cell for cell in (quick() if args.quick else full()) if cell.part in args.only]
+    if args.runs is not None:
+        cells = [replace(cell, runs=args.runs) for cell in cells]
+    rows = {name: rows for name in MODULES if name in args.only and (rows := _rows_of_module(name, args)) is not None}
+    return {"records": as_data(measure(cells, args.jobs)), "rows": rows}
+
+
+def _rows_of_module(name: str, args: argparse.Namespace) -> list[Row] | None:
+    rows = _function_of_module(name)
+    return None if rows is None else [Row(*row) for row in rows(quick=args.quick, jobs=args.jobs)]
+
+
+def _function_of_module(name: str) -> Callable[..., Iterable[Row]] | None:
+    """Return what computes the lines of a part with a module of its own; None where it is not there."""
+    full_name = f"{__package__}.{name}"
+    if importlib.util.find_spec(full_name) is None:
+        return None
+    return getattr(importlib.import_module(full_name), "rows", None)
+
+
+def merged(old: Results, new: Results) -> Results:
+    """Return the new results, and the old ones of parts that were not run."""
+    parts = {record["part"] for record in new["records"]}
+    kept = [record for record in old["records"] if record["part"] not in parts]
+    return {"records": kept + new["records"], "rows": old["rows"] | new["rows"]}
+
+
+def table_rows(results: Results) -> list[Row]:
+    """Return all lines of the table."""
+    rows = rows_of(from_data(results["records"]))
+    for name, missing in MODULES.items():
+        rest = missing._replace(found="not there" if _function_of_module(name) is None else NOT_RUN)
+        rows += [Row(*row) for row in results["rows"].get(name, [rest])]
+    return [*rows, COST]
+
+
+def cells_table(records: Sequence[Record]) -> Table:
+    """Return the table of each cell and feature."""
+    texts = [
+        (
+            r.world, r.explainer, f"{r.alpha:g}", str(r.n), r.feature, f"{r.exact:.4f}", f"{r.mean - r.exact:+.4f}",
+            f"{r.z:+.1f}", f"{r.sd:.4f}", f"{r.error / r.sd if r.sd else 1.0:.2f}", f"{r.held:.3f}", f"{r.said:.2f}",
+        )
+        for r in records
+    ]  # fmt: skip
+    head = ("stream", "by", "alpha", "n", "feature", "exact", "bias", "z", "spread", "error / spread", "hold", "said")
+    return Table("cells", "Each cell", head, texts)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run or read, write what is asked for, print the table last."""
+    args = parse(argv)
+    results = load(args.read) if args.read else compute(args)
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(merged(load(args.json), results), indent=1) + "\n")
+    old = load(args.before)
+    before = {row.what: row.found for row in table_rows(old) if row.reached is not None}
+    tables = [cells_table(from_data(results["records"]))] if args.cells else []
+    tables.append(Table("calibration", "Exact values: reached or missed", header(), lines(table_rows(results), before)))
+    console = Console(width=None if sys.stdout.isatty() else 170)
+    for table in tables:
+        if args.markdown:
+            print(f"**{table.title}**\n\n{as_markdown(table)}\n")
+        else:
+            console.print(as_rich(table))
     return 0
 
 
