@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE
+from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE, LocalReservoirWarning
 from attributary_explainers.incremental.removal import RemovalExplainer
 from attributary_explainers.typing import Array
 
@@ -89,27 +90,18 @@ def run(task: tuple[Cell, int]) -> Array:
     together = Explainers(world.model, made)
     observations, targets = world.draw(rng, max(cell.read_at))
     found = []
-    for n, (x, y) in enumerate(zip(observations, targets, strict=True), start=1):
-        together.explain_one(x, y)
-        if n in cell.read_at:
-            found.append([_read(explainer, world) for explainer in made.values()])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LocalReservoirWarning)  # the share of runs that say it stands in the table
+        for n, (x, y) in enumerate(zip(observations, targets, strict=True), start=1):
+            together.explain_one(x, y)
+            if n in cell.read_at:
+                found.append([_read(explainer, world) for explainer in made.values()])
     return np.array(found)
 
 
 def _read(explainer: RemovalExplainer, world: World) -> list[tuple[float, ...]]:
-    of = (explainer.importance, explainer.std_error, *_uncertainty(explainer))
-    return [tuple(values[feature] for values in of) for feature in world.formula.features]
-
-
-def _uncertainty(explainer: RemovalExplainer) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Return half widths of the 95 % intervals, and localities.
-
-    ADAPTER: the only place that also reads explainers without `half_width` and `locality`; to be removed with them.
-    """
-    half_width = getattr(explainer, "half_width", None)
-    if half_width is None:
-        half_width = {feature: 1.96 * error for feature, error in explainer.std_error.items()}
-    return half_width, getattr(explainer, "locality", None) or dict.fromkeys(half_width, 0.0)
+    of = (explainer.importance, explainer.std_error, explainer.half_width, explainer.locality)
+    return [tuple(values.get(feature, math.nan) for values in of) for feature in world.formula.features]
 
 
 def records_of(cell: Cell, found: Array) -> list[Record]:
