@@ -38,14 +38,14 @@ def main(argv: list[str]) -> int:
     kind, stream, out = argv
     forest = kind == "forest"
     model = ARFClassifier(n_models=3, seed=1) if forest else HoeffdingTreeRegressor()
-    mdi, pdp = IncrementalMDI(model), IncrementalPDP(model, label=1 if forest else None, alpha=0.01)
+    mdi, pdp = IncrementalMDI(model), IncrementalPDP(model, label=1 if forest else None, alpha=0.01, seed=1)
     with Path(out).open("w", encoding="utf-8") as file:
         for n, (x, number) in enumerate(rows(Path(stream)), start=1):
             y = int(number) if forest else number
             mdi.explain_one(x, y)
             pdp.explain_one(x, y)
             if n % EVERY == 0:
-                file.write(json.dumps({"observation": n, "mdi": mdi.importance, "pdp": pdp.pdp}) + "\n")
+                file.write(json.dumps({"observation": n, "mdi": mdi.importance, "pdp": pdp.update()}) + "\n")
             model.learn_one(x, y)
     return 0
 

@@ -42,8 +42,8 @@ from .imputers.reservoirs import (
     make_reservoir,
 )
 from .incremental.base import IncrementalExplainer
+from .incremental.dependence.pdp import IncrementalPDP
 from .incremental.mdi import IncrementalMDI
-from .incremental.pdp import IncrementalPDP
 from .incremental.pfi import IncrementalPFI
 from .incremental.removal import SKIP_REASONS, RemovalExplainer
 from .incremental.sage import IncrementalSAGE

@@ -130,11 +130,13 @@ def yield_checks(
 
     Examples
     --------
-    >>> from attributary_explainers import IncrementalPDP, IncrementalPFI
+    >>> from river import tree
+    >>> from attributary_explainers import IncrementalMDI, IncrementalPFI
     >>> checks = list(yield_checks(lambda model, seed: IncrementalPFI(model, n_samples=1, seed=seed)))
     >>> [str(check) for check in checks if "seed" in check.name]
     ['seeds_differ']
-    >>> [str(check) for check in yield_checks(lambda model, seed: IncrementalPDP(model)) if "seed" in check.name]
+    >>> undrawn = yield_checks(lambda model, seed: IncrementalMDI(model), model=tree.HoeffdingTreeClassifier())
+    >>> [str(check) for check in undrawn if "seed" in check.name]
     []
     >>> checks[1].promise
     'Every property can be read before the first observation, and both counts are 0.'

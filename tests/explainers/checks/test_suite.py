@@ -60,6 +60,10 @@ def small(explainer, reservoir=GeometricReservoir, removal="interventional", **p
     return make
 
 
+def small_pdp(**parameters):
+    return lambda model, seed: IncrementalPDP(model, alpha=0.05, grid_size=3, window=20, seed=seed, **parameters)
+
+
 def conditional():
     return ConditionalImputer(GeometricReservoir(10), ConditionalSampler(leaf_size=5, forget_after=200, seed=1))
 
@@ -69,7 +73,7 @@ def conditional():
 MAIN = {
     "IncrementalPFI": (small(IncrementalPFI), TWICE),
     "IncrementalSAGE": (small(IncrementalSAGE), TWICE),
-    "IncrementalPDP": (lambda model, seed: IncrementalPDP(model, alpha=0.05, grid_size=3, window=20), DEAR),
+    "IncrementalPDP": (small_pdp(), DEAR),
     "IncrementalMDI": (lambda model, seed: IncrementalMDI(model), OWN_MODEL),
     "IntervalPFI": (lambda model, seed: IntervalPFI(model, interval=6, seed=seed), {}),
     "SlidingWindowSAGE": (
@@ -96,8 +100,14 @@ VARIANTS = {
     "SAGE uncorrected": (small(IncrementalSAGE, sampling="independent", bias_correction=False), {}),
     "SAGE brier": (small(IncrementalSAGE, loss="brier", groups={"numbers": ["a", "b"]}), {}),
     "SAGE regression": (small(IncrementalSAGE, n_permutations=2), regression()),
-    "PDP regression": (lambda model, seed: IncrementalPDP(model, alpha=0.05, grid_size=3, window=20), regression()),
-    "PDP lines": (lambda model, seed: IncrementalPDP(model, ["a", "kind"], n_ice=3, categorical=["kind"]), NAMED),
+    "PDP regression": (
+        lambda model, seed: IncrementalPDP(model, alpha=0.05, grid_size=3, window=20, seed=seed),
+        regression(),
+    ),
+    "PDP lines": (
+        lambda model, seed: IncrementalPDP(model, ["a", "kind"], n_ice=3, categorical=["kind"], window=40, seed=seed),
+        NAMED,
+    ),
     "MDI forest": (
         lambda model, seed: IncrementalMDI(model),
         {"model": forest.ARFClassifier(n_models=2, grace_period=20, seed=1)},
@@ -138,7 +148,7 @@ OF_MODELS = {"model_predicts_nothing", "model_predicts_nan", "model_predicts_inf
 NOT_YIELDED = {
     "IncrementalPFI": {"targets_not_finite"},  # of regression
     "IncrementalSAGE": {"targets_not_finite"},
-    "IncrementalPDP": {"targets_not_finite", "prediction_given", "seeds_differ"},  # reads no loss, draws nothing
+    "IncrementalPDP": {"targets_not_finite", "prediction_given"},  # reads no loss
     "IncrementalMDI": {"targets_not_finite", "prediction_given", "seeds_differ", *OF_MODELS},  # asks for no prediction
     "IntervalPFI": {"targets_not_finite"},
     "SlidingWindowSAGE": {"targets_not_finite"},

@@ -401,7 +401,7 @@ def test_a_diverging_model_is_skipped_for_the_same_reason(explainer: Any, loss: 
 
 def test_pdp_in_batches() -> None:
     model = tree.HoeffdingTreeClassifier(grace_period=50)
-    fast, naive = IncrementalPDP(model, n_ice=3), naive_twin(IncrementalPDP(model, n_ice=3))
+    fast, naive = IncrementalPDP(model, n_ice=3, seed=1), naive_twin(IncrementalPDP(model, n_ice=3, seed=1))
     for i, (x, y) in enumerate(agrawal(120)):
         fast.explain_one(x, y)
         naive.explain_one(x, y)

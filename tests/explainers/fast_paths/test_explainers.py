@@ -245,7 +245,8 @@ def test_partial_dependence_is_that_of_the_naive_path() -> None:
     for name in ("tree, texts", "linear", "bayes, others"):
         make, stream, n = MODELS[name]
         model = make()
-        fast, naive = IncrementalPDP(model, alpha=0.05), naive_twin(IncrementalPDP(model, alpha=0.05))
+        settings = {"alpha": 0.05, "window": 40, "seed": 1}
+        fast, naive = IncrementalPDP(model, **settings), naive_twin(IncrementalPDP(model, **settings))
         for step, (x, y) in enumerate(stream(n)):
             explain_both(fast, naive, x, y, f"{name}, {step}")
             model.learn_one(x, y)
@@ -319,7 +320,9 @@ def test_continuing_from_a_snapshot_gives_the_same_bits(name: str) -> None:
     going: dict[str, Any] = {
         "pfi": PFI(model, n_samples=3, alpha=0.03, seed=1),
         "sage": SAGE(model, n_samples=4, alpha=0.03, seed=1, n_permutations=2),
-        "pdp": IncrementalPDP(model, alpha=0.05, grid_size=4, label="b" if name == "unknown" else None),
+        "pdp": IncrementalPDP(
+            model, alpha=0.05, grid_size=4, window=16, seed=1, label="b" if name == "unknown" else None
+        ),
     }
     if name in ("forest", "bayes, others", "neighbours"):
         del going["pdp"]

@@ -41,7 +41,7 @@ def some(model: Any, **own: Any) -> dict[str, Any]:
         "sage": SAGE(model, seed=2, **shared),
         "product": PFI(model, seed=3, removal="product", sampling="independent", **shared),
         "two": SAGE(model, seed=4, n_permutations=2, groups={"pair": ["x0", "x1"]}, **shared),
-        "pdp": IncrementalPDP(model, alpha=0.05, grid_size=4, features=["x1"]),
+        "pdp": IncrementalPDP(model, alpha=0.05, grid_size=4, features=["x1"], seed=3),
     }
 
 
@@ -89,7 +89,7 @@ def test_they_say_what_each_says_alone(name: str, naive: bool) -> None:
     label = None if name == "numbers" else next(y for _, y in stream(1))
     alone, joined = some(model, **own), some(model, **own)
     for explainers in (alone, joined):
-        explainers["pdp"] = IncrementalPDP(model, label=label, alpha=0.05, grid_size=4, features=["x1"])
+        explainers["pdp"] = IncrementalPDP(model, label=label, alpha=0.05, grid_size=4, features=["x1"], seed=3)
     if naive:
         for explainer in alone.values():
             explainer._function = explainer._function._naive
@@ -227,7 +227,7 @@ def test_others_join_in() -> None:
     def made() -> dict[str, Any]:
         return {
             "mdi": IncrementalMDI(model),
-            "pdp": IncrementalPDP(model, label="a", features=["x0"]),
+            "pdp": IncrementalPDP(model, label="a", features=["x0"], seed=3),
             "pfi": PFI(model, seed=1, n_samples=2),
         }
 

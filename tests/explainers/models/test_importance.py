@@ -153,7 +153,7 @@ def test_the_other_explainers_take_estimators_too():
     pdp = IncrementalPDP(regressor, features=["a"], grid_size=2, alpha=0.5)
     for x in rows:
         pdp.explain_one(x)
-    grid, means = pdp.pdp["a"]
+    grid, means = pdp.update()["a"]
     assert (means[1] - means[0]) / (grid[1] - grid[0]) == pytest.approx(WEIGHTS["a"])  # a line of that slope
 
     classifier = SGDClassifier(random_state=1)

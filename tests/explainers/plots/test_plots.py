@@ -183,6 +183,7 @@ def test_names_from_outside_are_written_as_they_are():
     pdp = IncrementalPDP(lambda x: 1.0, ["$c_$"], grid_size=9)
     for name in names:
         pdp.explain_one({"$c_$": name})
+    pdp.update()
     lines, bars, categories = plots.importance(history), plots.change(explanation), plots.pdp(pdp, "$c_$")
     stack = plots.shares(history)
     assert {label.get_text() for label in annotations(lines)} == shown | {r"\$a^\$"}
@@ -370,9 +371,10 @@ def test_changes_without_an_explanation_or_by_another_method_are_refused():
 
 
 def numeric_pdp(n_ice):
-    pdp = IncrementalPDP(lambda x: x["a"] ** 2 + x["b"], ["a"], alpha=1.0, grid_size=3, window=4, n_ice=n_ice)
+    pdp = IncrementalPDP(lambda x: x["a"] ** 2 + x["b"], ["a"], alpha=1.0, grid_size=3, window=40, n_ice=n_ice)
     for b, a in enumerate([0, 1, 2, 0, 1, 2, 1]):
         pdp.explain_one({"a": a, "b": b})
+    pdp.update()
     return pdp
 
 
@@ -387,7 +389,7 @@ def test_a_curve_with_its_lines_and_its_rug():
     same(line.get_ydata(), [6, 7, 10])  # alpha 1: of the last observation alone, b = 6
     assert [list(ice.get_ydata()) for ice in of_kind(ax, "ice")] == [[5, 6, 9], [6, 7, 10]]
     (rug,) = of_kind(ax, "rug")
-    same(rug.get_xdata(), [0, 1, 2, 1])
+    same(rug.get_xdata(), [0, 1, 2, 0, 1, 2, 1])
     assert ax.get_ylabel() == "mean prediction"
     assert of_kind(plots.pdp(numeric_pdp(2), "a", ice=False), "ice") == []
     assert of_kind(plots.pdp(numeric_pdp(0), "a"), "ice") == []
@@ -398,6 +400,7 @@ def test_categories_are_bars_in_a_steady_order():
     pdp = IncrementalPDP(lambda x: {"no": 1 - value[x["c"]], "yes": value[x["c"]]}, ["c"], label="yes", n_ice=2)
     for c in ["red", "green", True, "red"]:
         pdp.explain_one({"c": c})
+    pdp.update()
     ax = plots.pdp(pdp, "c")
     assert [label.get_text() for label in ax.get_xticklabels()] == ["True", "green", "red"]
     assert [bar.get_height() for bar in ax.patches] == pytest.approx([0.125, 0.25, 0.5])
@@ -411,6 +414,7 @@ def test_numbers_declared_categories_are_in_their_order():
     pdp = IncrementalPDP(lambda x: float(x["c"]), categorical=["c"])
     for c in (10, 9, 2):
         pdp.explain_one({"c": c})
+    pdp.update()
     ax = plots.pdp(pdp, "c")
     assert [label.get_text() for label in ax.get_xticklabels()] == ["2", "9", "10"]
     assert [bar.get_height() for bar in ax.patches] == [2.0, 9.0, 10.0]

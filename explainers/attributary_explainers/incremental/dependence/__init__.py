@@ -1,0 +1,1 @@
+"""Incremental partial dependence: the curves, the grids that they stand on, and the rows that they are evaluated on."""

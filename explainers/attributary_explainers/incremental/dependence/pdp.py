@@ -1,0 +1,372 @@
+"""Partial dependence that follows the model: means on a grid, re-evaluated with the current model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from ... import plots
+from ...errors import ExplainerError, InvalidParameterError
+from ...models.function import is_classifier, model_function, model_kind
+from ...predictions import is_usable, predict_rows, show_row
+from ...smoothing.means import memory_of
+from ...typing import Features, Output, Prediction, Snapshot
+from ...validation import check_integer, check_number
+from ..base import IncrementalExplainer
+from .asking import AskedModel, as_float, larger_label
+from .curve import Block, Curve, Line
+from .grids import CategoryValues, NumberValues, is_number, plain_value
+from .rounds import Round, draw_rows, draw_slots
+
+_SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
+_FIRST = 10  # observations in the first block
+_STEP = 200  # evaluations from which on a step is divided
+
+
+class IncrementalPDP(IncrementalExplainer):
+    """Mean prediction as a function of one feature, the other features as observed.
+
+    With h the model as it is now and x_t[j := g] observation t with feature j set to grid value g,
+
+        pdp_j(g) = sum_t w_t h(x_t[j := g]),   w_t proportional to (1 - alpha)^(T - t), summing to 1,
+
+    estimated from some of the observations. Observations are collected in blocks of `window` (the first ones are
+    shorter: 10, then as many as there were so far). For each block the current model is asked at all grid
+    points about window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before: the
+    differences to what it said then carry the old means over to the model of now, and their spread says how much of
+    the old mean's weight is left. The predictions for the whole block, as they came, are a control variate. `Curve` has
+    the formulas. Nothing is interpolated: a mean is told at the grid points, and there it is evaluated.
+
+    The grid of a number is made of a sample of `window` of its values: all of them where at most `grid_size` differ,
+    else those at the quantiles (i + 1/2) / grid_size. It is laid anew when a point's rank in the sample is off by more
+    than 0.2, or a value is new where few differ. The grid of a category is its first `grid_size` different values; one
+    that has not been seen for `window` values makes room for one that comes.
+
+    The questions for a block are spread over the next one, the features taking turns. With d features an observation
+    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is
+    less; grids that move cost more. `update` asks all that is open at once: until then the curves are as of the
+    features' last turns, up to two blocks ago. Memory does not grow with the observations: about 2.25 * window rows,
+    and by feature window values and window / 4 predictions for each grid point.
+
+    An observation whose value of a feature is absent, None, NaN, infinite or of the wrong kind is left out of that
+    feature's curve, as is one for which the model raises or gives no usable prediction: `n_missing` counts them by
+    feature. `n_skipped` counts the observations that entered no curve: no feature has a value, or the model gave no
+    usable prediction for the observation itself. A prediction beyond 1e150 is not usable.
+
+    Parameters
+    ----------
+    model
+        River classifier, regressor or anomaly detector, pipeline, or callable `x -> prediction`.
+    features
+        Features to follow; None follows every feature that is seen, and forgets one that has not been seen while
+        its weight faded below 1e-12 (1000 observations at least).
+    label
+        Class whose probability is the prediction, where the model gives probabilities. None takes the larger
+        of two classes (True, 1) at the first prediction that names two; until then observations are skipped.
+    alpha
+        Valid range (0, 1]. Larger forgets old rows faster and is noisier; the model is followed at once with any alpha.
+    grid_size
+        Valid range >= 2. Larger is finer and costs evaluations in proportion.
+    window
+        Valid range >= grid_size; observations in a block, and values that a grid is made of. Larger asks less often
+        about more rows, at the same cost.
+    categorical
+        Features that are categories although their values are numbers. Any other feature is a number or a
+        category (bool, str, anything hashable) by its first value.
+    n_ice
+        Valid range >= 0; number of most recent rows whose own lines (ICE) are kept.
+    seed
+        Seed of the draws of rows and values; equal seeds, parameters and streams give equal curves.
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of its range, or a label is named for a model that predicts numbers.
+    ModelError
+        The model has no such prediction; from `explain_one`, that `label` must be named.
+
+    Source: Muschalik, Fumagalli, Jagtani, Hammer, Huellermeier, iPDP: On Partial Dependence Plots in Dynamic
+    Modeling Scenarios, xAI 2023, for the idea. Theirs smooths the predictions of the models as they were; carrying
+    the means over to the current model, the control variate and the grids are ours.
+
+    Examples
+    --------
+    >>> pdp = IncrementalPDP(lambda x: 2 * x["a"] + x["b"], alpha=0.5)
+    >>> pdp.explain_one({"a": 0, "b": 16}), pdp.explain_one({"a": 0, "b": 40})  # nothing has been asked yet
+    ({}, {})
+    >>> pdp.update()  # the second has twice the weight of the first
+    {'a': ([0], [32.0]), 'b': ([16, 40], [16.0, 40.0])}
+    >>> again = IncrementalPDP.from_snapshot(pdp.snapshot(), pdp.model)
+    >>> again.explain_one({"a": 1, "b": 30}) == pdp.explain_one({"a": 1, "b": 30})
+    True
+    """
+
+    name = "pdp"
+
+    def __init__(
+        self,
+        model: Any,
+        features: Iterable[Any] | None = None,
+        *,
+        label: Any = None,
+        alpha: float = 0.001,
+        grid_size: int = 20,
+        window: int = 400,
+        categorical: Iterable[Any] = (),
+        n_ice: int = 0,
+        seed: int | None = None,
+    ) -> None:
+        for parameter, names in (("features", features), ("categorical", categorical)):
+            if isinstance(names, str):
+                raise InvalidParameterError(parameter, "a list of features", names)
+        numeric = model_kind(model) in ("regressor", "anomaly_detector")
+        if numeric and label is not None:
+            raise InvalidParameterError("label", "None for a model that predicts numbers", label)
+        self.model, self.label = model, label
+        self.features = None if features is None else tuple(dict.fromkeys(features))
+        self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
+        self.grid_size = check_integer("grid_size", grid_size, minimum=2)
+        self.window = check_integer("window", window, minimum=self.grid_size)
+        self.categorical = tuple(dict.fromkeys(categorical))
+        self.n_ice = check_integer("n_ice", n_ice, minimum=0)
+        self._n = self._n_skipped = self._n_evaluations = 0
+        self.n_missing: dict[Any, int] = dict.fromkeys(self.features or (), 0)
+        self._rng = np.random.default_rng(seed)
+        self._curves: dict[Any, Curve] = {}
+        self._last_seen: dict[Any, int] = {}
+        self._memory = memory_of(self.alpha)
+        self._reach = math.ceil(1.0 / self.alpha)
+        self._block: list[dict[Any, Any]] = []
+        self._probe: list[dict[Any, Any]] = []
+        self._round: Round | None = None
+        self._label = label
+        output: Output = "number" if numeric else "probabilities" if is_classifier(model) else "any"
+        self._function = model_function(model, output)
+
+    @property
+    def n_observations(self) -> int:
+        """Observations that entered a curve, or will at its next update."""
+        return self._n
+
+    @property
+    def n_skipped(self) -> int:
+        """Observations that entered no curve."""
+        return self._n_skipped
+
+    @property
+    def n_evaluations(self) -> int:
+        """Predictions that the model has been asked for, `y_pred` not among them."""
+        return self._n_evaluations
+
+    @property
+    def pdp(self) -> dict[Any, Line]:
+        """Feature to its grid values, ascending or in order of appearance, and the mean predictions there.
+
+        They are as of the feature's last turn; `update` first for those of this moment.
+        """
+        lines = {name: curve.line() for name, curve in self._curves.items() if curve.known}
+        if self._label is None:
+            return lines
+        # What is carried over has noise, which may lead out of the range of a probability.
+        return {name: (grid, [min(max(p, 0.0), 1.0) for p in means]) for name, (grid, means) in lines.items()}
+
+    @property
+    def ice(self) -> dict[Any, list[Line]]:
+        """Feature to the lines of the last `n_ice` rows that were asked, oldest first, on the grids of their time."""
+        return {name: [(list(g), list(p)) for g, p in curve.ice] for name, curve in self._curves.items() if curve.ice}
+
+    @property
+    def recent_numbers(self) -> dict[Any, list[Any]]:
+        """Feature to a sample of `window` recent values, of which its grid is made, for features that are numbers."""
+        values = {name: curve.values for name, curve in self._curves.items()}
+        return {name: list(of_one.sample) for name, of_one in values.items() if isinstance(of_one, NumberValues)}
+
+    @property
+    def chosen_label(self) -> Any:
+        """The class whose probability is the prediction; None where the prediction is a number, or not yet known."""
+        return self._label
+
+    def plot(self, feature: Any, **parameters: Any) -> Any:
+        """Plot the curve of one feature; return the matplotlib Axes. Parameters are those of `plots.pdp`."""
+        return plots.pdp(self, feature, **parameters)
+
+    def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> dict[Any, Line]:
+        """Take in one observation, and ask the questions that are due; return `pdp`, empty before there is any.
+
+        `x` is not changed, and `y` not read. `y_pred` is the model's prediction for `x`, probabilities or a number,
+        where the caller has it already; it saves one evaluation.
+        """
+        show_row(self._function, x)
+        values = self._values(x)
+        if values and self._is_usable(x, y_pred):
+            self._n += 1
+            self._block.append(dict(x))
+            self._see(values)
+        else:
+            self._n_skipped += 1
+            for name in values:
+                self.n_missing[name] += 1
+        if self.features is None:
+            now = self._n + self._n_skipped
+            self._last_seen.update(dict.fromkeys(x, now))
+            if now % self._memory == 0:
+                self._forget(now)
+        self._work()
+        return self.pdp
+
+    def update(self) -> dict[Any, Line]:
+        """Ask the current model all that is open, and take in every observation so far; return `pdp`.
+
+        It costs up to (window / 2) * grid_size evaluations for each feature, and as many again where the questions for
+        an earlier block are still open; where nobody may wait for that, read `pdp`. It may be called at any time and
+        any number of times.
+        """
+        self._finish()
+        self._round = self._new_round()
+        self._finish()
+        return self.pdp
+
+    def _values(self, x: Features) -> dict[Any, Any]:
+        """Return the values that fit their curves; count where one does not."""
+        names: Iterable[Any] = self.n_missing
+        if self.features is None:
+            names = dict.fromkeys((*self.n_missing, *x))
+        values = {}
+        for name in names:
+            curve = self._curves.get(name)
+            value = plain_value(x.get(name)) if curve is None else curve.value_of(x, name)
+            missing = self.n_missing.setdefault(name, 0)
+            if value is None:
+                self.n_missing[name] = missing + 1
+            else:
+                values[name] = value
+        return values
+
+    def _see(self, values: dict[Any, Any]) -> None:
+        """Show values to their curves."""
+        draw = float(self._rng.random())
+        for name, value in values.items():
+            curve = self._curves.get(name)
+            if curve is None:
+                curve = self._curves[name] = self._new_curve(is_number(value) and name not in self.categorical)
+            curve.values.see(value, draw)
+
+    def _new_curve(self, numeric: bool) -> Curve:
+        if numeric:
+            return Curve(NumberValues(self.window, self._reach))
+        return Curve(CategoryValues(self.grid_size, self.window))
+
+    def _is_usable(self, x: Features, y_pred: Prediction) -> bool:
+        """Return whether the model has a prediction for an observation; choose the label at the first that can."""
+        if y_pred is None:
+            self._n_evaluations += 1
+            try:
+                y_pred = predict_rows(self._function, [x])[0]
+            except ExplainerError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about this row
+                self._model_failed(error, depth=2)
+        if self._label is None and isinstance(y_pred, dict) and len(y_pred) > 1 and is_usable(y_pred):
+            self._label = larger_label(list(y_pred))
+        return not math.isnan(as_float(y_pred, self._label))
+
+    def _forget(self, now: int) -> None:
+        for name in [name for name, seen in self._last_seen.items() if now - seen >= self._memory]:
+            del self._last_seen[name], self.n_missing[name]
+            self._curves.pop(name, None)
+            if self._round is not None:
+                self._round.forget(name)
+
+    @property
+    def _n_asked(self) -> int:
+        return max(self.window // _SHARE, 1)
+
+    @property
+    def _n_due(self) -> int:
+        """Observations that the block has when it is full."""
+        return min(self.window, max(_FIRST, self._n - len(self._block)))
+
+    def _work(self) -> None:
+        """Ask the questions that are due at this observation."""
+        is_full = len(self._block) >= self._n_due
+        if self._round is not None:
+            left = max(self._n_due - len(self._block), 1)
+            self._advance(self._round, max(_STEP, -(-self._round.n_open // left)))
+        if is_full and self._round is None:
+            self._round = self._new_round()
+
+    def _finish(self) -> None:
+        """Ask all that is open of the round that there is."""
+        if self._round is not None:
+            self._advance(self._round, max(self._round.n_open, 1))
+
+    def _new_round(self) -> Round:
+        block, self._block = Block(self._block, np.zeros(0), self.alpha), []
+        drawn, shares = draw_rows(block.weights, self._n_asked, self._rng)
+        # A row stands in the probe with the same chance whenever it came in the last 1/alpha observations.
+        chance = self._n_asked * len(block.rows) / max(len(drawn), 1) / max(min(self._n, self._reach), 1)
+        slots = draw_slots(len(drawn), len(self._probe), self._n_asked, chance, self._rng)
+        plan = []
+        for name, curve in self._curves.items():
+            grid = curve.values.new_grid(curve.grid, self.grid_size)
+            wanted = curve.grid if grid is None else grid
+            if wanted:
+                plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
+        return Round(block, self._probe, drawn, shares, slots, plan)
+
+    def _advance(self, of: Round, n: int) -> None:
+        model = AskedModel(self._function, self._label)
+        for name, missing in of.step(self._curves, n, model, self.n_ice):
+            self.n_missing[name] += missing
+        self._n_evaluations += model.n_asked
+        if model.error is not None:
+            self._model_failed(model.error, depth=3)
+        if of.is_done:
+            self._probe, self._round = of.next_probe(), None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the explainer was made with, as plain data; the seed is in the state of the generator."""
+        return {
+            "features": None if self.features is None else list(self.features),
+            "label": self.label,
+            "alpha": self.alpha,
+            "grid_size": self.grid_size,
+            "window": self.window,
+            "categorical": list(self.categorical),
+            "n_ice": self.n_ice,
+        }
+
+    def _state(self) -> Snapshot:
+        return {
+            "chosen_label": self._label,
+            "counts": [self._n, self._n_skipped, self._n_evaluations],
+            "missing": list(self.n_missing.items()),
+            "last_seen": list(self._last_seen.items()),
+            "generator": self._rng.bit_generator.state,
+            "block": list(map(dict, self._block)),
+            "probe": list(map(dict, self._probe)),
+            "round": None if self._round is None else self._round.snapshot(),
+            "curves": [(name, curve.snapshot()) for name, curve in self._curves.items()],
+        }
+
+    def _restore(self, state: Snapshot) -> None:
+        self._label = state["chosen_label"]
+        self._n, self._n_skipped, self._n_evaluations = state["counts"]
+        self.n_missing = dict(map(tuple, state["missing"]))
+        self._last_seen = dict(map(tuple, state["last_seen"]))
+        self._rng.bit_generator.state = state["generator"]
+        self._block = list(map(dict, state["block"]))
+        self._probe = list(map(dict, state["probe"]))
+        self._round = None if state["round"] is None else Round.from_snapshot(state["round"], self.alpha)
+        self._curves = {}
+        for name, of_curve in state["curves"]:
+            self._curves[name] = curve = self._new_curve(of_curve["numeric"])
+            curve.restore(of_curve)
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
+        return cls(model, **parameters)
