@@ -152,7 +152,7 @@ def test_a_model_that_raises_is_counted_and_named_once(explainer, error):
     assert warning.filename == __file__
     assert dict(explaining.skipped) == {"nothing_stored": 1, "model_error": 4}
     assert explaining.n_observations == 35
-    assert len(explaining.reservoir) == 36  # what the model raises at would make it raise again where it is drawn
+    assert explaining.reservoir.n_seen == 36  # what the model raises at would make it raise again where it is drawn
     if explainer is IncrementalSAGE:
         assert sum(after.values()) == pytest.approx(explaining.marginal_loss - explaining.model_loss, abs=1e-9)
 
