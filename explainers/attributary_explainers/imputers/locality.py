@@ -82,7 +82,7 @@ class Locality:
                 (self._column(name, category), (float(value == category), stored.count(category) / len(rows)))
                 for category in known
             ]
-        except TypeError:  # no category: it cannot be hashed or compared
+        except (TypeError, ValueError):  # no category: it cannot be hashed, or compared with what is stored
             return []
 
     def _column(self, name: Any, category: Any) -> int:

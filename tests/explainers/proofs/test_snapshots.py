@@ -32,7 +32,7 @@ STOP, N = 45, 95
 
 
 def model_for(loss):
-    if loss in ("zero_one", "cross_entropy", "brier"):
+    if loss in ("zero_one", "expected_zero_one", "cross_entropy", "brier"):
         return naive_bayes.GaussianNB()
     if loss == "score":
         return anomaly.HalfSpaceTrees(n_trees=3, height=3, window_size=20, seed=1)
