@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import logging
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
