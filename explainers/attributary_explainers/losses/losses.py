@@ -21,7 +21,7 @@ from ..predictions import Predictions, most_probable
 from ..typing import Array, Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
-from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, EXPECTED_ZERO_ONE, OF_THE_USER, SCORE, SQUARED, are_finite
+from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
 from .statement import loss_statement
 
 DEFAULT_EPSILON = 1e-15
@@ -107,7 +107,7 @@ class Loss:
         ModelError
             The loss is of a number, and `y` is none.
         """
-        if self.output in ("probabilities", "label"):
+        if self.output == "probabilities":
             return self.code, self.epsilon, predictions.column(y), 0.0
         if self.code == SCORE:
             return self.code, self.epsilon, 0, 0.0
@@ -177,7 +177,6 @@ def _as_python(kernel: F) -> F:
 
 _slope_and_curvature = _as_python(kernels.slope_and_curvature)
 _cross_entropy_of, _brier_of = _as_python(kernels.cross_entropy), _as_python(kernels.brier)
-_expected_zero_one_of = _as_python(kernels.expected_zero_one)
 _absolute_of, _squared_of = _as_python(kernels.absolute), _as_python(kernels.squared)
 
 
@@ -198,7 +197,7 @@ def _zero_one(y: Any, prediction: Probabilities) -> float:
 
 
 def _expected_zero_one(y: Any, prediction: Probabilities) -> float:
-    return _expected_zero_one_of(prediction.get(y, 0.0))
+    return 1.0 - prediction.get(y, 0.0)
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
@@ -227,14 +226,8 @@ def _target(y: Any) -> float:
 
 _LOSSES: dict[str, Loss] = {
     "zero_one": Loss("zero_one", "label", _zero_one, unit="share of observations", largest=1.0),
-    "expected_zero_one": _known(
-        EXPECTED_ZERO_ONE,
-        "expected_zero_one",
-        "label",
-        _expected_zero_one,
-        unit="share of observations",
-        largest=1.0,
-        is_linear=True,
+    "expected_zero_one": Loss(
+        "expected_zero_one", "label", _expected_zero_one, unit="share of observations", largest=1.0, is_linear=True
     ),
     "cross_entropy": _cross_entropy(DEFAULT_EPSILON),
     "brier": _known(BRIER, "brier", "probabilities", _brier, unit="squared probability", largest=2.0),
