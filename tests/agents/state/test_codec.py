@@ -179,7 +179,7 @@ def test_an_explainer_with_other_parameters_starts_afresh_and_the_rest_is_kept(
     assert state.model.predict_proba_one(x) == kept.model.predict_proba_one(x)
 
 
-@pytest.mark.parametrize("changed", [{"loss": "brier"}, {"groups": {"money": ["salary", "commission"]}}])
+@pytest.mark.parametrize("changed", [{"loss": "cross_entropy"}, {"groups": {"money": ["salary", "commission"]}}])
 def test_a_parameter_of_all_explainers_restarts_all(stopped: bytes, changed: dict[str, Any]) -> None:
     state = decode_state("m", config(**changed), stopped)
     assert [explainer.n_observations for explainer in state.explainers.values()] == [0, 0]
