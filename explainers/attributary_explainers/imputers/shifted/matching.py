@@ -1,0 +1,34 @@
+"""The kernel of matching: stored rows are chosen where what is known says the same of what is absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...compiled import compiled
+
+NEAR = 4
+"""The bandwidth is the distance of this nearest candidate."""
+LEAST_DISTANCE = 0.01
+"""Squared distances below this, in residual variances, are none."""
+
+
+@compiled
+def choose(distances: Any, first: int, last: int, u: Any, begin: int, end: int, chosen: Any) -> None:
+    """Choose candidates first … last - 1 with weights exp(-D / 2 h), h the NEAR-th smallest of the distances D.
+
+    Writes chosen[begin … end - 1]; one uniform number for each.
+    """
+    n = last - first
+    near = np.partition(distances[first:last], min(NEAR, n) - 1)[min(NEAR, n) - 1]
+    width = 2.0 * max(near, LEAST_DISTANCE)
+    sums = np.empty(n)
+    total = 0.0
+    for c in range(n):
+        e = distances[first + c] / width
+        if e < 30.0:
+            total += np.exp(-e)
+        sums[c] = total
+    for r in range(begin, end):
+        chosen[r] = first + min(np.searchsorted(sums, u[r] * total, side="right"), n - 1)

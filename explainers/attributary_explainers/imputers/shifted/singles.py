@@ -1,0 +1,182 @@
+"""Kernels of PFI's draws: each feature alone is drawn given all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...compiled import compiled
+from .levels import couple, discriminant, probabilities
+from .matching import choose
+from .moments import invert, precision
+
+BLEND = 0.1
+
+
+@compiled
+def regress(
+    covariance: Any, mean: Any, levels: Any, start: Any, of: Any, number: Any, other: Any, B: Any, white: Any, means: Any, inverses: Any
+) -> None:
+    """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
+
+    Parameters
+    ----------
+    B
+        Shape (columns, columns), written: row c has the coefficients for column c.
+    white
+        Shape (columns, most columns of a feature), written: by feature the matrix that makes its residuals white.
+    means, inverses
+        Shapes (features, levels, levels): the `discriminant` of each category.
+    """
+    n, d = len(covariance), len(levels)
+    omega = precision(covariance)
+    B[:, :] = 0.0
+    white[:, :] = 0.0
+    block = np.empty(n, np.int64)
+    for j in range(d):
+        first, k = start[j], start[j + 1] - start[j]
+        size = 0
+        for c in range(first, first + k):
+            block[size] = c
+            size += 1
+        for c in range(start[d], n):  # a product that the feature is part of is not known without it
+            if of[int(number[c])] == j or of[other[c]] == j:
+                block[size] = c
+                size += 1
+        own = np.empty((size, size))
+        for a in range(size):
+            for b in range(size):
+                own[a, b] = omega[block[a], block[b]]
+        residual = invert(own)
+        for a in range(k):
+            for i in range(n):
+                s = 0.0
+                for b in range(size):
+                    s -= residual[a, b] * omega[block[b], i]
+                B[first + a, i] = s
+            for b in range(size):
+                B[first + a, block[b]] = 0.0
+        blended = np.empty((k, k))
+        for a in range(k):
+            for b in range(k):
+                blended[a, b] = residual[a, b] * (1.0 if a == b else 1.0 - BLEND)
+        weights = invert(blended)
+        # The lower Cholesky factor of the weights, transposed: |white v|^2 = v' weights v.
+        for a in range(k):
+            for b in range(a + 1):
+                s = weights[a, b]
+                for c in range(b):
+                    s -= white[first + c, a] * white[first + c, b]
+                if a == b:
+                    white[first + a, a] = np.sqrt(s) if s > 1e-12 * weights[a, a] else 0.0
+                else:
+                    white[first + b, a] = s / white[first + b, b] if white[first + b, b] > 0.0 else 0.0
+        if levels[j] > 1:
+            between = np.empty((k, k))
+            for a in range(k):
+                for b in range(k):
+                    i, c = max(first + a, first + b), min(first + a, first + b)
+                    between[a, b] = covariance[i, c] * (1.0 + (1e-3 if a == b else 0.0)) - residual[a, b]
+            discriminant(between, mean[first : first + k], means[j, : k + 1, :k], inverses[j, :k, :k])
+
+
+@compiled
+def predict(phi: Any, B: Any, mean: Any, white: Any, start: Any, fitted: Any, whitened: Any) -> None:
+    """Write what all other features tell of each column: the fitted value less the mean, and that made white."""
+    d = len(start) - 1
+    n = len(phi)
+    for j in range(d):
+        first, last = start[j], start[j + 1]
+        for c in range(first, last):
+            s = 0.0
+            for i in range(n):
+                if not np.isnan(phi[i]):
+                    s += B[c, i] * (phi[i] - mean[i])
+            fitted[c] = s
+        for c in range(first, last):
+            s = 0.0
+            for b in range(c - first, last - first):
+                s += white[c, b] * fitted[first + b]
+            whitened[c] = s
+
+
+@compiled
+def each(
+    wanted: Any,
+    fitted: Any,
+    whitened: Any,
+    rows: Any,
+    rows_fitted: Any,
+    rows_whitened: Any,
+    candidates: Any,
+    split: int,
+    half: int,
+    strong: Any,
+    mean: Any,
+    levels: Any,
+    start: Any,
+    scale: Any,
+    means: Any,
+    inverses: Any,
+    u: Any,
+    out: Any,
+    used: Any,
+) -> None:
+    """Write draws of each of the features `wanted` given all others; see `walk` for what is common.
+
+    Parameters
+    ----------
+    fitted, whitened
+        For the observation; rows_fitted and rows_whitened for all stored rows: see `predict`.
+    candidates
+        Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
+    u
+        Shape (features wanted, draws, 3): uniform numbers.
+    out, used
+        Shape (features wanted, draws): the draws, and the slots they came from.
+    """
+    m = out.shape[1]
+    n = len(candidates)
+    most = 1
+    for j in range(len(levels)):
+        most = max(most, levels[j])
+    to, back = np.empty(most), np.empty(most)
+    distances, chosen = np.empty(n), np.empty(m, np.int64)
+    for w in range(len(wanted)):
+        j = wanted[w]
+        first, last = start[j], start[j + 1]
+        matched = False
+        for i in range(len(levels)):
+            matched = matched or strong[i, j]
+        if matched:
+            for r in range(n):
+                total = 0.0
+                for c in range(first, last):
+                    g = whitened[c] - rows_whitened[candidates[r], c]
+                    total += g * g
+                distances[r] = total / (last - first)
+            if half > 0:
+                choose(distances, 0, split, u[w, :, 0], 0, half, chosen)
+            choose(distances, split, n, u[w, :, 0], half, m, chosen)
+        else:
+            for draw in range(m):
+                if draw < half:
+                    chosen[draw] = min(int(u[w, draw, 0] * split), split - 1)
+                else:
+                    chosen[draw] = min(split + int(u[w, draw, 0] * (n - split)), n - 1)
+        for draw in range(m):
+            slot = candidates[chosen[draw]]
+            used[w, draw] = slot
+            value = rows[slot, j]
+            if np.isnan(value):
+                pass  # that it is missing is what was stored
+            elif levels[j] == 0:
+                value += scale[j] * (fitted[first] - rows_fitted[slot, first])
+            elif levels[j] > 1:
+                k = levels[j] - 1
+                shares = mean[first : first + k]
+                probabilities(fitted[first:last], shares, means[j, : k + 1, :k], inverses[j, :k, :k], to)
+                probabilities(rows_fitted[slot, first:last], shares, means[j, : k + 1, :k], inverses[j, :k, :k], back)
+                value = float(couple(to, back, k + 1, int(value), u[w, draw, 1], u[w, draw, 2]))
+            out[w, draw] = value
