@@ -8,20 +8,18 @@ import numpy as np
 
 from ...compiled import compiled
 
-NEAR = 4
-"""The bandwidth is the distance of this nearest candidate."""
 LEAST_DISTANCE = 0.01
 """Squared distances below this, in residual variances, are none."""
 
 
 @compiled
-def choose(distances: Any, first: int, last: int, u: Any, begin: int, end: int, chosen: Any) -> None:
-    """Choose candidates first … last - 1 with weights exp(-D / 2 h), h the NEAR-th smallest of the distances D.
+def choose(distances: Any, first: int, last: int, u: Any, begin: int, end: int, nearest: int, chosen: Any) -> None:
+    """Choose candidates first … last - 1 with weights exp(-D / 2 h), h the smallest distance D but for `nearest` - 1.
 
     Writes chosen[begin … end - 1]; one uniform number for each.
     """
     n = last - first
-    near = np.partition(distances[first:last], min(NEAR, n) - 1)[min(NEAR, n) - 1]
+    near = np.partition(distances[first:last], min(nearest, n) - 1)[min(nearest, n) - 1]
     width = 2.0 * max(near, LEAST_DISTANCE)
     sums = np.empty(n)
     total = 0.0

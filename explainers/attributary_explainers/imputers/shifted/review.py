@@ -2,14 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ...typing import Array
+from ...typing import Array, Snapshot
+from .learnt import Learnt
+from .packing import pack, unpack
+from .spread import VARIANCE
 
-Flags = npt.NDArray[np.bool_]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+BENT, STRONG, SPREAD = 0.03, 0.15, 0.05
+"""From which share of a variance on hinges are used, rows are matched, and rows are matched for the spread.
+
+Half of it is enough for what is in use already. Chance gives columns / n, so that it is at least 25 / n or 40 / n.
+"""
+
+
+class Review(NamedTuple):
+    """Which features are bent, and which pairs so strongly that rows are matched."""
+
+    bent: Flags
+    """Shape (features,)."""
+    strong: Flags
+    """Shape (features, features), symmetric."""
+
+    @classmethod
+    def of(cls, n: int) -> Self:
+        """Return that nothing is bent, for n features."""
+        return cls(np.zeros(n, dtype=np.bool_), np.zeros((n, n), dtype=np.bool_))
+
+    def of_features(self, before: Sequence[Any], now: Sequence[Any]) -> Review:
+        """Return the same for other features: what is new is not bent."""
+        position, found = {name: i for i, name in enumerate(before)}, Review.of(len(now))
+        both = [(j, position[name]) for j, name in enumerate(now) if name in position]
+        new, old = [j for j, _ in both], [i for _, i in both]
+        found.bent[new] = self.bent[old]
+        found.strong[np.ix_(new, new)] = self.strong[np.ix_(old, old)]
+        return found
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {"bent": pack(self.bent), "strong": pack(self.strong)}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the review that the snapshot was taken of."""
+        return cls(unpack(snapshot["bent"]), unpack(snapshot["strong"]))
+
+
+def review(learnt: Learnt, before: Review, n: float) -> Review:
+    """Return what is bent by what `n` observations say."""
+    covariance, start, is_number = learnt.symmetric(), learnt.columns.start, learnt.encoding.is_number
+    told, spread = bends(covariance, start, is_number), spreads(learnt.spread_with, learnt.spread[VARIANCE], covariance, start)
+    wide = spread > np.where(before.strong, 0.5, 1.0) * max(SPREAD, 40.0 / n)
+    wide |= wide.T
+    strong = told > np.where(before.strong, 0.5, 1.0) * max(STRONG, 25.0 / n)
+    bent = told.max(axis=1, initial=0.0) > np.maximum(25.0 / n, np.where(before.bent, 0.5, 1.0) * BENT)
+    return Review(is_number & (bent | wide.any(axis=1)), strong | strong.T | wide)
 
 
 def bends(covariance: Array, start: Any, is_number: Flags) -> Array:

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
+from .columns import rounded
 from .levels import couple, discriminant, probabilities
 from .matching import choose
 from .moments import invert, precision
 
-BLEND = 0.1
+NEAREST = 1
+"""The bandwidth of matching is the distance of this nearest candidate: little is left of a feature given all others."""
 
 
 @compiled
 def regress(
-    covariance: Any, mean: Any, levels: Any, start: Any, of: Any, number: Any, other: Any, B: Any, white: Any, means: Any, inverses: Any
+    covariance: Any, mean: Any, levels: Any, start: Any, of: Any, number: Any, other: Any, B: Any, weights: Any, means: Any, inverses: Any
 ) -> None:
     """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
 
@@ -24,15 +26,14 @@ def regress(
     ----------
     B
         Shape (columns, columns), written: row c has the coefficients for column c.
-    white
-        Shape (columns, most columns of a feature), written: by feature the matrix that makes its residuals white.
+    weights
+        Shape (columns,), written: one over the variance that the others leave.
     means, inverses
         Shapes (features, levels, levels): the `discriminant` of each category.
     """
     n, d = len(covariance), len(levels)
     omega = precision(covariance)
     B[:, :] = 0.0
-    white[:, :] = 0.0
     block = np.empty(n, np.int64)
     for j in range(d):
         first, k = start[j], start[j + 1] - start[j]
@@ -57,21 +58,8 @@ def regress(
                 B[first + a, i] = s
             for b in range(size):
                 B[first + a, block[b]] = 0.0
-        blended = np.empty((k, k))
         for a in range(k):
-            for b in range(k):
-                blended[a, b] = residual[a, b] * (1.0 if a == b else 1.0 - BLEND)
-        weights = invert(blended)
-        # The lower Cholesky factor of the weights, transposed: |white v|^2 = v' weights v.
-        for a in range(k):
-            for b in range(a + 1):
-                s = weights[a, b]
-                for c in range(b):
-                    s -= white[first + c, a] * white[first + c, b]
-                if a == b:
-                    white[first + a, a] = np.sqrt(s) if s > 1e-12 * weights[a, a] else 0.0
-                else:
-                    white[first + b, a] = s / white[first + b, b] if white[first + b, b] > 0.0 else 0.0
+            weights[first + a] = 1.0 / residual[a, a] if residual[a, a] > 0.0 else 0.0
         if levels[j] > 1:
             between = np.empty((k, k))
             for a in range(k):
@@ -82,41 +70,41 @@ def regress(
 
 
 @compiled
-def predict(phi: Any, B: Any, mean: Any, white: Any, start: Any, fitted: Any, whitened: Any) -> None:
-    """Write what all other features tell of each column: the fitted value less the mean, and that made white."""
-    d = len(start) - 1
+def predict(phi: Any, B: Any, mean: Any, fitted: Any) -> None:
+    """Write what all other features tell of each column: its regression on theirs, less the mean."""
     n = len(phi)
-    for j in range(d):
-        first, last = start[j], start[j + 1]
-        for c in range(first, last):
-            s = 0.0
-            for i in range(n):
-                if not np.isnan(phi[i]):
-                    s += B[c, i] * (phi[i] - mean[i])
-            fitted[c] = s
-        for c in range(first, last):
-            s = 0.0
-            for b in range(c - first, last - first):
-                s += white[c, b] * fitted[first + b]
-            whitened[c] = s
+    for c in range(n):
+        s = 0.0
+        for i in range(n):
+            if not np.isnan(phi[i]):
+                s += B[c, i] * (phi[i] - mean[i])
+        fitted[c] = s
+
+
+@compiled
+def predict_all(phi: Any, slots: Any, B: Any, mean: Any, fitted: Any) -> None:
+    """Write what `predict` does for some rows of phi."""
+    for r in range(len(slots)):
+        predict(phi[slots[r]], B, mean, fitted[slots[r]])
 
 
 @compiled
 def each(
     wanted: Any,
     fitted: Any,
-    whitened: Any,
     rows: Any,
     rows_fitted: Any,
-    rows_whitened: Any,
     candidates: Any,
     split: int,
     half: int,
     strong: Any,
+    weights: Any,
     mean: Any,
     levels: Any,
     start: Any,
     scale: Any,
+    stored: Any,
+    stored_at: Any,
     means: Any,
     inverses: Any,
     u: Any,
@@ -127,8 +115,8 @@ def each(
 
     Parameters
     ----------
-    fitted, whitened
-        For the observation; rows_fitted and rows_whitened for all stored rows: see `predict`.
+    fitted, rows_fitted
+        For the observation and for all stored rows: see `predict`.
     candidates
         Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
     u
@@ -153,12 +141,12 @@ def each(
             for r in range(n):
                 total = 0.0
                 for c in range(first, last):
-                    g = whitened[c] - rows_whitened[candidates[r], c]
-                    total += g * g
+                    g = fitted[c] - rows_fitted[candidates[r], c]
+                    total += weights[c] * g * g
                 distances[r] = total / (last - first)
             if half > 0:
-                choose(distances, 0, split, u[w, :, 0], 0, half, chosen)
-            choose(distances, split, n, u[w, :, 0], half, m, chosen)
+                choose(distances, 0, split, u[w, :, 0], 0, half, NEAREST, chosen)
+            choose(distances, split, n, u[w, :, 0], half, m, NEAREST, chosen)
         else:
             for draw in range(m):
                 if draw < half:
@@ -172,7 +160,9 @@ def each(
             if np.isnan(value):
                 pass  # that it is missing is what was stored
             elif levels[j] == 0:
-                value += scale[j] * (fitted[first] - rows_fitted[slot, first])
+                move = scale[j] * (fitted[first] - rows_fitted[slot, first])
+                if move != 0.0:
+                    value = rounded(value + move, stored, stored_at[j], stored_at[j + 1])
             elif levels[j] > 1:
                 k = levels[j] - 1
                 shares = mean[first : first + k]

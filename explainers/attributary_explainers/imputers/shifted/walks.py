@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
-from .columns import LEVEL, PRODUCT, VALUE
+from .columns import LEVEL, PRODUCT, VALUE, rounded, scaled
 from .levels import couple, discriminant, probabilities
 from .matching import choose
 from .moments import factor, innovations
 
+NEAREST = 3
+"""The bandwidth of matching is the distance of this nearest candidate."""
 LEAST_VARIANCE = 0.01
+"""What is left of a column's variance counts at least as this share of it when distances are measured."""
 
 
 @compiled
@@ -56,6 +59,8 @@ def walk(
     other: Any,
     center: Any,
     scale: Any,
+    stored: Any,
+    stored_at: Any,
     u: Any,
     out: Any,
     used: Any,
@@ -76,6 +81,8 @@ def walk(
         the others for the other draws. Where they are not, the first ones of each part are the draws.
     strong
         Shape (features, features): pairs of which rows are matched.
+    stored, stored_at
+        See `rounded`: the values of features that are integers.
     u
         Shape (draws, 1 + 2 features): uniform numbers.
     out, used
@@ -102,7 +109,11 @@ def walk(
         k = levels[order[p]] - 1
         if k > 0:
             first = ends[p - 1]
-            between = L[first : first + k, :first] @ L[first : first + k, :first].T
+            between = np.zeros((k, k))
+            for a in range(k):
+                for b in range(k):
+                    for i in range(first):
+                        between[a, b] += L[first + a, i] * L[first + b, i]
             shares = mean[start[order[p]] : start[order[p]] + k]
             discriminant(between, shares, means[p, : k + 1, :k], inverses[p, :k, :k])
     left = np.empty(n)  # what the columns known so far leave of the variance
@@ -114,7 +125,7 @@ def walk(
     fitted = np.empty(most)
     done = 0
     for s in range(len(stops)):
-        known = ends[stops[s] - 1]
+        known = ends[stops[s] - 1] if stops[s] > 0 else 0
         matched = False
         for p in range(stops[s]):
             for q in range(stops[s], d):
@@ -137,8 +148,8 @@ def walk(
         done = known
         if matched and len(rows) > m:
             if half > 0:
-                choose(distances, 0, split, u[:, 0], 0, half, chosen)
-            choose(distances, split, len(rows), u[:, 0], half, m, chosen)
+                choose(distances, 0, split, u[:, 0], 0, half, NEAREST, chosen)
+            choose(distances, split, len(rows), u[:, 0], half, m, NEAREST, chosen)
         else:
             for r in range(m):
                 chosen[r] = r if r < half else split + r - half
@@ -151,7 +162,7 @@ def walk(
             for p in range(stops[s]):
                 out[s, draw, order[p]] = x[order[p]]
             for p in range(stops[s], d):
-                j, t = order[p], ends[p - 1]
+                j, t = order[p], ends[p - 1] if p > 0 else 0
                 value = rows[r, j]
                 if np.isnan(value):
                     pass  # that it is missing is what was stored
@@ -159,8 +170,9 @@ def walk(
                     move = 0.0
                     for i in range(t):
                         move += L[t, i] * (drawn[i] - of_rows[r, i])
-                    value += scale[j] * move
-                elif levels[j] > 1:
+                    if move != 0.0:
+                        value = rounded(value + scale[j] * move, stored, stored_at[j], stored_at[j + 1])
+                elif levels[j] > 1 and p > 0:
                     k = levels[j] - 1
                     shares = mean[start[j] : start[j] + k]
                     for c in range(k):
@@ -186,7 +198,7 @@ def walk(
                     elif kind[c] == LEVEL:
                         now[c] = 1.0 if value == number[c] else 0.0
                     else:
-                        z = (value - center[j]) / scale[j]
+                        z = scaled(value, center[j], scale[j])
                         now[c] = z if kind[c] == VALUE else max(z - number[c], 0.0)
                     deviations[i] = now[c] - mean[c]
                 innovations(L, deviations, t, ends[p], drawn)
