@@ -1,4 +1,4 @@
-"""Observational removal: removed features are drawn given those that are kept."""
+"""Observational removal as in the paper: removed features are drawn from the leaves of trees."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ConditionalImputer(Imputer):
         `stratified` spreads the uniform numbers of the draws evenly over [0, 1); `independent` does not.
     """
 
-    name = "observational"
+    name = "observational-trees"
 
     def __init__(
         self,

@@ -104,7 +104,7 @@ class RemovalExplainer(IncrementalExplainer):
         self.missing = check_missing(missing)
         self.skipped: Counter[str] = Counter()
         self._rng = np.random.default_rng(seed)
-        self.imputer = choose_imputer(removal, reservoir, sampling, self._rng)
+        self.imputer = choose_imputer(removal, reservoir, sampling, alpha, self._rng)
         self._smoothed = SmoothedImportance(alpha, self.imputer.reservoir.size)
         self._watch = LossWatch(self.loss.name)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}

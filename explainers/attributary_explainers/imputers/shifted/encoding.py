@@ -87,10 +87,11 @@ class Encoding:
         """Return an observation, shape (features,)."""
         row = np.empty(len(self.names))
         for j, name in enumerate(self.names):
-            row[j] = self._code(j, x.get(name))
+            row[j] = self.encode_one(j, x.get(name))
         return row
 
-    def _code(self, j: int, value: Any) -> float:
+    def encode_one(self, j: int, value: Any) -> float:
+        """Return the code of a value of feature j."""
         codes = self._codes[j]
         if codes is None:
             if type(value) is float and math.isfinite(value):
