@@ -38,6 +38,7 @@ from .imputers.reservoirs import (
     UniformReservoir,
     make_reservoir,
 )
+from .imputers.shifted.imputer import ShiftedImputer
 from .incremental.base import IncrementalExplainer
 from .incremental.mdi import IncrementalMDI
 from .incremental.pdp import IncrementalPDP
@@ -100,6 +101,7 @@ __all__ = [
     "RejectedAlarm",
     "RemovalExplainer",
     "Reservoir",
+    "ShiftedImputer",
     "SklearnModel",
     "SlidingWindowReservoir",
     "SlidingWindowSAGE",

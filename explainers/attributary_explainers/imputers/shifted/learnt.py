@@ -11,7 +11,11 @@ from .columns import Columns, columns_of, expand, expand_all
 from .encoding import Encoding
 from .moments import learn
 from .packing import pack, pack_symmetric, unpack, unpack_symmetric
-from .spread import learn_spread
+from .spread import learn_products, learn_spread
+
+
+MOST_NUMBERS = 20
+"""With more numbers than this it is not looked for products: there would be too many."""
 
 
 class Learnt:
@@ -33,6 +37,8 @@ class Learnt:
         self.counts = np.zeros(d + n - base)
         self.mean, self.covariance = np.zeros(n), np.zeros((n, n))
         self.spread, self.spread_with = np.zeros((3, d)), np.zeros((d, n))
+        k = d if encoding.is_number.sum() <= MOST_NUMBERS else 0
+        self.product_variance, self.product_with = np.zeros((k, k)), np.zeros((k, k, k))
 
     def expand(self, row: Array) -> Array:
         """Return the columns of an encoded observation."""
@@ -48,6 +54,12 @@ class Learnt:
     def update_spread(self, residuals: Array, phi: Array, alpha: float) -> None:
         """Learn what all other features leave of each number."""
         learn_spread(residuals, phi, self.mean, alpha, float(self.n), self.spread, self.spread_with)
+        if len(self.product_variance):
+            values = np.minimum(self.columns.start[:-1], len(phi) - 1)
+            z = np.where(self.encoding.is_number, phi[values], np.nan)
+            learn_products(
+                residuals, z, self.mean[values], alpha, float(self.n), self.product_variance, self.product_with
+            )
 
     def symmetric(self) -> Array:
         """Return the covariance with both triangles."""
@@ -72,6 +84,8 @@ class Learnt:
         for j, i in features:
             self.spread[:, j] = before.spread[:, i]
             self.spread_with[j, mine] = before.spread_with[i, its]
+        if len(features) == len(self.encoding) == len(before.encoding) and len(self.product_variance):
+            self.product_variance, self.product_with = before.product_variance, before.product_with
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -84,6 +98,8 @@ class Learnt:
             "covariance": pack_symmetric(self.covariance),
             "spread": pack(self.spread),
             "spread_with": pack(self.spread_with),
+            "product_variance": pack(self.product_variance),
+            "product_with": pack(self.product_with),
         }
 
     @classmethod
@@ -94,6 +110,7 @@ class Learnt:
         learnt.counts, learnt.mean = unpack(snapshot["counts"]), unpack(snapshot["mean"])
         learnt.covariance = unpack_symmetric(snapshot["covariance"])
         learnt.spread, learnt.spread_with = unpack(snapshot["spread"]), unpack(snapshot["spread_with"])
+        learnt.product_variance, learnt.product_with = (unpack(snapshot[f"product_{of}"]) for of in ("variance", "with"))
         return learnt
 
 

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from ...typing import Array, Snapshot
 from .learnt import Learnt
 from .packing import pack, unpack
-from .spread import VARIANCE
+from .spread import MEAN, VARIANCE
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
-BENT, STRONG, SPREAD = 0.03, 0.15, 0.05
-"""From which share of a variance on hinges are used, rows are matched, and rows are matched for the spread.
+BENT, STRONG, SPREAD, PRODUCT = 0.03, 0.15, 0.05, 0.05
+"""From which share of a variance on hinges are used, rows are matched, rows are matched for the spread, and a product
+is a column.
 
 Half of it is enough for what is in use already. Chance gives columns / n, so that it is at least 25 / n or 40 / n.
 """
@@ -52,6 +53,23 @@ class Review(NamedTuple):
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """Return the review that the snapshot was taken of."""
         return cls(unpack(snapshot["bent"]), unpack(snapshot["strong"]))
+
+
+def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
+    """Return the products, as pairs of features, that tell enough of a third feature and are no columns yet."""
+    variance, told = learnt.product_variance, learnt.product_with
+    if not len(variance):
+        return []
+    left = learnt.spread[MEAN]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.nan_to_num(told**2 / (left[:, None, None] * variance), nan=0.0, posinf=0.0)
+    for a in range(len(variance)):
+        shares[a, a, :] = shares[a, :, a] = 0.0  # a third feature
+    best = shares.max(axis=0, initial=0.0)
+    pairs = [(int(a), int(b)) for a, b in np.argwhere(best > max(PRODUCT, 40.0 / n))]
+    taken = set(map(frozenset, learnt.products))
+    new = [pair for pair in pairs if frozenset(pair) not in taken]
+    return sorted(new, key=lambda pair: -best[pair])[: max(len(variance) - len(learnt.products), 0)]
 
 
 def review(learnt: Learnt, before: Review, n: float) -> Review:

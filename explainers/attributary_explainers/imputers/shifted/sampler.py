@@ -13,7 +13,7 @@ from .columns import Columns
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
 from .packing import pack, pack_symmetric, unpack, unpack_symmetric
-from .review import Review, review
+from .review import Review, products_told, review
 from .singles import each
 from .tables import Regression, RowTable
 from .walks import walk
@@ -26,6 +26,8 @@ REGRESS_EVERY = 50
 """The regressions that PFI draws with are computed anew after so many observations."""
 BUDGET = 250_000
 """Multiplications that matching the candidates of a walk may take: it decides how many there are."""
+LEAST_PRODUCT = 0.01
+"""A product that tells less of every feature than this share of what is left is no column any more."""
 DETAIL = ((8, 12, 120), (4, 6, 200), (0, 3, 0))
 """Hinges of a number and levels of a category, with the most columns that there may be in all."""
 
@@ -155,13 +157,29 @@ class ShiftedSampler:
 
     def _review(self, rows: Sequence[Features]) -> None:
         names = self.encoding.names
-        found = review(self.learnt, self.found, min(self.learnt.n, 2.0 / self.rate))
-        changed = self._encode(rows, [(names[a], names[b]) for a, b in self.learnt.products])
+        n = min(self.learnt.n, 2.0 / self.rate)
+        found = review(self.learnt, self.found, n)
+        products = [*self._useful_products(), *products_told(self.learnt, n)]
+        changed = self._encode(rows, [(names[a], names[b]) for a, b in products])
         if self.encoding.names == names:
             changed = changed or bool((found.bent != self.found.bent).any())
             self.found = found
         if changed:
             self._use(rows)
+
+    def _useful_products(self) -> list[tuple[int, int]]:
+        """Return the products in use that still tell something."""
+        regression, learnt = self._regression, self.learnt
+        assert regression is not None
+        numbers = np.flatnonzero(self.encoding.is_number)
+        values, first = self.columns.start[numbers], int(self.columns.start[-1])
+        variances = np.diag(regression.covariance)
+        found = []
+        for k, pair in enumerate(learnt.products):
+            told = regression.B[values, first + k] ** 2 * variances[first + k]
+            if (told > LEAST_PRODUCT * (told + learnt.spread[0, numbers])).any():
+                found.append(pair)
+        return found
 
     def _use(self, rows: Sequence[Features]) -> None:
         """Take the columns into use that the review asks for."""

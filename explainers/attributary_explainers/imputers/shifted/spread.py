@@ -47,3 +47,34 @@ def learn_spread(
         for c in range(len(phi)):
             if not np.isnan(phi[c]):
                 with_columns[j, c] = keep * (with_columns[j, c] + rate * step * (phi[c] - mean[c]))
+
+
+@compiled
+def learn_products(
+    residuals: Any, z: Any, mean: Any, alpha: float, count: float, variance: Any, with_products: Any
+) -> None:
+    """Add one observation to the covariances of residuals with products of two values, in place.
+
+    Parameters
+    ----------
+    residuals
+        As for `learn_spread`, shape (features,).
+    z, mean
+        Shape (features,): the numbers' values and their means; a product is of deviations. NaN for what is none.
+    variance
+        Shape (features, features): of the product of a and b, at [a, b] with a > b.
+    with_products
+        Shape (features, features, features): covariance of the residual of j with that product, at [j, a, b].
+    """
+    rate = max(1.0 / (count + 1.0), alpha)
+    keep = 1.0 - rate
+    d = len(residuals)
+    for a in range(d):
+        for b in range(a):
+            product = (z[a] - mean[a]) * (z[b] - mean[b])
+            if np.isnan(product):
+                continue
+            variance[a, b] += rate * (product * product - variance[a, b])
+            for j in range(d):
+                if not np.isnan(residuals[j]):
+                    with_products[j, a, b] = keep * with_products[j, a, b] + rate * residuals[j] * product
