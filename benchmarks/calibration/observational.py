@@ -83,7 +83,9 @@ class Apart(Imputer):
         """Return what the other imputer does."""
         return self.inner.request_each(x, players, n, self._own, encoded)
 
-    def request_walk(self, x: Features, players: Players, orders: Any, n: int, rng: Any, encoded: Any = None) -> Request:
+    def request_walk(
+        self, x: Features, players: Players, orders: Any, n: int, rng: Any, encoded: Any = None
+    ) -> Request:
         """Return what the other imputer does."""
         return self.inner.request_walk(x, players, orders, n, self._own, encoded)
 

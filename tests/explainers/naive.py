@@ -11,7 +11,7 @@ from scratch. The explainer's generator is asked, per observation, in this order
   in the stored rows as the value of what is removed (iPFI) or the prediction (iSAGE) sorts them. iSAGE has two sets of
   draws, (m + 1) // 2 and m // 2 of them, one after the other;
 - `product`: the same for every feature of its own, then a permutation of each feature's draws;
-- `observational`: per half of the draws a permutation of the strata and numbers in them, per feature, then slots;
+- `observational-trees`: per half of the draws a permutation of the strata and numbers in them, per feature, then slots;
 - at last the reservoir, for the slot that is replaced, once full.
 """
 
@@ -175,7 +175,7 @@ class Naive:
             if self.removal == "interventional" or (self.removal == "product" and single):
                 slots = self.slots_by_value(list(players.values()), self.m)
             for j, (player, features) in enumerate(players.items()):
-                if self.removal == "observational":
+                if self.removal == "observational-trees":
                     u = self.uniform_numbers(len(features)).tolist()
                     of_player = self.rng.integers(len(self.reservoir.rows), size=self.m).tolist()
                     others = [f for f in x if f not in features]
@@ -188,7 +188,7 @@ class Naive:
                     self.loss(y, self.predict(filled({**x, **z}))) - self.loss(y, self.predict(x)) for z in sources
                 ]
                 increments[player] = float(np.mean(growth))
-                if self.removal != "observational" and (self.removal == "interventional" or single):
+                if self.removal != "observational-trees" and (self.removal == "interventional" or single):
                     draws[player] = [(numbers[s], g) for s, g in zip(slots[j], growth, strict=True)]
             self.increments.append(increments)
             self.history.append((self.reservoir.n_seen, draws))
@@ -216,7 +216,7 @@ class Naive:
             def rows(kept: list[Any]) -> list[Row]:
                 of_kept = [f for player in kept for f in players[player]]
                 known = {f: x.get(f, EMPTY) for f in of_kept}
-                if self.removal != "observational":
+                if self.removal != "observational-trees":
                     return [filled({**z, **known}) for z in sources]
                 removed = [f for f in everything if f not in of_kept]
                 columns = [everything.index(f) for f in removed]
@@ -267,7 +267,7 @@ class Naive:
             of_mean = between**2 / 4
             if self.m % 2:
                 of_mean = (k**2 * between**2 + np.var(values)) / (self.m**2 - 1)
-            n_rows = math.inf if self.removal == "observational" else len(self.reservoir.rows)
+            n_rows = math.inf if self.removal == "observational-trees" else len(self.reservoir.rows)
             of_rows = (np.var(values) + of_mean) / (n_rows - 1) if n_rows > 1 else 0.0
             total += 0.5 * curvature * (of_mean + of_rows)
         return float(min(total, self.most_bias))

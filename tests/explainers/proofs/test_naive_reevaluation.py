@@ -173,7 +173,7 @@ class Probabilities:
 
 @pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])
-@pytest.mark.parametrize("removal", ["interventional", "product", "observational"])
+@pytest.mark.parametrize("removal", ["interventional", "product", "observational-trees"])
 @pytest.mark.parametrize("n_samples", [1, 2, 5])
 @pytest.mark.parametrize("method", list(EXPLAINERS))
 def test_every_removal_equals_its_definition(method, n_samples, removal, sampling, grouped):
@@ -181,7 +181,7 @@ def test_every_removal_equals_its_definition(method, n_samples, removal, samplin
     own = {} if method == "pfi" else {"n_permutations": 3}
     # River's trees are checked elsewhere: here both sides draw from the same, which split from 30 values on.
     samplers = [ConditionalSampler(leaf_size=20, grace_period=10, seed=4) for _ in range(2)]
-    if removal == "observational":
+    if removal == "observational-trees":
         how = {"removal": ConditionalImputer(make_reservoir("geometric", 8), samplers[0], sampling=sampling)}
     else:
         how = {"removal": removal, "sampling": sampling, "reservoir": make_reservoir("geometric", 8)}
@@ -192,7 +192,7 @@ def test_every_removal_equals_its_definition(method, n_samples, removal, samplin
     both = {"alpha": 0.1, "n_samples": n_samples, "groups": groups, "seed": 14, **own}
     explainer = EXPLAINERS[method](model, loss=loss, **how, **both)
     bias = {"bias_correction": True, "most_bias": 0.5 if loss == "cross_entropy" else math.inf}
-    draws = {"removal": removal, "sampling": sampling, "sampler": samplers[1] if removal == "observational" else None}
+    draws = {"removal": removal, "sampling": sampling, "sampler": samplers[1] if removal == "observational-trees" else None}
     naive = Naive(model, true_loss, kind="geometric", size=8, slopes=SLOPES[loss], **bias, **draws, **both)
     stream = ((x, y if numeric else y > 1.0) for x, y in mixed_stream())
     check_every_prefix(explainer, naive, model, stream, scale=100.0)

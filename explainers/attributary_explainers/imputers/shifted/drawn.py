@@ -99,7 +99,9 @@ class DrawnRequest(Request):
             return
         for j, (name, feature) in enumerate(zip(encoding.names, encoding.features, strict=True)):
             column, codes = schema.position[name], values[:, j]
-            if feature.is_number != (column not in schema.codes) or (not feature.is_number and codes.max() >= len(feature.levels)):
+            if feature.is_number != (column not in schema.codes) or (
+                not feature.is_number and codes.max() >= len(feature.levels)
+            ):
                 rows[:] = schema.encode_many(self.rows())
                 return
             if feature.is_number:

@@ -158,7 +158,9 @@ def _feature(name: Any, values: Sequence[Any], hinges: int, most_levels: int, kn
         return _category(name, values, most_levels, known)
     array = np.array(numbers)
     if np.all(array == np.rint(array)):
-        feature.stored = [by for _, by in sorted({float(v): v for v in values if feature.number(v) is not None}.items())]
+        feature.stored = [
+            by for _, by in sorted({float(v): v for v in values if feature.number(v) is not None}.items())
+        ]
     if known is not None and known.is_number and _fits(known, array):
         feature.center, feature.scale, feature.knots = known.center, known.scale, known.knots
         return feature
@@ -166,7 +168,11 @@ def _feature(name: Any, values: Sequence[Any], hinges: int, most_levels: int, kn
     low, high = np.quantile(array, [0.1, 0.9])
     scale = float(high / 2.56 - low / 2.56) or float(np.std(array / 4.0)) * 4.0
     feature.scale = scale if math.isfinite(scale) and scale > 1e-300 else 1.0
-    at = (np.quantile(array, (np.arange(hinges) + 0.5) / hinges) - feature.center) / feature.scale if hinges else array[:0]
+    at = (
+        (np.quantile(array, (np.arange(hinges) + 0.5) / hinges) - feature.center) / feature.scale
+        if hinges
+        else array[:0]
+    )
     ends = (array.min() - feature.center) / feature.scale, (array.max() - feature.center) / feature.scale
     feature.knots = [float(k) for k in np.unique(at) if ends[0] < k < ends[1]]
     return feature
@@ -176,7 +182,10 @@ def _fits(known: Feature, values: Array) -> bool:
     """Return whether knots are still where the values are: not a tenth more of them outside than there was."""
     z = (values - known.center) / known.scale
     if not known.knots:
-        return bool(abs(np.median(z)) < 3.0 and 0.1 < np.ptp(np.quantile(z, [0.1, 0.9])) / 2.56 < 10.0) or np.ptp(values) == 0
+        return (
+            bool(abs(np.median(z)) < 3.0 and 0.1 < np.ptp(np.quantile(z, [0.1, 0.9])) / 2.56 < 10.0)
+            or np.ptp(values) == 0
+        )
     share = 0.5 / len(known.knots)
     return bool((z < known.knots[0]).mean() < share + 0.1 and (z > known.knots[-1]).mean() < share + 0.1)
 

@@ -80,7 +80,11 @@ class Learnt:
         self.mean[mine] = before.mean[its]
         self.covariance[np.ix_(mine, mine)] = np.tril(before.symmetric()[np.ix_(its, its)])
         self.counts[self.counted[mine]] = before.counts[before.counted[its]]
-        features = [(j, before.encoding.position[name]) for j, name in enumerate(self.encoding.names) if j in set(self.columns.of[mine].tolist())]
+        features = [
+            (j, before.encoding.position[name])
+            for j, name in enumerate(self.encoding.names)
+            if j in set(self.columns.of[mine].tolist())
+        ]
         for j, i in features:
             self.spread[:, j] = before.spread[:, i]
             self.spread_with[j, mine] = before.spread_with[i, its]
@@ -110,7 +114,9 @@ class Learnt:
         learnt.counts, learnt.mean = unpack(snapshot["counts"]), unpack(snapshot["mean"])
         learnt.covariance = unpack_symmetric(snapshot["covariance"])
         learnt.spread, learnt.spread_with = unpack(snapshot["spread"]), unpack(snapshot["spread_with"])
-        learnt.product_variance, learnt.product_with = (unpack(snapshot[f"product_{of}"]) for of in ("variance", "with"))
+        learnt.product_variance, learnt.product_with = (
+            unpack(snapshot[f"product_{of}"]) for of in ("variance", "with")
+        )
         return learnt
 
 

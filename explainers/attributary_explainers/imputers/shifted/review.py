@@ -75,7 +75,10 @@ def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
 def review(learnt: Learnt, before: Review, n: float) -> Review:
     """Return what is bent by what `n` observations say."""
     covariance, start, is_number = learnt.symmetric(), learnt.columns.start, learnt.encoding.is_number
-    told, spread = bends(covariance, start, is_number), spreads(learnt.spread_with, learnt.spread[VARIANCE], covariance, start)
+    told, spread = (
+        bends(covariance, start, is_number),
+        spreads(learnt.spread_with, learnt.spread[VARIANCE], covariance, start),
+    )
     wide = spread > np.where(before.strong, 0.5, 1.0) * max(SPREAD, 40.0 / n)
     wide |= wide.T
     strong = told > np.where(before.strong, 0.5, 1.0) * max(STRONG, 25.0 / n)
@@ -97,7 +100,9 @@ def bends(covariance: Array, start: Any, is_number: Flags) -> Array:
     """
     d, variances = len(is_number), np.diag(covariance)
     found = np.zeros((d, d))
-    targets = np.concatenate([[start[i]] if is_number[i] else np.arange(start[i], start[i + 1]) for i in range(d)]).astype(int)
+    targets = np.concatenate(
+        [[start[i]] if is_number[i] else np.arange(start[i], start[i + 1]) for i in range(d)]
+    ).astype(int)
     owner = np.concatenate([np.full(1 if is_number[i] else start[i + 1] - start[i], i) for i in range(d)]).astype(int)
     for j in np.flatnonzero(is_number):
         value, hinges = start[j], np.arange(start[j] + 1, start[j + 1])

@@ -18,7 +18,17 @@ NEAREST = 1
 
 @compiled
 def regress(
-    covariance: Any, mean: Any, levels: Any, start: Any, of: Any, number: Any, other: Any, B: Any, weights: Any, means: Any, inverses: Any
+    covariance: Any,
+    mean: Any,
+    levels: Any,
+    start: Any,
+    of: Any,
+    number: Any,
+    other: Any,
+    B: Any,
+    weights: Any,
+    means: Any,
+    inverses: Any,
 ) -> None:
     """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
 
