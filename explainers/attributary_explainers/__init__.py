@@ -21,6 +21,7 @@ from .errors import (
     ModelFailureWarning,
     NaivePathWarning,
     NoPredictionError,
+    ObservationalDoubtWarning,
     SnapshotError,
     UntestedRiverWarning,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "ModelFunction",
     "NaivePathWarning",
     "NoPredictionError",
+    "ObservationalDoubtWarning",
     "RejectedAlarm",
     "RemovalExplainer",
     "Reservoir",

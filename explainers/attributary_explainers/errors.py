@@ -8,7 +8,8 @@ ExplainerError
 
 UserWarning
 ├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
-└── ModelFailureWarning     the model raised while it was explained: counted, and said once
+├── ModelFailureWarning     the model raised while it was explained: counted, and said once
+└── ObservationalDoubtWarning   draws given the other features miss a part of the dependence
 """
 
 from __future__ import annotations
@@ -68,3 +69,7 @@ class UntestedRiverWarning(UserWarning):
 
 class FastPathFaultWarning(UserWarning):
     """A fast path gave another prediction than its model, and is not taken any more."""
+
+
+class ObservationalDoubtWarning(UserWarning):
+    """The observational importance of a feature is off: draws given the others miss a part of the dependence."""

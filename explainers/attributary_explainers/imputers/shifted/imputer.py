@@ -15,7 +15,13 @@ from ..base import Draws, Imputer, Players
 from ..requests import Request
 from ..reservoirs import GeometricReservoir, Reservoir
 from .drawn import DrawnRequest
+from .misfit import Misfit
 from .sampler import ShiftedSampler
+
+
+LOOK_EVERY = 10
+"""The diagnostic looks at every so many-th observation."""
+LOOK_DRAWS = 2
 
 
 class ShiftedImputer(Imputer):
@@ -43,6 +49,9 @@ class ShiftedImputer(Imputer):
         self.reservoir = GeometricReservoir(500) if reservoir is None else reservoir
         self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
         self.sampler = ShiftedSampler(self.reservoir.size, self.alpha)
+        self.misfit = Misfit(min(LOOK_EVERY * self.alpha, 1.0))
+        """How much of the dependence draws miss."""
+        self._n_seen = 0
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -132,17 +141,30 @@ class ShiftedImputer(Imputer):
         return np.array(arranged, dtype=np.int64), np.array([n_before[size] for size in sizes], dtype=np.int64)
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in one observation, and learn it."""
+        """Take in one observation, and learn it, when the diagnostic has looked at it."""
+        self._n_seen += 1
+        if self._n_seen % LOOK_EVERY == 0 and len(self.sampler.encoding) > 1:
+            self._look(x, rng)
         slot = super().update(x, y_pred, rng)
         self.sampler.update(x, slot, self.reservoir.rows)
         return slot
 
+    def _look(self, x: Features, rng: np.random.Generator) -> None:
+        sampler = self.sampler
+        row = sampler.encoding.encode(x)
+        drawn, _ = sampler.draw_each(row, np.arange(len(row)), LOOK_DRAWS, rng)
+        stored = sampler.table.rows[rng.choice(sampler.ages, size=LOOK_DRAWS)]
+        self.misfit.update(row, drawn, stored, sampler.encoding)
+
     def snapshot(self) -> Snapshot:
         """Return plain data and, for what the sampler has learnt, bytes."""
-        return {**super().snapshot(), "sampler": self.sampler.snapshot()}
+        own = {"sampler": self.sampler.snapshot(), "misfit": self.misfit.snapshot(), "n_seen": self._n_seen}
+        return {**super().snapshot(), **own}
 
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
         self.sampler = ShiftedSampler(self.reservoir.size, self.alpha)
         self.sampler.restore(state["sampler"], self.reservoir.rows)
+        self.misfit.restore(state["misfit"], self.sampler.encoding)
+        self._n_seen = state["n_seen"]

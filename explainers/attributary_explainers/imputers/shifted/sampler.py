@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...typing import Array, Features, Ints, Snapshot
 from .columns import Columns
@@ -65,7 +65,7 @@ class ShiftedSampler:
         Valid range >= 1: the slots of the reservoir.
     alpha
         Valid range (0, 1]: the smoothing factor of the importance. The covariance forgets faster, by
-        min(4 alpha, 0.1 / P): a stale regression shifts the wrong way, and 20 observations per column are enough.
+        min(4 alpha, 0.05 / P): a stale regression shifts the wrong way, and 40 observations per column are enough.
     """
 
     def __init__(self, size: int, alpha: float) -> None:
@@ -74,7 +74,6 @@ class ShiftedSampler:
         self.found = Review.of(0)
         self.ages: list[int] = []
         """The slots of the stored rows, that which was stored first at the beginning."""
-        self._n_put = 0
         self._used: Ints = np.zeros(0, dtype=np.int64)
         self.table = RowTable(size, self.learnt, self._used)
         self._regression: Regression | None = None
@@ -93,7 +92,7 @@ class ShiftedSampler:
     @property
     def rate(self) -> float:
         """The smoothing factor of the covariance."""
-        return min(4.0 * self.alpha, 0.1 / max(len(self._used), 1))
+        return min(4.0 * self.alpha, 0.05 / max(len(self._used), 1))
 
     @property
     def is_matching(self) -> bool:
@@ -186,7 +185,7 @@ class ShiftedSampler:
         start, base = self.learnt.columns.start, int(self.learnt.columns.start[-1])
         own = [
             np.arange(a, b if self.found.bent[j] or not self.encoding.is_number[j] else a + 1)
-            for j, (a, b) in enumerate(zip(start[:-1], start[1:], strict=True))
+            for j, (a, b) in enumerate(pairwise(start.tolist()))
         ]
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
         self.table = RowTable(self.size, self.learnt, self._used)
