@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
 
 from attributary_explainers.typing import Array
 
@@ -84,7 +84,8 @@ class Category:
     def draw(self, g: Array, rng: np.random.Generator) -> Array:
         """Return one level for each g."""
         below = rng.random(g.shape) > np.exp(self._log_shares(g)).cumsum(axis=0)
-        return np.minimum(below.sum(axis=0), self.n_levels - 1).astype(float)
+        found: Array = np.minimum(below.sum(axis=0), self.n_levels - 1).astype(float)
+        return found
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,12 @@ class Stream:
                 loss[frozenset(kept)] = float(np.mean([p.var(axis=1, ddof=1).mean() for p in parts]))
         sage = np.zeros(d)
         for i, size in itertools.product(range(d), range(d)):
-            for kept in map(frozenset, itertools.combinations([j for j in range(d) if j != i], size)):
-                sage[i] += (loss[kept] - loss[kept | {i}]) / (d * math.comb(d - 1, size))
+            for others in map(frozenset, itertools.combinations([j for j in range(d) if j != i], size)):
+                sage[i] += (loss[others] - loss[others | {i}]) / (d * math.comb(d - 1, size))
         return np.array([2.0 * loss[frozenset(range(d)) - {i}] for i in range(d)]), sage
 
 
 def _normal_grid(n: int = 401) -> Array:
-    from scipy.special import ndtri
-
     found: Array = ndtri((np.arange(n) + 0.5) / n)
     return found
 
@@ -146,8 +145,9 @@ def _pair(g: Array) -> tuple[Array, Array]:
     return axis[place // 61], axis[place % 61]
 
 
-NORMAL, CIRCLE = _normal_grid(), np.arange(720) * (2.0 * np.pi / 720)
-PLACES = np.arange(61 * 61).astype(float)
+NORMAL: Array = _normal_grid()
+CIRCLE: Array = np.linspace(0.0, 2.0 * np.pi, 720, endpoint=False)
+PLACES: Array = np.arange(61 * 61).astype(float)
 
 STREAMS = (
     Stream(

@@ -117,11 +117,12 @@ def run(task: tuple[str, str, str, int, int, int]) -> tuple[list[float], list[fl
     def predict(observations: Sequence[Features]) -> Array:
         return stream.model(np.array([[float(x[name]) for name in names] for x in observations]))
 
-    imputer = {
-        "exact": lambda: ExactImputer(stream, seed),
-        "observational": lambda: Apart(ShiftedImputer(alpha=ALPHA), seed),
-        "interventional": lambda: Apart(MarginalImputer(GeometricReservoir(500), sampling="independent"), seed),
-    }[removal]()
+    if removal == "exact":
+        imputer: Imputer = ExactImputer(stream, seed)
+    elif removal == "observational":
+        imputer = Apart(ShiftedImputer(alpha=ALPHA), seed)
+    else:
+        imputer = Apart(MarginalImputer(GeometricReservoir(500), sampling="independent"), seed)
     explainer = KINDS[kind](as_batch(predict), loss="squared", alpha=ALPHA, n_samples=draws, removal=imputer, seed=seed)
     for x, y in zip(X, Y.tolist(), strict=True):
         explainer.explain_one(as_features(stream, x), y)

@@ -13,7 +13,7 @@ from ..typing import Features, Importance, Prediction, Snapshot
 
 EVERY = 20
 """The interventional importance is estimated from every so many-th observation explained."""
-LEAST_SHARE, LEAST_ERRORS, LEAST_LOOKS = 0.1, 5.0, 100
+LEAST_SHARE, LEAST_ERRORS, LEAST_LOOKS = 0.1, 5.0, 200
 """It is warned of doubts above this share of the importance, told by so many standard errors, after so many looks."""
 
 
@@ -96,10 +96,10 @@ class Doubt:
                 continue
             self._warned.append(name)
             warnings.warn(
-                f"the observational importance of {name!r}, {importance[name]:.3g}, is off by at least {doubt:.2g}: its "
-                "draws miss a part of what it has in common with other features, as where three of them depend on each "
-                "other in a way that no two do. The right value is farther from the interventional importance. See "
-                "observational_doubt; this is said once per feature",
+                f"the observational importance of {name!r}, {importance[name]:.3g}, is off by at least {doubt:.2g}: "
+                "its draws miss a part of what it has in common with other features, as where three of them depend on "
+                "each other in a way that no two do. The right value is farther from the interventional importance. "
+                "See observational_doubt; this is said once per feature",
                 ObservationalDoubtWarning,
                 stacklevel=4,
             )

@@ -117,7 +117,9 @@ class RemovalExplainer(IncrementalExplainer):
         self._own_players: dict[Any, Sequence[Any]] = {}
         self._times = 1  # observations that the next one explained stands for: itself, and those passed over
         shifted = self.imputer
-        self._doubt = Doubt(lambda: shifted.misfit, self._interventional) if isinstance(shifted, ShiftedImputer) else None
+        self._doubt = (
+            Doubt(lambda: shifted.misfit, self._interventional) if isinstance(shifted, ShiftedImputer) else None
+        )
         if isinstance(self.imputer, MarginalImputer):
             self.imputer.by_prediction = self._by_prediction
 
@@ -180,7 +182,11 @@ class RemovalExplainer(IncrementalExplainer):
     def _interventional(self) -> Self:
         """Return an explainer with equal parameters by interventional removal, with few draws and rows."""
         arguments = self._arguments({**self.parameters, **_PLAIN_IMPUTER}, self.loss)
-        few = {"alpha": min(EVERY * self.alpha, 1.0), "n_samples": 2, "removal": MarginalImputer(GeometricReservoir(20))}
+        few = {
+            "alpha": min(EVERY * self.alpha, 1.0),
+            "n_samples": 2,
+            "removal": MarginalImputer(GeometricReservoir(20)),
+        }
         other = type(self)(self.model, **{**arguments, **few, "seed": 0})
         other.evaluate_with(self._function)
         other._has_warned = True

@@ -15,7 +15,6 @@ import attributary_explainers
 from attributary_explainers import (
     ConditionalImputer,
     ConditionalSampler,
-    ShiftedImputer,
     ConstantImputer,
     GeometricReservoir,
     IncrementalExplainer,
@@ -26,6 +25,7 @@ from attributary_explainers import (
     IntervalPFI,
     InvalidParameterError,
     MarginalImputer,
+    ShiftedImputer,
     SlidingWindowReservoir,
     SlidingWindowSAGE,
     UniformReservoir,

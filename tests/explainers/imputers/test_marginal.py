@@ -251,7 +251,10 @@ def test_names_give_the_imputers_of_those_names():
 
 @pytest.mark.parametrize("removal", ["", "marginal", None, 3, ["product"], "constant"])
 def test_an_unknown_removal_is_refused_with_the_known_ones(removal):
-    with pytest.raises(InvalidParameterError, match=r"^removal must be one of interventional, observational, observational-trees, product"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=r"^removal must be one of interventional, observational, observational-trees, product",
+    ):
         IncrementalPFI(Recording(), loss="squared", removal=removal)
 
 

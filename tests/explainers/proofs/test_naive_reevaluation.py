@@ -192,7 +192,11 @@ def test_every_removal_equals_its_definition(method, n_samples, removal, samplin
     both = {"alpha": 0.1, "n_samples": n_samples, "groups": groups, "seed": 14, **own}
     explainer = EXPLAINERS[method](model, loss=loss, **how, **both)
     bias = {"bias_correction": True, "most_bias": 0.5 if loss == "cross_entropy" else math.inf}
-    draws = {"removal": removal, "sampling": sampling, "sampler": samplers[1] if removal == "observational-trees" else None}
+    draws = {
+        "removal": removal,
+        "sampling": sampling,
+        "sampler": samplers[1] if removal == "observational-trees" else None,
+    }
     naive = Naive(model, true_loss, kind="geometric", size=8, slopes=SLOPES[loss], **bias, **draws, **both)
     stream = ((x, y if numeric else y > 1.0) for x, y in mixed_stream())
     check_every_prefix(explainer, naive, model, stream, scale=100.0)

@@ -104,5 +104,5 @@ def rounded(value: float, stored: Any, first: int, last: int) -> float:
         return value
     at = first + np.searchsorted(stored[first:last], value)
     if at == last or (at > first and value - stored[at - 1] <= stored[at] - value):
-        return stored[at - 1]
-    return stored[at]
+        return float(stored[at - 1])
+    return float(stored[at])

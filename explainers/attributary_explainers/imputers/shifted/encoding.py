@@ -21,6 +21,11 @@ LEAST_ROWS = 5
 """So many stored rows have to have a level, for it to have an indicator of its own."""
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number; a truth value is a category."""
+    return isinstance(value, Real) and type(value).__name__ != "bool"
+
+
 @dataclass(slots=True)
 class Feature:
     """What is known of a feature: a number's place and spread, or a category's levels."""
@@ -44,7 +49,7 @@ class Feature:
 
     def number(self, value: Any) -> float | None:
         """Return a number as a float; None where it is none, or not finite."""
-        if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        if not is_number(value):
             return None
         try:
             found = float(value)
@@ -135,7 +140,7 @@ def _codes(feature: Feature) -> dict[Any, float] | None:
     if feature.is_number:
         return None
     rare = [(value, len(feature.levels)) for value in feature.stored]
-    return {(type(v), v): float(code) for v, code in [*zip(feature.levels, range(len(feature.levels))), *rare]}
+    return {(type(v), v): float(code) for v, code in [*zip(feature.levels, range(len(feature.levels)), strict=True), *rare]}
 
 
 def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: Encoding) -> Encoding:
@@ -154,7 +159,7 @@ def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: En
 def _feature(name: Any, values: Sequence[Any], hinges: int, most_levels: int, known: Feature | None) -> Feature:
     feature = Feature(name, True)
     numbers = [number for value in values if (number := feature.number(value)) is not None]
-    if not all(isinstance(v, Real) and not isinstance(v, (bool, np.bool_)) for v in values) or not numbers:
+    if not all(map(is_number, values)) or not numbers:
         return _category(name, values, most_levels, known)
     array = np.array(numbers)
     if np.all(array == np.rint(array)):

@@ -18,14 +18,16 @@ from .drawn import DrawnRequest
 from .misfit import Misfit
 from .sampler import ShiftedSampler
 
-
-LOOK_EVERY = 10
-"""The diagnostic looks at every so many-th observation."""
-LOOK_DRAWS = 2
+LOOK_EVERY, LOOK_FROM = 5, 500
+"""The diagnostic looks at every so many-th observation, when so many have been learnt."""
+LOOK_DRAWS, LOOK_ROWS = 2, 8
+"""Draws of each feature given all others, and stored rows whose values are marginal draws."""
 
 
 class ShiftedImputer(Imputer):
-    """Draws replacements that fit the kept features: stored observations, shifted by a regression (see `ShiftedSampler`).
+    """Draws replacements that fit the kept features: stored observations, shifted by a regression.
+
+    `ShiftedSampler` says how.
 
     Until a hundred observations are stored, and for features that too few of them have, removal is interventional. A
     feature that the stored observation lacks, or in which it has None, NaN or a category that is new, is as it is
@@ -143,7 +145,7 @@ class ShiftedImputer(Imputer):
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation, and learn it, when the diagnostic has looked at it."""
         self._n_seen += 1
-        if self._n_seen % LOOK_EVERY == 0 and len(self.sampler.encoding) > 1:
+        if self._n_seen % LOOK_EVERY == 0 and self.sampler.learnt.n >= LOOK_FROM:
             self._look(x, rng)
         slot = super().update(x, y_pred, rng)
         self.sampler.update(x, slot, self.reservoir.rows)
@@ -153,7 +155,7 @@ class ShiftedImputer(Imputer):
         sampler = self.sampler
         row = sampler.encoding.encode(x)
         drawn, _ = sampler.draw_each(row, np.arange(len(row)), LOOK_DRAWS, rng)
-        stored = sampler.table.rows[rng.choice(sampler.ages, size=LOOK_DRAWS)]
+        stored = sampler.table.rows[rng.choice(sampler.ages, size=LOOK_ROWS)]
         self.misfit.update(row, drawn, stored, sampler.encoding)
 
     def snapshot(self) -> Snapshot:

@@ -10,9 +10,8 @@ from ...typing import Array, Features, Snapshot
 from .columns import Columns, columns_of, expand, expand_all
 from .encoding import Encoding
 from .moments import learn
-from .packing import pack, pack_symmetric, unpack, unpack_symmetric
+from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .spread import learn_products, learn_spread
-
 
 MOST_NUMBERS = 20
 """With more numbers than this it is not looked for products: there would be too many."""
@@ -122,7 +121,8 @@ class Learnt:
 
 def _shared(new: Learnt, old: Learnt) -> tuple[list[int], list[int]]:
     """Return the columns that mean the same in both, by their numbers in each."""
-    mine, its = [], []
+    mine: list[int] = []
+    its: list[int] = []
     same = {
         name: old.encoding.position[name]
         for name, feature in zip(new.encoding.names, new.encoding.features, strict=True)

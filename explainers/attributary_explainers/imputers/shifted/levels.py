@@ -1,4 +1,4 @@
-"""Kernels of absent categories: their probabilities given other columns, and draws that change as little as they can."""
+"""Kernels of absent categories: probabilities given other columns, and draws that change as little as they can."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...typing import Array, Snapshot
 from .encoding import Encoding
-from .packing import pack, unpack
+from ..packing import pack, unpack
 
 N_WAVES = 32
 SIGNIFICANT = 4.0
@@ -30,7 +30,8 @@ class Misfit:
 
     without bias an estimate of the square of a maximum mean discrepancy (Gretton et al., 2012), 0 where draws have the
     right distribution. The share is 0 where nothing is missed, 1 where draws are no better than interventional ones,
-    NaN where the feature depends on no other one. It is a lower bound: between the waves more can be missed.
+    NaN where the feature depends on no other one. What is returned is a lower bound, two standard errors below the
+    estimate; and between the waves more can be missed.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Misfit:
         self._weights[:, :, :n_all] /= math.sqrt(max(d, 1))
         for i in range(d):
             for r in range(n_all, N_WAVES):
-                other = (i + 1 + rng.integers(max(d - 1, 1))) % max(d, 1)
+                other = (i + 1 + int(rng.integers(max(d - 1, 1)))) % max(d, 1)
                 alone = np.isin(np.arange(d), (i, other), invert=True)
                 self._weights[i, alone, r] = 0.0
         self._phase = rng.random(N_WAVES) * 2.0 * math.pi
@@ -98,16 +99,17 @@ class Misfit:
         return found
 
     def shares(self) -> dict[Any, tuple[float, float]]:
-        """Return by feature the share of the dependence that is missed, and how many standard errors tell it."""
+        """Return by feature the least share of the dependence that is missed, and how many standard errors tell it."""
         if self.n < 2 or self._squares >= 1.0:
             return {}
         noise = self.variance * self._squares / (1.0 - self._squares)
         distance = (self.mean**2 - noise).sum(axis=2)
-        # Waves are correlated: an eighth of them are as if independent.
-        z = distance / np.maximum(np.sqrt(2.0 * (noise**2).sum(axis=2) * N_WAVES / 8.0), 1e-300)
+        # Waves are correlated, as if each stood for eight.
+        error = np.sqrt(2.0 * (noise**2).sum(axis=2) * 8.0)
+        z = distance / np.maximum(error, 1e-300)
         largest = (self.mean[1] ** 2 / np.maximum(noise[1], 1e-300)).max(axis=1, initial=0.0)
         depends = (z[1] > SIGNIFICANT) | (largest > LARGEST_WAVE)
-        share = np.maximum(distance[0], 0.0) / np.maximum(distance[1], 1e-300)
+        share = np.maximum(distance[0] - 2.0 * error[0], 0.0) / np.maximum(distance[1], 1e-300)
         share = np.where(depends, np.minimum(share, 1.0), math.nan)
         return {name: (float(share[j]), float(z[0, j])) for j, (name, _) in enumerate(self._of)}
 

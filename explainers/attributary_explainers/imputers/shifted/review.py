@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...typing import Array, Snapshot
 from .learnt import Learnt
-from .packing import pack, unpack
+from ..packing import pack, unpack
 from .spread import MEAN, VARIANCE
 
 Flags: TypeAlias = npt.NDArray[np.bool_]

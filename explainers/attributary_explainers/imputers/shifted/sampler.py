@@ -12,7 +12,7 @@ from ...typing import Array, Features, Ints, Snapshot
 from .columns import Columns
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
-from .packing import pack, pack_symmetric, unpack, unpack_symmetric
+from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .review import Review, products_told, review
 from .singles import each
 from .tables import Regression, RowTable

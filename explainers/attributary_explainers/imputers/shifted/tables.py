@@ -1,4 +1,4 @@
-"""What follows from the stored rows and the moments: rows as columns, and the regression of each feature on all others."""
+"""What follows from stored rows and moments: rows as columns, and the regression of each feature on all others."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...typing import Array, Snapshot
+from ..typing import Array, Snapshot
 
 
 def pack(array: npt.NDArray[Any]) -> Snapshot:
