@@ -17,13 +17,15 @@ from ...typing import Array, Features, Snapshot
 
 MOST_FEATURES = 256
 """Further features are not drawn given others: what they tell would cost more than all else."""
+LARGEST = 1e300
 LEAST_ROWS = 5
 """So many stored rows have to have a level, for it to have an indicator of its own."""
 
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a number; a truth value is a category."""
-    return isinstance(value, Real) and type(value).__name__ != "bool"
+    kind = type(value)
+    return kind is float or kind is int or (isinstance(value, Real) and kind.__name__ != "bool")
 
 
 @dataclass(slots=True)
@@ -49,6 +51,11 @@ class Feature:
 
     def number(self, value: Any) -> float | None:
         """Return a number as a float; None where it is none, or not finite."""
+        kind = type(value)
+        if kind is float:
+            return float(value) if math.isfinite(value) else None
+        if kind is int and -LARGEST < value < LARGEST:
+            return float(value)
         if not is_number(value):
             return None
         try:
@@ -99,8 +106,11 @@ class Encoding:
         """Return the code of a value of feature j."""
         codes = self._codes[j]
         if codes is None:
-            if type(value) is float and math.isfinite(value):
-                return value
+            kind = type(value)
+            if kind is float:
+                return float(value) if math.isfinite(value) else math.nan
+            if kind is int and -LARGEST < value < LARGEST:
+                return float(value)
             number = None if is_missing(value) else self.features[j].number(value)
             return math.nan if number is None else number
         try:
@@ -146,26 +156,31 @@ def _codes(feature: Feature) -> dict[Any, float] | None:
 def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: Encoding) -> Encoding:
     """Return the encoding that some stored rows ask for; a feature of `now` that still fits stays as it is."""
     least = max(LEAST_ROWS, len(rows) // 20)
-    counts = Counter(name for row in rows for name, value in row.items() if not is_missing(value))
-    names = sorted((name for name, n in counts.items() if n >= least), key=sort_key)[:MOST_FEATURES]
-    features = []
-    for name in names:
-        values = [row[name] for row in rows if name in row and not is_missing(row[name])]
-        known = now.features[now.position[name]] if name in now.position else None
-        features.append(_feature(name, values, hinges, most_levels, known))
-    return Encoding(features)
+    found: dict[Any, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            # Asking `is_missing` of each value would take most of the time.
+            if type(value) in _PLAIN or (value == value if type(value) is float else not is_missing(value)):
+                found.setdefault(name, []).append(value)
+    names = sorted((name for name, values in found.items() if len(values) >= least), key=sort_key)[:MOST_FEATURES]
+    known = {name: now.features[j] for name, j in now.position.items()}
+    return Encoding([_feature(name, found[name], hinges, most_levels, known.get(name)) for name in names])
+
+
+_PLAIN = frozenset((int, str, bool))
 
 
 def _feature(name: Any, values: Sequence[Any], hinges: int, most_levels: int, known: Feature | None) -> Feature:
     feature = Feature(name, True)
-    numbers = [number for value in values if (number := feature.number(value)) is not None]
-    if not all(map(is_number, values)) or not numbers:
+    if not all(map(is_number, values)):
         return _category(name, values, most_levels, known)
-    array = np.array(numbers)
+    numbers = list(map(feature.number, values))
+    array = np.array([number for number in numbers if number is not None])
+    if not len(array):
+        return _category(name, values, most_levels, known)
     if np.all(array == np.rint(array)):
-        feature.stored = [
-            by for _, by in sorted({float(v): v for v in values if feature.number(v) is not None}.items())
-        ]
+        stored = {number: value for number, value in zip(numbers, values, strict=True) if number is not None}
+        feature.stored = [stored[number] for number in sorted(stored)]
     if known is not None and known.is_number and _fits(known, array):
         feature.center, feature.scale, feature.knots = known.center, known.scale, known.knots
         return feature

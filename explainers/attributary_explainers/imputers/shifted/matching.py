@@ -19,13 +19,21 @@ def choose(distances: Any, first: int, last: int, u: Any, begin: int, end: int, 
     Writes chosen[begin … end - 1]; one uniform number for each.
     """
     n = last - first
-    near = np.partition(distances[first:last], min(nearest, n) - 1)[min(nearest, n) - 1]
+    least = np.full(nearest, np.inf)
+    for c in range(first, last):
+        if distances[c] < least[nearest - 1]:
+            at = nearest - 1
+            while at > 0 and distances[c] < least[at - 1]:
+                least[at] = least[at - 1]
+                at -= 1
+            least[at] = distances[c]
+    near = least[min(nearest, n) - 1]
     width = 2.0 * max(near, LEAST_DISTANCE)
     sums = np.empty(n)
     total = 0.0
     for c in range(n):
         e = distances[first + c] / width
-        if e < 30.0:
+        if e < 20.0:
             total += np.exp(-e)
         sums[c] = total
     for r in range(begin, end):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiled import compiled
 from ...typing import Array, Snapshot
 from .encoding import Encoding
 from ..packing import pack, unpack
@@ -16,6 +17,26 @@ SIGNIFICANT = 4.0
 """So many standard errors tell that a feature depends on others."""
 LARGEST_WAVE = 20.0
 """So many times its variance does the square of a single mean: that tells it too, where the dependence is of a pair."""
+
+
+@compiled
+def look(z: Any, drawn: Any, marginal: Any, weights: Any, phase: Any, rate: float, mean: Any, variance: Any) -> None:
+    """Add one observation to the means and variances of the waves' differences, in place; see `Misfit`."""
+    d = len(z)
+    for i in range(d):
+        for r in range(len(phase)):
+            at = phase[r]
+            for j in range(d):
+                at += z[j] * weights[i, j, r]
+            here, own = np.cos(at), weights[i, i, r]
+            for k in range(2):
+                values = drawn[i] if k == 0 else marginal[i]
+                total = 0.0
+                for value in values:
+                    total += np.cos(at + (value - z[i]) * own)
+                step = total / len(values) - here - mean[k, i, r]
+                mean[k, i, r] += rate * step
+                variance[k, i, r] = (1.0 - rate) * (variance[k, i, r] + rate * step * step)
 
 
 class Misfit:
@@ -77,17 +98,9 @@ class Misfit:
             self._start(encoding)
         self.n += 1
         rate = max(1.0 / self.n, self.alpha)
-        z = self._scaled(row, encoding)
-        at = np.einsum("j,ijr->ir", z, self._weights) + self._phase
-        own = np.arange(len(row))
-        new = np.empty_like(self.mean)
-        for k, values in enumerate((drawn, stored.T)):
-            moves = self._scaled(values.T, encoding).T - z[:, None]
-            waves = np.cos(at[:, None, :] + moves[:, :, None] * self._weights[own, own][:, None, :])
-            new[k] = waves.mean(axis=1) - np.cos(at)
-        step = new - self.mean
-        self.mean += rate * step
-        self.variance = (1.0 - rate) * (self.variance + rate * step * step)
+        z, others = self._scaled(row, encoding), self._scaled(drawn.T, encoding).T
+        marginal = self._scaled(stored, encoding).T
+        look(z, others, marginal, self._weights, self._phase, rate, self.mean, self.variance)
         self._squares = (1.0 - rate) ** 2 * self._squares + rate * rate
 
     def _scaled(self, values: Array, encoding: Encoding) -> Array:

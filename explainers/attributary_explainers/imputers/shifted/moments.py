@@ -81,6 +81,32 @@ def innovations(L: Any, deviations: Any, first: int, last: int, found: Any) -> N
 
 
 @compiled
+def innovations_of(L: Any, values: Any, columns: Any, mean: Any) -> Any:
+    """Return the `innovations` of some rows, shape (columns, rows): so the compiler takes several rows at a time.
+
+    Parameters
+    ----------
+    values
+        Shape (rows, columns), in the order of `mean`; `columns` is that of L.
+    """
+    n, m = len(columns), len(values)
+    found = np.empty((n, m))
+    for i in range(n):
+        c, own = columns[i], found[i]
+        for r in range(m):
+            own[r] = values[r, c] - mean[c]
+        for k in range(i):
+            a, other = L[i, k], found[k]
+            if a != 0.0:
+                for r in range(m):
+                    own[r] -= a * other[r]
+        scale = 1.0 / L[i, i] if L[i, i] > 0.0 else 0.0
+        for r in range(m):
+            own[r] = 0.0 if np.isnan(own[r]) else own[r] * scale
+    return found
+
+
+@compiled
 def precision(covariance: Any) -> Any:
     """Return the inverse of the covariance (lower triangle given); columns that others determine have 0 in it."""
     n = len(covariance)

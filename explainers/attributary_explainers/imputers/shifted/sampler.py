@@ -24,7 +24,7 @@ REVIEW_EVERY = 200
 """After so many observations it is looked what there is to be learnt, and which dependence is bent."""
 REGRESS_EVERY = 50
 """The regressions that PFI draws with are computed anew after so many observations."""
-BUDGET = 250_000
+BUDGET = 150_000
 """Multiplications that matching the candidates of a walk may take: it decides how many there are."""
 LEAST_PRODUCT = 0.01
 """A product that tells less of every feature than this share of what is left is no column any more."""
@@ -74,6 +74,7 @@ class ShiftedSampler:
         self.found = Review.of(0)
         self.ages: list[int] = []
         """The slots of the stored rows, that which was stored first at the beginning."""
+        self._slots: Ints | None = None
         self._used: Ints = np.zeros(0, dtype=np.int64)
         self.table = RowTable(size, self.learnt, self._used)
         self._regression: Regression | None = None
@@ -105,6 +106,7 @@ class ShiftedSampler:
             if slot in self.ages:
                 self.ages.remove(slot)
             self.ages.append(slot)
+            self._slots = None
         if len(self.encoding) == 0:
             if len(rows) >= min(WARM_UP, self.size):
                 self._begin(rows)
@@ -146,9 +148,10 @@ class ShiftedSampler:
         pairs = [(encoding.position[a], encoding.position[b]) for a, b in products if {a, b} <= set(encoding.names)]
         same = encoding.names == before.encoding.names and pairs == before.products
         if same and all(map(lambda a, b: a.same(b), encoding.features, before.encoding.features)):
-            changed = any(map(lambda a, b: a.stored != b.stored, encoding.features, before.encoding.features))
-            before.encoding = encoding  # other integers, or other rare levels
-            return changed
+            pairs_of = zip(encoding.features, before.encoding.features, strict=True)
+            rare = any(not new.is_number and new.stored != old.stored for new, old in pairs_of)
+            before.encoding = self.table.encoding = encoding  # other integers that a number has had
+            return rare
         self.learnt = Learnt(encoding, pairs)
         self.learnt.start(list(rows), before if len(before.encoding) else None)
         self.found = self.found.of_features(before.encoding.names, encoding.names)
@@ -175,7 +178,7 @@ class ShiftedSampler:
         variances = np.diag(regression.covariance)
         found = []
         for k, pair in enumerate(learnt.products):
-            told = regression.B[values, first + k] ** 2 * variances[first + k]
+            told = regression.B[first + k, values] ** 2 * variances[first + k]
             if (told > LEAST_PRODUCT * (told + learnt.spread[0, numbers])).any():
                 found.append(pair)
         return found
@@ -212,7 +215,7 @@ class ShiftedSampler:
         """
         assert self._regression is not None
         regression, encoding = self._regression, self.encoding
-        slots = np.array(self.ages, dtype=np.int64)
+        slots = self._by_age()
         split, half = self._split(len(slots), n)
         fitted = regression.fitted(self.table.expand(row))
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
@@ -254,22 +257,29 @@ class ShiftedSampler:
             at = end
         return out, slots[used]
 
+    def _by_age(self) -> Ints:
+        if self._slots is None:
+            self._slots = np.array(self.ages, dtype=np.int64)
+        return self._slots
+
     def _split(self, n_slots: int, n: int) -> tuple[int, int]:
         """Return how many of the slots, the oldest, are for how many of the draws, the first ones."""
         return (n_slots // 2, n // 2) if n_slots > 1 else (0, 0)
 
     def _candidates(self, n: int, rng: np.random.Generator) -> tuple[Ints, int, int]:
-        slots = np.array(self.ages, dtype=np.int64)
+        slots = self._by_age()
         split, half = self._split(len(slots), n)
         columns, d = len(self._used), len(self.encoding)
         most = max(32, BUDGET // (columns * (columns + d)), 2 * n) if self.is_matching else 0
         if most <= n:
             first = slots[rng.integers(split, size=half)] if half else slots[:0]
             return np.concatenate([first, slots[rng.integers(split, len(slots), size=n - half)]]), half, half
-        older, younger = rng.permutation(slots[:split])[: most // 2], rng.permutation(slots[split:])[: most // 2]
-        if half == 0:
-            older = older[:0]
-        return np.concatenate([older, younger]), len(older), half
+        # With replacement, which is quick; a row that is there twice has twice the weight of the one that it displaced.
+        n_older = min(most // 2, split) if half else 0
+        at = rng.random(n_older + min(most // 2, len(slots) - split))
+        at[:n_older] *= split
+        at[n_older:] = split + at[n_older:] * (len(slots) - split)
+        return slots[at.astype(np.int64)], n_older, half
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from, together with the stored rows."""
@@ -285,7 +295,7 @@ class ShiftedSampler:
         """Take the state of a sampler with equal parameters."""
         self.learnt = Learnt.from_snapshot(state["learnt"])
         self.found = Review.from_snapshot(state["found"])
-        self.ages = list(state["ages"])
+        self.ages, self._slots = list(state["ages"]), None
         if len(self.encoding) == 0:
             self._regression = None
             return

@@ -35,7 +35,7 @@ def regress(
     Parameters
     ----------
     B
-        Shape (columns, columns), written: row c has the coefficients for column c.
+        Shape (columns, columns), written: column c has the coefficients for column c.
     weights
         Shape (columns,), written: one over the variance that the others leave.
     means, inverses
@@ -65,9 +65,9 @@ def regress(
                 s = 0.0
                 for b in range(size):
                     s -= residual[a, b] * omega[block[b], i]
-                B[first + a, i] = s
+                B[i, first + a] = s
             for b in range(size):
-                B[first + a, block[b]] = 0.0
+                B[block[b], first + a] = 0.0
         for a in range(k):
             weights[first + a] = 1.0 / residual[a, a] if residual[a, a] > 0.0 else 0.0
         if levels[j] > 1:
@@ -82,20 +82,23 @@ def regress(
 @compiled
 def predict(phi: Any, B: Any, mean: Any, fitted: Any) -> None:
     """Write what all other features tell of each column: its regression on theirs, less the mean."""
-    n = len(phi)
-    for c in range(n):
-        s = 0.0
-        for i in range(n):
-            if not np.isnan(phi[i]):
-                s += B[c, i] * (phi[i] - mean[i])
-        fitted[c] = s
+    fitted[:] = 0.0
+    for i in range(len(phi)):
+        own = phi[i] - mean[i]
+        if own != 0.0 and not np.isnan(own):
+            slopes = B[i]
+            for c in range(len(fitted)):
+                fitted[c] += slopes[c] * own
 
 
 @compiled
 def predict_all(phi: Any, slots: Any, B: Any, mean: Any, fitted: Any) -> None:
-    """Write what `predict` does for some rows of phi."""
+    """Write what `predict` does for some rows of phi, shape (columns, slots): a feature's distances are next to it."""
+    own = np.empty(len(mean))
     for r in range(len(slots)):
-        predict(phi[slots[r]], B, mean, fitted[slots[r]])
+        predict(phi[slots[r]], B, mean, own)
+        for c in range(len(own)):
+            fitted[c, slots[r]] = own[c]
 
 
 @compiled
@@ -140,7 +143,8 @@ def each(
     for j in range(len(levels)):
         most = max(most, levels[j])
     to, back = np.empty(most), np.empty(most)
-    distances, chosen = np.empty(n), np.empty(m, np.int64)
+    distances, by_slot, chosen = np.empty(n), np.empty(rows_fitted.shape[1]), np.empty(m, np.int64)
+    back_fitted = np.empty(len(fitted))
     for w in range(len(wanted)):
         j = wanted[w]
         first, last = start[j], start[j + 1]
@@ -148,12 +152,13 @@ def each(
         for i in range(len(levels)):
             matched = matched or strong[i, j]
         if matched:
+            by_slot[:] = 0.0
+            for c in range(first, last):
+                own, others, weight = fitted[c], rows_fitted[c], weights[c] / (last - first)
+                for r in range(len(by_slot)):
+                    by_slot[r] += weight * (own - others[r]) * (own - others[r])
             for r in range(n):
-                total = 0.0
-                for c in range(first, last):
-                    g = fitted[c] - rows_fitted[candidates[r], c]
-                    total += weights[c] * g * g
-                distances[r] = total / (last - first)
+                distances[r] = by_slot[candidates[r]]
             if half > 0:
                 choose(distances, 0, split, u[w, :, 0], 0, half, NEAREST, chosen)
             choose(distances, split, n, u[w, :, 0], half, m, NEAREST, chosen)
@@ -170,13 +175,15 @@ def each(
             if np.isnan(value):
                 pass  # that it is missing is what was stored
             elif levels[j] == 0:
-                move = scale[j] * (fitted[first] - rows_fitted[slot, first])
+                move = scale[j] * (fitted[first] - rows_fitted[first, slot])
                 if move != 0.0:
                     value = rounded(value + move, stored, stored_at[j], stored_at[j + 1])
             elif levels[j] > 1:
                 k = levels[j] - 1
                 shares = mean[first : first + k]
                 probabilities(fitted[first:last], shares, means[j, : k + 1, :k], inverses[j, :k, :k], to)
-                probabilities(rows_fitted[slot, first:last], shares, means[j, : k + 1, :k], inverses[j, :k, :k], back)
+                for c in range(k):
+                    back_fitted[c] = rows_fitted[first + c, slot]
+                probabilities(back_fitted[:k], shares, means[j, : k + 1, :k], inverses[j, :k, :k], back)
                 value = float(couple(to, back, k + 1, int(value), u[w, draw, 1], u[w, draw, 2]))
             out[w, draw] = value

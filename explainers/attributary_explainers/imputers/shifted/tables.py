@@ -44,7 +44,7 @@ class RowTable:
     """The stored rows by slot: encoded, as the columns in use, and what the regression says of them."""
 
     def __init__(self, size: int, learnt: Learnt, used: Ints) -> None:
-        self._encoding = learnt.encoding
+        self.encoding: Encoding = learnt.encoding
         full = learnt.columns
         place = np.zeros(len(full.kind), dtype=np.int64)
         place[used] = np.arange(len(used))
@@ -55,12 +55,12 @@ class RowTable:
         other[products] = place[other[products]]
         self.columns = Columns(start.astype(np.int64), kind, of, number, other)
         self.rows = np.full((size, len(learnt.encoding)), np.nan)
-        self.phi, self.fits = np.zeros((size, len(used))), np.zeros((size, len(used)))
+        self.phi, self.fits = np.zeros((size, len(used))), np.zeros((len(used), size))
 
     def expand(self, row: Array) -> Array:
         """Return the columns in use of an encoded observation."""
         phi = np.empty(self.phi.shape[1])
-        expand(row, *self.columns[1:], self._encoding.center, self._encoding.scale, phi)
+        expand(row, *self.columns[1:], self.encoding.center, self.encoding.scale, phi)
         return phi
 
     def put(self, slot: int, row: Array, regression: Regression | None) -> None:
@@ -68,7 +68,7 @@ class RowTable:
         self.rows[slot] = row
         self.phi[slot] = self.expand(row)
         if regression is not None:
-            self.fits[slot] = regression.fitted(self.phi[slot])
+            self.fits[:, slot] = regression.fitted(self.phi[slot])
 
     def fit(self, regression: Regression, slots: Sequence[int]) -> None:
         """Take what a new regression says of the rows in these slots."""

@@ -10,7 +10,7 @@ from ...compiled import compiled
 from .columns import LEVEL, PRODUCT, VALUE, rounded, scaled
 from .levels import couple, discriminant, probabilities
 from .matching import choose
-from .moments import factor, innovations
+from .moments import factor, innovations, innovations_of
 
 NEAREST = 3
 """The bandwidth of matching is the distance of this nearest candidate."""
@@ -93,14 +93,11 @@ def walk(
     arrange(order, start, kind, of, number, other, columns, ends)
     L = np.zeros((n, n))
     factor(covariance, columns, L)
-    deviations, of_x, of_rows = np.empty(n), np.zeros(n), np.zeros((len(rows), n))
+    deviations, of_x = np.empty(n), np.zeros(n)
     for i in range(n):
         deviations[i] = phi[columns[i]] - mean[columns[i]]
     innovations(L, deviations, 0, n, of_x)
-    for r in range(len(rows)):
-        for i in range(n):
-            deviations[i] = rows_phi[r, columns[i]] - mean[columns[i]]
-        innovations(L, deviations, 0, n, of_rows[r])
+    of_rows = innovations_of(L, rows_phi, columns, mean)
     most = 1
     for j in range(d):
         most = max(most, levels[j])
@@ -119,7 +116,7 @@ def walk(
     left = np.empty(n)  # what the columns known so far leave of the variance
     for i in range(n):
         left[i] = (1.0 + 1e-3) * covariance[columns[i], columns[i]]
-    apart, distances = np.zeros((len(rows), n)), np.empty(len(rows))
+    apart, distances = np.zeros((n, len(rows))), np.empty(len(rows))
     chosen = np.empty(m, np.int64)
     drawn, now, to, back = np.empty(n), np.empty(n), np.empty(most), np.empty(most)
     fitted = np.empty(most)
@@ -134,17 +131,19 @@ def walk(
             for t in range(done, known):
                 left[i] -= L[i, t] * L[i, t]
         if len(rows) > m:
-            for r in range(len(rows)):
-                total = 0.0
-                for i in range(known, n):
-                    g = apart[r, i]
-                    for t in range(done, known):
-                        g += L[i, t] * (of_x[t] - of_rows[r, t])
-                    apart[r, i] = g
-                    v = covariance[columns[i], columns[i]]
-                    if v > 0.0:
-                        total += g * g / max(left[i], LEAST_VARIANCE * v)
-                distances[r] = total / max(n - known, 1)
+            distances[:] = 0.0
+            for i in range(known, n):
+                own = apart[i]
+                for t in range(done, known):
+                    a, b = L[i, t], of_x[t]
+                    others = of_rows[t]
+                    for r in range(len(rows)):
+                        own[r] += a * (b - others[r])
+                v = covariance[columns[i], columns[i]]
+                if v > 0.0:
+                    weight = 1.0 / (max(left[i], LEAST_VARIANCE * v) * (n - known))
+                    for r in range(len(rows)):
+                        distances[r] += weight * own[r] * own[r]
         done = known
         if matched and len(rows) > m:
             if half > 0:
@@ -169,7 +168,7 @@ def walk(
                 elif levels[j] == 0:
                     move = 0.0
                     for i in range(t):
-                        move += L[t, i] * (drawn[i] - of_rows[r, i])
+                        move += L[t, i] * (drawn[i] - of_rows[i, r])
                     if move != 0.0:
                         value = rounded(value + scale[j] * move, stored, stored_at[j], stored_at[j + 1])
                 elif levels[j] > 1 and p > 0:
@@ -183,7 +182,7 @@ def walk(
                     for c in range(k):
                         fitted[c] = 0.0
                         for i in range(t):
-                            fitted[c] += L[t + c, i] * of_rows[r, i]
+                            fitted[c] += L[t + c, i] * of_rows[i, r]
                     probabilities(fitted, shares, means[p, : k + 1, :k], inverses[p, :k, :k], back)
                     value = float(couple(to, back, k + 1, int(value), u[draw, 1 + p], u[draw, 1 + d + p]))
                 out[s, draw, j] = value
