@@ -6,10 +6,10 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import gammaln, ndtri
 
 from attributary_explainers.typing import Array
 
@@ -53,9 +53,9 @@ class Count:
     rate: Callable[[Array], Array]
 
     def log_density(self, value: Array, g: Array) -> Array:
-        """Return the log probability of values."""
+        """Return the log probability of values, but for a constant."""
         rate = self.rate(g)
-        found: Array = value * np.log(rate) - rate - gammaln(value + 1.0)
+        found: Array = value * np.log(rate) - rate
         return found
 
     def draw(self, g: Array, rng: np.random.Generator) -> Array:
@@ -134,8 +134,8 @@ class Stream:
 
 
 def _normal_grid(n: int = 401) -> Array:
-    found: Array = ndtri((np.arange(n) + 0.5) / n)
-    return found
+    normal = NormalDist()
+    return np.array([normal.inv_cdf((i + 0.5) / n) for i in range(n)])
 
 
 def _pair(g: Array) -> tuple[Array, Array]:

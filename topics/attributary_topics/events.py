@@ -34,8 +34,8 @@ class ImportanceEvent:
     Attributes
     ----------
     removal
-        Where removed features take their values: `interventional`, `product` or `observational`. Importances by
-        different removals answer different questions.
+        Where removed features take their values: `interventional`, `product`, `observational` or
+        `observational-trees`. Importances by different removals answer different questions.
     observation
         Number of the model's observation, from 1.
     n_observations

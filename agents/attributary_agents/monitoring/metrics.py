@@ -44,6 +44,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "feature_importance": ("Importance of the feature in the unit of the loss", _FEATURE),
     "feature_importance_share_ratio": ("Part of the sum of importances, negatives counted as 0", _FEATURE),
     "feature_importance_std_error": ("Standard error of the importance", _FEATURE),
+    "feature_importance_doubt": ("Least error of observational importance, where draws miss dependence", _FEATURE),
     "importance_ndcg_ratio": ("NDCG of the ranking against the reference; 1 is unchanged", _EXPLAINER),
     "importance_shift_ratio": ("Share of importance that has moved since the reference", _EXPLAINER),
     "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
@@ -200,21 +201,24 @@ class AttributaryCollector(Collector):
         yield from families.values()
 
     def _n_series(self, state: ModelState) -> int:
-        """Series of features at most: three for each, and the two sums of the others."""
+        """Series of features at most: three or, with a doubt, four for each, and the two sums of the others."""
         limit = self._config.metrics.max_features
-        return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
+        of_explainers = state.explainers.values()
+        return sum((3 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
 
     def _model(self, state: ModelState, owned: PartitionView, add: _Add) -> None:
         model = (state.model_id,)
         for name, explainer in state.explainers.items():
             labels = (state.model_id, name)
-            importance, std_error = explainer.importance, explainer.std_error
+            importance, std_error, doubt = explainer.importance, explainer.std_error, explainer.observational_doubt
             share = shares(importance)
             shown = self._features.choose(state.model_id, name, importance)
             for feature in shown:
                 add("feature_importance", (*labels, str(feature)), importance[feature])
                 add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
                 add("feature_importance_std_error", (*labels, str(feature)), finite(std_error[feature]))
+                if feature in doubt:
+                    add("feature_importance_doubt", (*labels, str(feature)), finite(doubt[feature]))
             if rest := importance.keys() - set(shown):
                 add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
                 add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))

@@ -98,11 +98,14 @@ TABLE = np.array([[[0.20, 0.02], [0.05, 0.08]], [[0.03, 0.12], [0.02, 0.10]], [[
 def test_categories_are_drawn_with_their_conditional_probabilities():
     rng = np.random.default_rng(6)
     cells = rng.choice(12, size=6000, p=TABLE.ravel())
-    rows = [{"u": "xyz"[u], "v": bool(v), "w": "no yes".split()[w]} for u, v, w in zip(*np.unravel_index(cells, TABLE.shape), strict=True)]
+    rows = [
+        {"u": "xyz"[u], "v": bool(v), "w": ["no", "yes"][w]}
+        for u, v, w in zip(*np.unravel_index(cells, TABLE.shape), strict=True)
+    ]
     imputer, rng = filled(rows)
     worst = 0.0
     for v, w in itertools.product(range(2), range(2)):
-        x = {"u": "x", "v": bool(v), "w": "no yes".split()[w]}
+        x = {"u": "x", "v": bool(v), "w": ["no", "yes"][w]}
         drawn = [row["u"] for row in imputer.replace_each(x, alone(x), 4000, rng).rows[0]]
         exact = TABLE[:, v, w] / TABLE[:, v, w].sum()
         worst = max(worst, *(abs(drawn.count(level) / 4000 - p) for level, p in zip("xyz", exact, strict=True)))
@@ -311,7 +314,12 @@ def strange(n, seed=20):
     rng = np.random.default_rng(seed)
     for i in range(n):
         a = rng.normal()
-        x = {"b": a + 0.5 * rng.normal(), "a": a, "c": "uvw"[int(np.clip(a + 1.5, 0, 2))], "k": int(rng.poisson(2 + abs(a)))}
+        x = {
+            "b": a + 0.5 * rng.normal(),
+            "a": a,
+            "c": "uvw"[int(np.clip(a + 1.5, 0, 2))],
+            "k": int(rng.poisson(2 + abs(a))),
+        }
         x |= {"big": 2**60 + int(rng.integers(5)), "same": 1.0, "flag": bool(a > 0), "twin": a, "list": [1]}
         if rng.random() < 0.1:
             x["a"] = None if i % 2 else math.nan
@@ -332,10 +340,15 @@ def test_values_are_of_the_kind_that_the_feature_has():
     imputer, rng = filled(strange(1200))
     assert "late" in imputer.sampler.encoding.features[imputer.sampler.encoding.position["c"]].levels
     x = {**next(iter(strange(1))), "new": 0.5}
-    seen = {name: {repr(row[name]) for row in imputer.reservoir.rows if name in row} for name in ("c", "k", "big", "flag")}
+    seen = {
+        name: {repr(row[name]) for row in imputer.reservoir.rows if name in row} for name in ("c", "k", "big", "flag")
+    }
     players = alone(x)
     coalitions = [["a"], ["a", "c", "new"], [], list(x)]
-    for rows in (*imputer.replace_each(x, players, 20, rng).rows, *imputer.restrict(x, players, coalitions, 20, rng).rows):
+    for rows in (
+        *imputer.replace_each(x, players, 20, rng).rows,
+        *imputer.restrict(x, players, coalitions, 20, rng).rows,
+    ):
         for row in rows:
             assert all(repr(row[name]) in seen[name] or row[name] == x[name] for name in seen if name in row)
             assert list(row) == [name for name in x if name in row]
@@ -360,7 +373,9 @@ def test_a_restored_explainer_goes_on_bit_for_bit(explainer, groups):
 
 def test_the_array_has_the_rows():
     rng = np.random.default_rng(21)
-    rows = [{"n": float(v), "m": v + rng.normal(), "c": "pq"[int(v > 0)], "i": int(3 * v)} for v in rng.normal(size=900)]
+    rows = [
+        {"n": float(v), "m": v + rng.normal(), "c": "pq"[int(v > 0)], "i": int(3 * v)} for v in rng.normal(size=900)
+    ]
     imputer, rng = filled(rows)
     schema, x = Schema(rows[0], ["c"]), rows[1]
     X = np.zeros((200, 4))
@@ -408,7 +423,11 @@ def test_any_number_of_features_is_drawn(d):
 def parity(n, seed):
     rng = np.random.default_rng(seed)
     for u, v, w in rng.integers(2, size=(n, 3)):
-        yield {"u": "no yes".split()[u], "v": "no yes".split()[v], "w": "no yes".split()[(u + v + (w and rng.random() < 0.2)) % 2]}
+        yield {
+            "u": ["no", "yes"][u],
+            "v": ["no", "yes"][v],
+            "w": ["no", "yes"][(u + v + (w and rng.random() < 0.2)) % 2],
+        }
 
 
 def test_what_three_features_have_in_common_and_no_two_is_doubted_once():

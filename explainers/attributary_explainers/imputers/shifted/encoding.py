@@ -150,7 +150,9 @@ def _codes(feature: Feature) -> dict[Any, float] | None:
     if feature.is_number:
         return None
     rare = [(value, len(feature.levels)) for value in feature.stored]
-    return {(type(v), v): float(code) for v, code in [*zip(feature.levels, range(len(feature.levels)), strict=True), *rare]}
+    return {
+        (type(v), v): float(code) for v, code in [*zip(feature.levels, range(len(feature.levels)), strict=True), *rare]
+    }
 
 
 def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: Encoding) -> Encoding:

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from ...typing import Array, Features, Snapshot
+from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .columns import Columns, columns_of, expand, expand_all
 from .encoding import Encoding
 from .moments import learn
-from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .spread import learn_products, learn_spread
 
 MOST_NUMBERS = 20

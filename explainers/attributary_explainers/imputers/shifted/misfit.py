@@ -9,8 +9,8 @@ import numpy as np
 
 from ...compiled import compiled
 from ...typing import Array, Snapshot
-from .encoding import Encoding
 from ..packing import pack, unpack
+from .encoding import Encoding
 
 N_WAVES = 32
 SIGNIFICANT = 4.0

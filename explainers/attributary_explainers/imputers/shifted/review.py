@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...typing import Array, Snapshot
-from .learnt import Learnt
 from ..packing import pack, unpack
+from .learnt import Learnt
 from .spread import MEAN, VARIANCE
 
 Flags: TypeAlias = npt.NDArray[np.bool_]

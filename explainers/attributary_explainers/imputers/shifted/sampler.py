@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...typing import Array, Features, Ints, Snapshot
+from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .columns import Columns
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
-from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .review import Review, products_told, review
 from .singles import each
 from .tables import Regression, RowTable
@@ -72,9 +72,8 @@ class ShiftedSampler:
         self.size, self.alpha = size, alpha
         self.learnt = Learnt(Encoding(), [])
         self.found = Review.of(0)
-        self.ages: list[int] = []
+        self.ages: Ints = np.zeros(0, dtype=np.int64)
         """The slots of the stored rows, that which was stored first at the beginning."""
-        self._slots: Ints | None = None
         self._used: Ints = np.zeros(0, dtype=np.int64)
         self.table = RowTable(size, self.learnt, self._used)
         self._regression: Regression | None = None
@@ -103,10 +102,7 @@ class ShiftedSampler:
     def update(self, x: Features, slot: int | None, rows: Sequence[Features]) -> None:
         """Learn an observation that has been explained; `rows` are those stored, of which that in `slot` is new."""
         if slot is not None:
-            if slot in self.ages:
-                self.ages.remove(slot)
-            self.ages.append(slot)
-            self._slots = None
+            self.ages = np.append(self.ages[self.ages != slot], slot)
         if len(self.encoding) == 0:
             if len(rows) >= min(WARM_UP, self.size):
                 self._begin(rows)
@@ -192,7 +188,7 @@ class ShiftedSampler:
         ]
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
         self.table = RowTable(self.size, self.learnt, self._used)
-        for slot in self.ages:
+        for slot in self.ages.tolist():
             self.table.put(slot, self.encoding.encode(rows[slot]), None)
         self._regress()
 
@@ -215,7 +211,7 @@ class ShiftedSampler:
         """
         assert self._regression is not None
         regression, encoding = self._regression, self.encoding
-        slots = self._by_age()
+        slots = self.ages
         split, half = self._split(len(slots), n)
         fitted = regression.fitted(self.table.expand(row))
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
@@ -257,17 +253,12 @@ class ShiftedSampler:
             at = end
         return out, slots[used]
 
-    def _by_age(self) -> Ints:
-        if self._slots is None:
-            self._slots = np.array(self.ages, dtype=np.int64)
-        return self._slots
-
     def _split(self, n_slots: int, n: int) -> tuple[int, int]:
         """Return how many of the slots, the oldest, are for how many of the draws, the first ones."""
         return (n_slots // 2, n // 2) if n_slots > 1 else (0, 0)
 
     def _candidates(self, n: int, rng: np.random.Generator) -> tuple[Ints, int, int]:
-        slots = self._by_age()
+        slots = self.ages
         split, half = self._split(len(slots), n)
         columns, d = len(self._used), len(self.encoding)
         most = max(32, BUDGET // (columns * (columns + d)), 2 * n) if self.is_matching else 0
@@ -287,7 +278,7 @@ class ShiftedSampler:
         return {
             "learnt": self.learnt.snapshot(),
             "found": self.found.snapshot(),
-            "ages": list(self.ages),
+            "ages": self.ages.tolist(),
             "regressed": None if regression is None else [pack(regression.mean), pack_symmetric(regression.covariance)],
         }
 
@@ -295,7 +286,7 @@ class ShiftedSampler:
         """Take the state of a sampler with equal parameters."""
         self.learnt = Learnt.from_snapshot(state["learnt"])
         self.found = Review.from_snapshot(state["found"])
-        self.ages, self._slots = list(state["ages"]), None
+        self.ages = np.array(state["ages"], dtype=np.int64)
         if len(self.encoding) == 0:
             self._regression = None
             return

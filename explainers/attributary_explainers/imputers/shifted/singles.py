@@ -10,7 +10,7 @@ from ...compiled import compiled
 from .columns import rounded
 from .levels import couple, discriminant, probabilities
 from .matching import choose
-from .moments import invert, precision
+from .moments import RIDGE, invert, precision
 
 NEAREST = 1
 """The bandwidth of matching is the distance of this nearest candidate: little is left of a feature given all others."""
@@ -75,7 +75,7 @@ def regress(
             for a in range(k):
                 for b in range(k):
                     i, c = max(first + a, first + b), min(first + a, first + b)
-                    between[a, b] = covariance[i, c] * (1.0 + (1e-3 if a == b else 0.0)) - residual[a, b]
+                    between[a, b] = covariance[i, c] * (1.0 + (RIDGE if a == b else 0.0)) - residual[a, b]
             discriminant(between, mean[first : first + k], means[j, : k + 1, :k], inverses[j, :k, :k])
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ...typing import Array, Ints
@@ -70,6 +68,6 @@ class RowTable:
         if regression is not None:
             self.fits[:, slot] = regression.fitted(self.phi[slot])
 
-    def fit(self, regression: Regression, slots: Sequence[int]) -> None:
+    def fit(self, regression: Regression, slots: Ints) -> None:
         """Take what a new regression says of the rows in these slots."""
-        predict_all(self.phi, np.array(slots, dtype=np.int64), regression.B, regression.mean, self.fits)
+        predict_all(self.phi, slots, regression.B, regression.mean, self.fits)

@@ -10,7 +10,7 @@ from ...compiled import compiled
 from .columns import LEVEL, PRODUCT, VALUE, rounded, scaled
 from .levels import couple, discriminant, probabilities
 from .matching import choose
-from .moments import factor, innovations, innovations_of
+from .moments import RIDGE, factor, innovations, innovations_of
 
 NEAREST = 3
 """The bandwidth of matching is the distance of this nearest candidate."""
@@ -115,7 +115,7 @@ def walk(
             discriminant(between, shares, means[p, : k + 1, :k], inverses[p, :k, :k])
     left = np.empty(n)  # what the columns known so far leave of the variance
     for i in range(n):
-        left[i] = (1.0 + 1e-3) * covariance[columns[i], columns[i]]
+        left[i] = (1.0 + RIDGE) * covariance[columns[i], columns[i]]
     apart, distances = np.zeros((n, len(rows))), np.empty(len(rows))
     chosen = np.empty(m, np.int64)
     drawn, now, to, back = np.empty(n), np.empty(n), np.empty(most), np.empty(most)
