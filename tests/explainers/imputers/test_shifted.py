@@ -1,4 +1,4 @@
-"""Observational removal by shifted rows: against closed forms, enumeration, and a naive evaluation of the same draws."""
+"""Observational removal by shifted rows: against closed forms, enumeration, and naive evaluation of the same draws."""
 
 from __future__ import annotations
 
@@ -180,7 +180,8 @@ def test_walks_of_linear_dependence_are_the_regression_written_out():
     X, _ = gaussian(600, seed=11)
     imputer, _ = filled(named(X), size=200)
     sampler, x = imputer.sampler, np.array([0.5, -1.0, 2.0, 0.3])
-    assert not sampler.found.bent.any() and not sampler.is_matching
+    assert not sampler.found.bent.any()
+    assert not sampler.is_matching
     order = np.array([2, 0, 3, 1])
     drawn, slots = sampler.draw_walk(x, [order], [np.arange(1, 4)], 6, np.random.default_rng(4))
     encoding = sampler.encoding

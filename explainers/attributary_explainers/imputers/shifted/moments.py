@@ -9,7 +9,7 @@ import numpy as np
 from ...compiled import compiled
 
 RIDGE = 1e-4
-"""Added to each variance, as a share of it: what is left of a column that others nearly determine is not known better."""
+"""Added to each variance, as a share of it: what others leave of a column is not known better."""
 
 
 @compiled
