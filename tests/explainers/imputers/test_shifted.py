@@ -67,13 +67,16 @@ def test_draws_of_gaussians_have_the_conditional_mean_and_covariance():
 def test_the_importance_of_gaussians_is_exact_within_a_tenth():
     X, S = gaussian(6000, seed=8, d=3)
     beta = np.array([1.0, -2.0, 0.5])
-    left = 1.0 / np.diag(np.linalg.inv(S))
-    rng = np.random.default_rng(1)
+    left = 1.0 / np.diag(np.linalg.inv(S))  # a thousandth of the variance: each is nearly determined by the others
     pfi = IncrementalPFI(
-        lambda x: sum(b * x[f"g{j}"] for j, b in enumerate(beta)), loss="squared", removal="observational", seed=1
+        lambda x: sum(b * x[f"g{j}"] for j, b in enumerate(beta)),
+        loss="squared",
+        removal="observational",
+        alpha=0.002,
+        seed=1,
     )
     for x, row in zip(X, named(X), strict=True):
-        pfi.explain_one(row, float(x @ beta + 0.1 * rng.standard_normal()))
+        pfi.explain_one(row, float(x @ beta))
     exact = 2.0 * beta**2 * left
     found = np.array([pfi.importance[f"g{j}"] for j in range(3)])
     assert np.abs(found - exact).sum() < 0.1 * exact.sum()
