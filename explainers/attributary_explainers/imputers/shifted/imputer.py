@@ -18,7 +18,7 @@ from .drawn import DrawnRequest
 from .misfit import Misfit
 from .sampler import ShiftedSampler
 
-LOOK_EVERY, LOOK_FROM = 10, 500
+LOOK_EVERY, LOOK_FROM = 20, 500
 """The diagnostic looks at every so many-th observation, when so many have been learnt."""
 LOOK_DRAWS, LOOK_ROWS = 2, 8
 """Draws of each feature given all others, and stored rows whose values are marginal draws."""

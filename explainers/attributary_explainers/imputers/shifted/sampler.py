@@ -21,7 +21,9 @@ from .walks import walk
 WARM_UP = 100
 """So many rows have to be stored before anything is learnt; until then removal is interventional."""
 REVIEW_EVERY = 200
-"""After so many observations it is looked what there is to be learnt, and which dependence is bent."""
+"""After so many observations it is reviewed which dependence is bent."""
+READ_EVERY = 1000
+"""After so many it is read from the stored rows which features and levels there are, and where knots belong."""
 REGRESS_EVERY = 50
 """The regressions that PFI draws with are computed anew after so many observations."""
 BUDGET = 150_000
@@ -158,7 +160,9 @@ class ShiftedSampler:
         n = min(self.learnt.n, 2.0 / self.rate)
         found = review(self.learnt, self.found, n)
         products = [*self._useful_products(), *products_told(self.learnt, n)]
-        changed = self._encode(rows, [(names[a], names[b]) for a, b in products])
+        # Reading all stored rows takes longer than all else of a review.
+        anew = self.learnt.n % READ_EVERY == 0 or products != self.learnt.products
+        changed = anew and self._encode(rows, [(names[a], names[b]) for a, b in products])
         if self.encoding.names == names:
             changed = changed or bool((found.bent != self.found.bent).any())
             self.found = found
