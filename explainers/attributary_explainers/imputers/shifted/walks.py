@@ -119,7 +119,7 @@ def walk(
     apart, distances = np.zeros((n, len(rows))), np.empty(len(rows))
     chosen = np.empty(m, np.int64)
     drawn, now, to, back = np.empty(n), np.empty(n), np.empty(most), np.empty(most)
-    fitted = np.empty(most)
+    fitted, of_row = np.empty(most), np.empty(n)
     done = 0
     for s in range(len(stops)):
         known = ends[stops[s] - 1] if stops[s] > 0 else 0
@@ -155,6 +155,8 @@ def walk(
         for draw in range(m):
             r = chosen[draw]
             used[s, draw] = r
+            for i in range(n):
+                of_row[i] = of_rows[i, r]
             for i in range(known):
                 drawn[i] = of_x[i]
                 now[columns[i]] = phi[columns[i]]
@@ -168,7 +170,7 @@ def walk(
                 elif levels[j] == 0:
                     move = 0.0
                     for i in range(t):
-                        move += L[t, i] * (drawn[i] - of_rows[i, r])
+                        move += L[t, i] * (drawn[i] - of_row[i])
                     if move != 0.0:
                         value = rounded(value + scale[j] * move, stored, stored_at[j], stored_at[j + 1])
                 elif levels[j] > 1 and p > 0:
@@ -182,7 +184,7 @@ def walk(
                     for c in range(k):
                         fitted[c] = 0.0
                         for i in range(t):
-                            fitted[c] += L[t + c, i] * of_rows[i, r]
+                            fitted[c] += L[t + c, i] * of_row[i]
                     probabilities(fitted, shares, means[p, : k + 1, :k], inverses[p, :k, :k], back)
                     value = float(couple(to, back, k + 1, int(value), u[draw, 1 + p], u[draw, 1 + d + p]))
                 out[s, draw, j] = value
