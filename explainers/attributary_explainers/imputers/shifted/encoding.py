@@ -133,12 +133,16 @@ class Encoding:
 
     def snapshot(self) -> list[Snapshot]:
         """Return plain data to restore from."""
-        return [{name: getattr(feature, name) for name in Feature.__slots__} for feature in self.features]
+        return [_copied({name: getattr(feature, name) for name in Feature.__slots__}) for feature in self.features]
 
     @classmethod
     def from_snapshot(cls, snapshot: Sequence[Snapshot]) -> Self:
         """Return the encoding that the snapshot was taken of."""
-        return cls([Feature(**{**of, "levels": list(of["levels"])}) for of in snapshot])
+        return cls([Feature(**_copied(of)) for of in snapshot])
+
+
+def _copied(of: Snapshot) -> Snapshot:
+    return {name: list(value) if isinstance(value, list) else value for name, value in of.items()}
 
 
 RARE = object()
