@@ -21,6 +21,7 @@ from attributary_explainers import (
     IncrementalPDP,
     IncrementalPFI,
     IncrementalSAGE,
+    ShiftedImputer,
     as_loss,
     batch_pfi,
     batch_sage,
@@ -195,7 +196,8 @@ def conditional() -> ConditionalImputer:
 REMOVALS: dict[str, Any] = {
     "interventional": "interventional",
     "product": "product",
-    "observational": conditional,
+    "observational-trees": conditional,
+    "observational": lambda: ShiftedImputer(make_reservoir("geometric", 20), alpha=0.02),
     "constant": lambda: ConstantImputer({"x0": 0.0, "x1": 1, "x2": -1.0, "x3": True}),
     "constant without some": lambda: ConstantImputer({"x0": 0.0}),
 }
