@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,19 +30,12 @@ READ_EVERY = 50
 NOISE = ("noise 1", "noise 2", "noise 3")
 
 
-def _linear() -> Loss:
-    # In the kernels, expected_zero_one of probabilities is this loss.
-    loss = replace(as_loss("expected_zero_one"), name="linear", output="probabilities")
-    object.__setattr__(loss, "code", as_loss("expected_zero_one").code)
-    return loss
-
-
 LOSSES: dict[str, Loss] = {
     "cross_entropy": as_loss("cross_entropy"),
     "clipped at 1e-3": as_loss("cross_entropy", epsilon=1e-3),
     "clipped at 1e-2": as_loss("cross_entropy", epsilon=1e-2),
     "brier": as_loss("brier"),
-    "linear, 1 - p": _linear(),
+    "linear, 1 - p": Loss("linear", "probabilities", lambda y, p: 1.0 - p.get(y, 0.0), is_linear=True),
 }
 Explainer = IncrementalPFI | IncrementalSAGE
 EXPLAINERS = ("iPFI", "iSAGE")

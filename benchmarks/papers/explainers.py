@@ -57,5 +57,10 @@ def observational_sage(model: Any, **parameters: Any) -> IncrementalSAGE:
     """iSAGE with absent features drawn given the present ones (its Algorithms 3 and 4), otherwise as `paper_sage`."""
     reservoir = GeometricReservoir(RESERVOIR_SIZE)
     return IncrementalSAGE(
-        model, removal="observational", reservoir=reservoir, sampling="independent", bias_correction=False, **parameters
+        model,
+        removal="observational-trees",
+        reservoir=reservoir,
+        sampling="independent",
+        bias_correction=False,
+        **parameters,
     )

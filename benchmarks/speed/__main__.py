@@ -37,7 +37,7 @@ from benchmarks.speed.parts import profile
 from benchmarks.speed.reference import installed
 from benchmarks.speed.report import TARGET_KINDS, fill, tables
 from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME
-from benchmarks.speed.table import COLUMNS, QUICK, Plan, measure, steps
+from benchmarks.speed.table import COLUMNS, OBSERVATIONAL, QUICK, Plan, measure, steps
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("results.json")
@@ -65,8 +65,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"of {', '.join(SUBJECTS_BY_NAME)}",
     )  # fmt: skip
     parser.add_argument(
-        "--columns", nargs="+", choices=COLUMNS, metavar="COLUMN", default=list(COLUMNS),
-        help=f"beside the model alone: {', '.join(COLUMNS)} (default: all)",
+        "--columns", nargs="+", choices=(*COLUMNS, OBSERVATIONAL), metavar="COLUMN", default=list(COLUMNS),
+        help=f"beside the model alone: {', '.join(COLUMNS)} (default: all of these), {OBSERVATIONAL}",
     )  # fmt: skip
     modes = parser.add_argument_group("what else, instead; several may be given, and --speed with them")
     modes.add_argument("--speed", action="store_true", help="the ratios of all models")

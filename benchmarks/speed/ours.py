@@ -13,7 +13,7 @@ ALPHA = 0.001
 class Ours:
     """Explainers of one model, which make the prediction themselves."""
 
-    def __init__(self, model: Any, loss: str, kind: Kind) -> None:
+    def __init__(self, model: Any, loss: str, kind: Kind, removal: str = "interventional") -> None:
         self.explainers: dict[str, IncrementalPFI | IncrementalSAGE] = {}
         for copy in range(kind.copies):
             for make, n in ((IncrementalPFI, kind.pfi), (IncrementalSAGE, kind.sage)):
@@ -23,7 +23,8 @@ class Ours:
                         loss=loss,
                         n_samples=n,
                         alpha=ALPHA,
-                        reservoir=GeometricReservoir(kind.reservoir),
+                        removal=removal,
+                        reservoir=GeometricReservoir(kind.reservoir) if removal == "interventional" else None,
                         seed=1 + copy,
                     )
         self._together = Explainers(model, self.explainers)

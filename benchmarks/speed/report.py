@@ -12,7 +12,7 @@ from benchmarks.speed.growth import AXES, PAPER_FEATURES, PAPER_SLOPE, Axis, slo
 from benchmarks.speed.kinds import KINDS
 from benchmarks.speed.parts import EVALUATOR, PARTS
 from benchmarks.speed.subjects import SUBJECTS_BY_NAME
-from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE
+from benchmarks.speed.table import ALONE, NAIVE, OBSERVATIONAL, OURS, REFERENCE
 
 Results = Mapping[str, Any]
 
@@ -78,7 +78,7 @@ def _short(found: Results) -> Table:
 
 
 def _full(found: Results) -> Table:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, of_subject in found["subjects"].items():
         for kind in KINDS:
             if (of_kind := of_subject["kinds"].get(kind.name)) is None:
@@ -95,8 +95,21 @@ def _full(found: Results) -> Table:
                     small(of_kind.get("difference")),
                 )
             )
+            if OBSERVATIONAL in of_kind:
+                rows[-1] = (*rows[-1], spread(of_kind[OBSERVATIONAL]))
     title = "All kinds: ratio to the model alone, and how many times as fast as iXAI the whole loop is"
-    header = ("model, stream", "explained", "rows", "ours", "naive loop", "iXAI", "faster", "difference")
+    header: tuple[str, ...] = (
+        "model, stream",
+        "explained",
+        "rows",
+        "ours",
+        "naive loop",
+        "iXAI",
+        "faster",
+        "difference",
+    )
+    if any(OBSERVATIONAL in kind for of in found["subjects"].values() for kind in of["kinds"].values()):
+        header = (*header, "ours, observational")
     return Table("full", title, header, rows)
 
 

@@ -18,6 +18,8 @@ from benchmarks.speed.subjects import Observation, Subject
 
 OURS, NAIVE, REFERENCE = "ours", "naive", "ixai"
 COLUMNS = (OURS, NAIVE, REFERENCE)
+OBSERVATIONAL = "observational"
+"""A further column, by name: ours with that removal."""
 ALONE = ("alone", "")
 
 
@@ -36,7 +38,7 @@ class Plan:
     checked
         Observations over which our importances are compared with those from the model's own predictions, row by row.
     columns
-        Of `COLUMNS`; one that is not installed is left out.
+        Of `COLUMNS`, one that is not installed is left out; or `OBSERVATIONAL`.
     """
 
     learned: int = 2000
@@ -50,6 +52,8 @@ QUICK = 5
 
 WARM = 100
 """The last observations that are learnt before time is taken: by each loop by itself."""
+SETTLED = 700
+"""So many are explained before, by observational removal: its rows are stored, and it is known what is bent."""
 
 
 def present(columns: Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +80,8 @@ def measure(
     model = subject.make()
     for x, y in islice(stream, max(plan.learned - WARM, 0)):
         model.learn_one(x, y)
-    stored = list(islice(stream, max(WARM, *(kind.reservoir for kind in kinds))))
+    settled = SETTLED if OBSERVATIONAL in plan.columns else 0
+    stored = list(islice(stream, max(WARM, settled, *(kind.reservoir for kind in kinds))))
     data = list(islice(stream, n))
     loops = {ALONE: _alone(subject, freeze(model), stored)}
     for kind in kinds:
@@ -131,9 +136,10 @@ def _alone(subject: Subject, model: Any, stored: Sequence[Observation]) -> Loop:
 
 def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequence[Observation]) -> Loop:
     """A loop whose model has learnt the last of `stored`, and whose reservoirs are full of it."""
-    if column == OURS:
-        explainers = Ours(model, subject.loss, kind)
-        _fill(explainers, model, kind, stored)
+    if column in (OURS, OBSERVATIONAL):
+        removal, n = ("interventional", kind.reservoir) if column == OURS else (OBSERVATIONAL, SETTLED)
+        explainers = Ours(model, subject.loss, kind, removal)
+        _fill(explainers, model, n, stored)
         return Loop(model, explainers.step)
     for x, y in stored[-WARM:]:
         model.learn_one(x, y)
@@ -152,9 +158,9 @@ def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequenc
     return Loop(model, step)
 
 
-def _fill(explainers: Ours, model: Any, kind: Kind, stored: Sequence[Observation]) -> None:
+def _fill(explainers: Ours, model: Any, n: int, stored: Sequence[Observation]) -> None:
     # The first few compile what is to be compiled, the others fill the reservoir: both are over when time is taken.
-    explained, learnt = len(stored) - kind.reservoir, len(stored) - WARM
+    explained, learnt = len(stored) - n, len(stored) - WARM
     for i, (x, y) in enumerate(stored):
         if i >= explained:
             explainers.step(x, y)

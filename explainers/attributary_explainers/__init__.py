@@ -23,6 +23,7 @@ from .errors import (
     ModelFailureWarning,
     NaivePathWarning,
     NoPredictionError,
+    ObservationalDoubtWarning,
     SnapshotError,
     UntestedRiverWarning,
 )
@@ -41,6 +42,7 @@ from .imputers.reservoirs import (
     UniformReservoir,
     make_reservoir,
 )
+from .imputers.shifted.imputer import ShiftedImputer
 from .incremental.base import IncrementalExplainer
 from .incremental.dependence.pdp import IncrementalPDP
 from .incremental.mdi import IncrementalMDI
@@ -104,9 +106,11 @@ __all__ = [
     "ModelFunction",
     "NaivePathWarning",
     "NoPredictionError",
+    "ObservationalDoubtWarning",
     "RejectedAlarm",
     "RemovalExplainer",
     "Reservoir",
+    "ShiftedImputer",
     "SklearnModel",
     "SlidingWindowReservoir",
     "SlidingWindowSAGE",

@@ -10,7 +10,8 @@ UserWarning
 ├── BiasedImportanceWarning SAGE values are biased with this loss or number of draws
 ├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
 ├── ModelFailureWarning     the model raised while it was explained: counted, and said once
-└── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
+├── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
+└── ObservationalDoubtWarning   draws given the other features miss a part of the dependence
 """
 
 from __future__ import annotations
@@ -78,3 +79,7 @@ class UntestedRiverWarning(UserWarning):
 
 class FastPathFaultWarning(UserWarning):
     """A fast path gave another prediction than its model, and is not taken any more."""
+
+
+class ObservationalDoubtWarning(UserWarning):
+    """The observational importance of a feature is off: draws given the others miss a part of the dependence."""

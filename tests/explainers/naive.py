@@ -15,7 +15,7 @@ from scratch. The explainer's generator is asked, per observation, in this order
   set in the older half of the stored rows, the second in the younger one, and independent draws are the positions
   floor(u L) in such a half as the slots are numbered;
 - `product`: the same for every feature of its own and in all stored rows, then a permutation of each feature's draws;
-- `observational`: per set of draws a permutation of the strata and numbers in them, per feature, then slots;
+- `observational-trees`: per set of draws a permutation of the strata and numbers in them, per feature, then slots;
 - at last the reservoir, for the slot that is replaced, once full.
 """
 
@@ -214,7 +214,7 @@ class Naive:
             if self.removal == "interventional" or (self.removal == "product" and single):
                 slots = self.slots_by_value(list(players.values()), self.m)
             for j, (player, features) in enumerate(players.items()):
-                if self.removal == "observational":
+                if self.removal == "observational-trees":
                     u = self.uniform_numbers(len(features)).tolist()
                     of_player = self.rng.integers(len(self.reservoir.rows), size=self.m).tolist()
                     others = [f for f in x if f not in features]
@@ -251,7 +251,7 @@ class Naive:
             def rows(kept: list[Any]) -> list[Row]:
                 of_kept = [f for player in kept for f in players[player]]
                 known = {f: x.get(f, EMPTY) for f in of_kept}
-                if self.removal != "observational":
+                if self.removal != "observational-trees":
                     return [filled({**z, **known}) for z in sources]
                 removed = [f for f in everything if f not in of_kept]
                 columns = [everything.index(f) for f in removed]

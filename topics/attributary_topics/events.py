@@ -38,8 +38,8 @@ class ImportanceEvent:
     Attributes
     ----------
     removal
-        Where removed features take their values: `interventional`, `product` or `observational`. Importances by
-        different removals answer different questions.
+        Where removed features take their values: `interventional`, `product`, `observational` or
+        `observational-trees`. Importances by different removals answer different questions.
     loss, loss_unit, loss_largest
         Name of the loss whose unit importances and losses have, that unit, and the largest value that the loss can
         have; null where there is none or it is not known.

@@ -57,7 +57,8 @@ class ExplainerConfig(Section):
     removal: str = Field(
         default_of("removal"),
         description="Where removed features take their values: interventional (one stored observation for all), "
-        "product (one for each), observational (given the features that are kept, by a tree per feature).",
+        "product (one for each), observational (shifted to fit the features that are kept), "
+        "observational-trees (given these, by a tree per feature, as in the iSAGE paper).",
     )
     reservoir: str = Field(
         "lagged",

@@ -48,6 +48,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
         "Half the width of the 95 % interval of the importance, in the same unit",
         _FEATURE,
     ),
+    "feature_importance_doubt": ("Least error of observational importance, where draws miss dependence", _FEATURE),
     "importance_ndcg_ratio": ("NDCG of the ranking against the reference; 1 is unchanged", _EXPLAINER),
     "importance_shift_ratio": ("Share of importance that has moved since the reference", _EXPLAINER),
     "importance_locality_ratio": (
@@ -211,21 +212,24 @@ class AttributaryCollector(Collector):
         yield from families.values()
 
     def _n_series(self, state: ModelState) -> int:
-        """Series of features at most: three for each, and the two sums of the others."""
+        """Series of features at most: three or, with a doubt, four for each, and the two sums of the others."""
         limit = self._config.metrics.max_features
-        return sum(3 * min(len(explainer.importance), limit) + 2 for explainer in state.explainers.values())
+        of_explainers = state.explainers.values()
+        return sum((3 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
 
     def _model(self, state: ModelState, owned: PartitionView, add: _Add) -> None:
         model = (state.model_id,)
         for name, explainer in state.explainers.items():
             labels = (state.model_id, name)
-            importance, half_width = explainer.importance, explainer.half_width
+            importance, half_width, doubt = explainer.importance, explainer.half_width, explainer.observational_doubt
             share = shares(importance)
             shown = self._features.choose(state.model_id, name, importance)
             for feature in shown:
                 add("feature_importance", (*labels, str(feature)), importance[feature])
                 add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
                 add("feature_importance_half_width", (*labels, str(feature)), finite(half_width[feature]))
+                if feature in doubt:
+                    add("feature_importance_doubt", (*labels, str(feature)), finite(doubt[feature]))
             if rest := importance.keys() - set(shown):
                 add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
                 add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))

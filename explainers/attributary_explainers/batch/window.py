@@ -175,7 +175,8 @@ def interval_pfi(
     ...         yield x, y
     ...         model.learn_one(x, y)
     >>> stream = test_then_train(datasets.synth.STAGGER(classification_function=2, seed=7).take(500))
-    >>> [(n, result.importance["size"] > 0.3) for n, result in interval_pfi(model, stream, interval=250, seed=7)]
+    >>> intervals = interval_pfi(model, stream, interval=250, loss="cross_entropy", seed=7)
+    >>> [(n, result.importance["size"] > 0.3) for n, result in intervals]
     [(250, True), (500, True)]
     """
     explainer = IntervalPFI(model, interval=interval, **parameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -177,7 +176,6 @@ class FastFunction:
             self._give_up(f"raised {error!r}")
         if self._output == "label":
             check_ties(P)
-            P = _sure(P)
         self._calls += 1
         if self._calls % self._compared == 0 or self._calls & (self._calls - 1) == 0:
             self._compare(P[-1], X[-1])
@@ -278,15 +276,6 @@ def say(model: Any, reason: str) -> None:
             NaivePathWarning,
             stacklevel=3,
         )
-
-
-def _sure(P: Array) -> Array:
-    """Return 1 for the most probable class of each row, and 0 for the others: a label, as kernels of losses read it."""
-    found = np.zeros(P.shape)
-    if P.shape[1] > 0:
-        found[np.arange(len(P)), P.argmax(axis=1)] = 1.0
-        found[P[:, 0] != P[:, 0]] = math.nan
-    return found
 
 
 def _labels(P: Array, labels: tuple[Any, ...]) -> list[Prediction]:

@@ -22,7 +22,7 @@ Rows: TypeAlias = list[dict[Any, Any]]
 Players: TypeAlias = Mapping[Any, Sequence[Any]]
 """Feature or group to its features."""
 
-REMOVAL_NAMES = ("interventional", "product", "observational")
+REMOVAL_NAMES = ("interventional", "product", "observational", "observational-trees")
 """Names that `removal` takes; a constant is an imputer of its own: `ConstantImputer(values)`."""
 
 SAMPLING_NAMES = ("stratified", "independent")

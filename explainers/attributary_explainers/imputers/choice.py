@@ -15,6 +15,7 @@ from .constant import ConstantImputer
 from .marginal import MarginalImputer
 from .observational import ConditionalImputer
 from .reservoirs import RESERVOIR_NAMES, Reservoir, make_reservoir
+from .shifted.imputer import ShiftedImputer
 
 
 def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
@@ -41,14 +42,16 @@ def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
     reservoir = make_reservoir(
         parameters["reservoir"], parameters["reservoir_size"], parameters.get("gap"), parameters.get("reach")
     )
-    sampling = parameters["sampling"]
     if removal == "observational":
+        return ShiftedImputer(reservoir, **parameters["sampler"])
+    sampling = parameters["sampling"]
+    if removal == "observational-trees":
         return ConditionalImputer(reservoir, ConditionalSampler(**parameters["sampler"]), sampling=sampling)
     return MarginalImputer(reservoir, strategy="joint" if removal == "interventional" else "product", sampling=sampling)
 
 
 def choose_imputer(
-    removal: str | Imputer, reservoir: Reservoir | None, sampling: str | None, rng: np.random.Generator
+    removal: str | Imputer, reservoir: Reservoir | None, sampling: str | None, alpha: float, rng: np.random.Generator
 ) -> Imputer:
     """Return the imputer that an explainer's parameters name; `rng` seeds what it draws by itself."""
     if isinstance(removal, Imputer):
@@ -60,5 +63,7 @@ def choose_imputer(
     check_choice("removal", removal, REMOVAL_NAMES)
     sampling = check_choice("sampling", "stratified" if sampling is None else sampling, SAMPLING_NAMES)
     if removal == "observational":
+        return ShiftedImputer(reservoir, alpha=alpha)
+    if removal == "observational-trees":
         return ConditionalImputer(reservoir, ConditionalSampler(seed=int(rng.integers(2**31))), sampling=sampling)
     return MarginalImputer(reservoir, strategy="joint" if removal == "interventional" else "product", sampling=sampling)

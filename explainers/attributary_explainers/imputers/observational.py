@@ -1,4 +1,4 @@
-"""Observational removal: removed features are drawn given those that are kept."""
+"""Observational removal as in the paper: removed features are drawn from the leaves of trees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..typing import Array, Features, Prediction, Snapshot
 from ..validation import check_choice
 from .base import SAMPLING_NAMES, Draws, Imputer, Players, Rows
 from .conditional.sampler import EMPTY, ConditionalSampler
-from .reservoirs import GeometricReservoir, Reservoir
+from .reservoirs import LaggedReservoir, Reservoir
 from .strata import independent_sets
 
 
@@ -25,7 +25,7 @@ class ConditionalImputer(Imputer):
     Parameters
     ----------
     reservoir
-        Observations for what the trees cannot draw; None is `GeometricReservoir(100)`.
+        Observations for what the trees cannot draw; None is `LaggedReservoir()`.
     sampler
         The trees; None is `ConditionalSampler()`. The imputer owns it. Every observation is learnt by all trees, so
         the cost grows with the square of the features: name those that matter in the sampler's `features`.
@@ -33,7 +33,7 @@ class ConditionalImputer(Imputer):
         `stratified` spreads the uniform numbers of the draws evenly over [0, 1); `independent` does not.
     """
 
-    name = "observational"
+    name = "observational-trees"
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ConditionalImputer(Imputer):
         *,
         sampling: str = "stratified",
     ) -> None:
-        self.reservoir = GeometricReservoir() if reservoir is None else reservoir
+        self.reservoir = LaggedReservoir() if reservoir is None else reservoir
         self.sampler = ConditionalSampler() if sampler is None else sampler
         self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiled import compiled
 
-OF_THE_USER, CROSS_ENTROPY, BRIER, ABSOLUTE, SQUARED, SCORE, EXPECTED_ZERO_ONE = range(7)
+OF_THE_USER, CROSS_ENTROPY, BRIER, ABSOLUTE, SQUARED, SCORE = range(6)
 """The losses that the kernels know, and 0 for one that is a function of the user's."""
 
 
@@ -26,12 +26,6 @@ def cross_entropy(p: float, epsilon: float) -> float:
 def brier(p: float, squares_of_others: float) -> float:
     """Return the sum over classes of squared differences; `p` is the probability of the label that came."""
     return float((1.0 - p) ** 2 + squares_of_others)
-
-
-@compiled
-def expected_zero_one(p: float) -> float:
-    """Return the share of draws with another label; `p` is that of the label that came."""
-    return 1.0 - p
 
 
 @compiled
@@ -58,8 +52,6 @@ def loss_of(P: Any, r: int, code: int, epsilon: float, column: int, target: floa
             if c != column:
                 total += P[r, c] * P[r, c]
         return brier(P[r, column] if column >= 0 else 0.0, total)
-    if code == EXPECTED_ZERO_ONE:
-        return expected_zero_one(P[r, column] if column >= 0 else 0.0)
     if code == ABSOLUTE:
         return absolute(float(P[r, 0]), target)
     if code == SQUARED:
@@ -74,8 +66,6 @@ def slope_of(p: float, code: int, epsilon: float, is_label: bool, target: float)
         return -1.0 / max(p, epsilon) if is_label else 0.0
     if code == BRIER:
         return 2.0 * (p - (1.0 if is_label else 0.0))
-    if code == EXPECTED_ZERO_ONE:
-        return -1.0 if is_label else 0.0
     if code == ABSOLUTE:
         return float(np.sign(p - target))
     if code == SQUARED:

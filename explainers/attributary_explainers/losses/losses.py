@@ -19,7 +19,7 @@ from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
-from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, EXPECTED_ZERO_ONE, OF_THE_USER, SCORE, SQUARED, are_finite
+from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
 from .statement import loss_statement
 
 DEFAULT_EPSILON = 1e-15
@@ -184,7 +184,6 @@ def _as_python(kernel: F) -> F:
 
 _slope_of = _as_python(kernels.slope_of)
 _cross_entropy_of, _brier_of = _as_python(kernels.cross_entropy), _as_python(kernels.brier)
-_expected_zero_one_of = _as_python(kernels.expected_zero_one)
 _absolute_of, _squared_of = _as_python(kernels.absolute), _as_python(kernels.squared)
 
 
@@ -205,7 +204,11 @@ def _zero_one(y: Any, prediction: Probabilities) -> float:
 
 
 def _expected_zero_one(y: Any, prediction: Probabilities) -> float:
-    return _expected_zero_one_of(prediction.get(y, 0.0))
+    return 1.0 - prediction.get(y, 0.0)
+
+
+def _slope_of_expected_zero_one(y: Any, label: Any, _p: float) -> float:
+    return -1.0 if label == y else 0.0
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
@@ -234,11 +237,11 @@ def _target(y: Any) -> float:
 
 _LOSSES: dict[str, Loss] = {
     "zero_one": Loss("zero_one", "label", _zero_one, is_smooth=False, unit="share of observations", largest=1.0),
-    "expected_zero_one": _known(
-        EXPECTED_ZERO_ONE,
+    "expected_zero_one": Loss(
         "expected_zero_one",
         "label",
         _expected_zero_one,
+        _slope_of_expected_zero_one,
         unit="share of observations",
         largest=1.0,
         is_linear=True,

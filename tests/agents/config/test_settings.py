@@ -103,7 +103,7 @@ WRONG_VALUES = [
     ("models.m.groups", ["a"], "dictionary"),
     ("models.m.explainers.pfi.n_samples", 0, "greater than or equal to 1"),
     ("models.m.explainers.pfi.reservoir", "fifo", "geometric, lagged, sliding_window, uniform"),
-    ("models.m.explainers.pfi.removal", "magic", "interventional, observational, product"),
+    ("models.m.explainers.pfi.removal", "magic", "interventional, observational, observational-trees, product"),
     ("models.m.explainers.pfi.sampling", "lucky", "independent, stratified"),
     ("models.m.explainers.sage.n_permutations", 0, "greater than or equal to 1"),
     ("models.m.missing", "ignore", "absent, skip, value"),

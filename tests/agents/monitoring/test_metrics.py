@@ -29,14 +29,18 @@ def worker() -> tuple[AttributaryCollector, WorkerView]:
     return AttributaryCollector(config, view), view
 
 
+DOUBT = "feature_importance_doubt"
+"""A worker without observational removal has none."""
+
+
 def test_every_name_of_the_catalogue_appears_with_its_labels(worker: tuple[AttributaryCollector, WorkerView]) -> None:
     found = {family.name.removeprefix(PREFIX): family for family in worker[0].collect()}
     assert set(found) == {name.removesuffix("_total") for name in CATALOGUE}
     for name, (text, labels) in CATALOGUE.items():
         family = found[name.removesuffix("_total")]
         assert family.documentation == text
-        # Known from 5000 observations on.
-        assert family.samples or name == "importance_locality_ratio", f"{name} has no series"
+        # Locality is known from 5000 observations on.
+        assert bool(family.samples) == (name not in (DOUBT, "importance_locality_ratio")), f"{name} has no series"
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(labels), name
             assert not math.isnan(sample.value), name
@@ -48,6 +52,16 @@ def test_counters_end_in_total_and_nothing_else_does(worker: tuple[AttributaryCo
             assert (family.type == "counter") == sample.name.endswith("_total")
         assert not family.name.endswith("_total")
         assert family.type in ("counter", "gauge", "histogram")
+
+
+def test_the_doubt_has_a_series_where_it_is_known(
+    worker: tuple[AttributaryCollector, WorkerView], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explainer = worker[1].partitions[0].partition.models["m"].explainers["pfi"]
+    first, second, *_ = explainer.importance
+    monkeypatch.setattr(type(explainer), "observational_doubt", {first: 0.25, second: math.nan})
+    (family,) = (family for family in worker[0].collect() if family.name == PREFIX + DOUBT)
+    assert [(s.labels["feature"], s.value) for s in family.samples if s.labels["explainer"] == "pfi"] == [(first, 0.25)]
 
 
 def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, WorkerView]) -> None:

@@ -25,6 +25,7 @@ from attributary_explainers import (
     IntervalPFI,
     InvalidParameterError,
     MarginalImputer,
+    ShiftedImputer,
     SlidingWindowReservoir,
     SlidingWindowSAGE,
     UniformReservoir,
@@ -68,6 +69,10 @@ def conditional():
     return ConditionalImputer(GeometricReservoir(10), ConditionalSampler(leaf_size=5, forget_after=200, seed=1))
 
 
+def shifted():
+    return ShiftedImputer(GeometricReservoir(10), alpha=0.1)
+
+
 # Explainer: factory, and what else is handed to the suite: a model, a stream, or a check to leave out with the reason.
 # One of each class with all checks, then others of which each makes a choice differently, without those of memory.
 MAIN = {
@@ -83,7 +88,8 @@ MAIN = {
 }
 VARIANTS = {
     "PFI product": (small(IncrementalPFI, removal="product", groups={"numbers": ["a", "b"]}), {}),
-    "PFI observational": (small(IncrementalPFI, removal=conditional), {}),
+    "PFI observational": (small(IncrementalPFI, removal=shifted), {}),
+    "PFI observational-trees": (small(IncrementalPFI, removal=conditional), {}),
     "PFI constant": (small(IncrementalPFI, removal=lambda: ConstantImputer(CONSTANTS)), NOTHING_DRAWN),
     "PFI independent": (small(IncrementalPFI, sampling="independent", reservoir=UniformReservoir), {}),
     "PFI labels": (small(IncrementalPFI, loss="zero_one", reservoir=SlidingWindowReservoir), {}),
@@ -95,7 +101,8 @@ VARIANTS = {
         small(IncrementalSAGE, removal=lambda: MarginalImputer(GeometricReservoir(10), strategy="product")),
         {},
     ),
-    "SAGE observational": (small(IncrementalSAGE, removal=conditional, n_permutations=2), {}),
+    "SAGE observational": (small(IncrementalSAGE, removal=shifted, n_permutations=2), {}),
+    "SAGE observational-trees": (small(IncrementalSAGE, removal=conditional, n_permutations=2), {}),
     "SAGE constant": (small(IncrementalSAGE, removal=lambda: ConstantImputer(CONSTANTS)), {}),
     "SAGE uncorrected": (small(IncrementalSAGE, sampling="independent", bias_correction=False), {}),
     "SAGE brier": (small(IncrementalSAGE, loss="brier", groups={"numbers": ["a", "b"]}), {}),

@@ -20,6 +20,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     InvalidParameterError,
     MarginalImputer,
+    ShiftedImputer,
     SnapshotError,
     make_reservoir,
 )
@@ -46,6 +47,8 @@ EVERY = [(removal, sampling) for removal in REMOVAL_NAMES for sampling in SAMPLI
 
 def make_imputer(removal, sampling):
     if removal == "observational":
+        return ShiftedImputer(GeometricReservoir(8))
+    if removal == "observational-trees":
         return ConditionalImputer(GeometricReservoir(8), ConditionalSampler(seed=1), sampling=sampling)
     strategy = "joint" if removal == "interventional" else removal
     return MarginalImputer(GeometricReservoir(8), strategy=strategy, sampling=sampling)
@@ -70,7 +73,7 @@ def test_kept_features_are_those_of_x_and_removed_ones_of_past_observations(remo
             assert list(row) == ["a", "b", "c"]
             assert all((row[f] == -1) == (f in of_x) for f in row)
     # The coalitions share their draws: what a feature has in one, it has in every other that lacks it.
-    if removal != "observational":
+    if not removal.startswith("observational"):
         assert [row["a"] for row in restricted.rows[0]] == [row["a"] for row in restricted.rows[2]]
         assert [(row["b"], row["c"]) for row in restricted.rows[0]] == [(r["b"], r["c"]) for r in restricted.rows[1]]
 
@@ -112,10 +115,10 @@ def test_product_draws_are_independent_of_each_other(sampling):
 
 
 @pytest.mark.parametrize("method", ["replace_each", "restrict"])
-@pytest.mark.parametrize(("removal", "sampling"), EVERY)
+@pytest.mark.parametrize(("removal", "sampling"), [of for of in EVERY if of[0] != "observational"])
 def test_every_stored_value_is_drawn_equally_often(removal, sampling, method):
     imputer, rng = filled(make_imputer(removal, sampling))
-    if removal == "observational":
+    if removal == "observational-trees":
         filled(imputer)  # ten values make a tree: from here on its leaf is drawn from, and not the reservoir
     counts = Counter()
     for _ in range(3000):
@@ -124,7 +127,7 @@ def test_every_stored_value_is_drawn_equally_often(removal, sampling, method):
         else:
             rows = imputer.restrict(X, {"a": ("a",), "b": ("b",)}, [["b"]], 3, rng).rows[0]
         counts[rows[rng.integers(3)]["a"]] += 1  # one of each set: those that are counted are independent
-    if removal == "observational":
+    if removal == "observational-trees":
         values = imputer.sampler.distribution("a", X, {"b"})
         assert len(values) > 3
         expected = [3000 * probability for _, probability in values]
@@ -241,13 +244,17 @@ def test_the_exact_values_of_a_constant():
 def test_names_give_the_imputers_of_those_names():
     made = {name: IncrementalPFI(Recording(), loss="squared", removal=name).imputer for name in REMOVAL_NAMES}
     assert {name: imputer.name for name, imputer in made.items()} == {name: name for name in REMOVAL_NAMES}
-    assert [type(imputer) for imputer in made.values()] == [MarginalImputer, MarginalImputer, ConditionalImputer]
-    assert all(imputer.sampling == "stratified" for imputer in made.values())
+    kinds = [MarginalImputer, MarginalImputer, ShiftedImputer, ConditionalImputer]
+    assert [type(imputer) for imputer in made.values()] == kinds
+    assert all(made[name].sampling == "stratified" for name in REMOVAL_NAMES if name != "observational")
 
 
 @pytest.mark.parametrize("removal", ["", "marginal", None, 3, ["product"], "constant"])
 def test_an_unknown_removal_is_refused_with_the_known_ones(removal):
-    with pytest.raises(InvalidParameterError, match=r"^removal must be one of interventional, observational, product"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=r"^removal must be one of interventional, observational, observational-trees, product",
+    ):
         IncrementalPFI(Recording(), loss="squared", removal=removal)
 
 

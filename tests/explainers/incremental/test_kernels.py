@@ -21,7 +21,6 @@ LOSSES: dict[str, Any] = {
     "cross_entropy": as_loss("cross_entropy"),
     "clipped": as_loss("cross_entropy", epsilon=0.2),
     "brier": as_loss("brier"),
-    "expected_zero_one": as_loss("expected_zero_one"),
     "absolute": as_loss("absolute"),
     "squared": as_loss("squared"),
     "score": as_loss("score"),

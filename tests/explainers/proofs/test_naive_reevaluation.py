@@ -214,7 +214,7 @@ class Probabilities:
 
 @pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])
-@pytest.mark.parametrize("removal", ["interventional", "product", "observational"])
+@pytest.mark.parametrize("removal", ["interventional", "product", "observational-trees"])
 @pytest.mark.parametrize(("n_samples", "kind"), [(1, "geometric"), (2, "lagged"), (5, "geometric"), (5, "long gap")])
 @pytest.mark.parametrize("method", list(EXPLAINERS))
 def test_every_removal_equals_its_definition(method, n_samples, kind, removal, sampling, grouped):
@@ -223,7 +223,7 @@ def test_every_removal_equals_its_definition(method, n_samples, kind, removal, s
     reservoir, naive_reservoir = reservoirs(kind)
     # River's trees are checked elsewhere: here both sides draw from the same, which split from 30 values on.
     samplers = [ConditionalSampler(leaf_size=20, grace_period=10, seed=4) for _ in range(2)]
-    if removal == "observational":
+    if removal == "observational-trees":
         how = {"removal": ConditionalImputer(reservoir, samplers[0], sampling=sampling)}
     else:
         how = {"removal": removal, "sampling": sampling, "reservoir": reservoir}
@@ -234,7 +234,11 @@ def test_every_removal_equals_its_definition(method, n_samples, kind, removal, s
     both = {"alpha": 0.1, "n_samples": n_samples, "groups": groups, "seed": 14, **own}
     explainer = EXPLAINERS[method](model, loss=loss, **how, **both)
     bias = {"bias_correction": True, "most_bias": 0.5 if loss == "cross_entropy" else math.inf}
-    draws = {"removal": removal, "sampling": sampling, "sampler": samplers[1] if removal == "observational" else None}
+    draws = {
+        "removal": removal,
+        "sampling": sampling,
+        "sampler": samplers[1] if removal == "observational-trees" else None,
+    }
     naive = Naive(model, true_loss, reservoir=naive_reservoir, **bias, **draws, **both)
     stream = ((x, y if numeric else y > 1.0) for x, y in mixed_stream())
     check_every_prefix(explainer, naive, model, stream, scale=100.0)

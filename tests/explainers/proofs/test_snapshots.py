@@ -21,6 +21,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     LaggedReservoir,
     MarginalImputer,
+    ShiftedImputer,
     SnapshotError,
     as_loss,
     make_reservoir,
@@ -105,6 +106,8 @@ def make_imputer(removal, reservoir, sampling):
         return ConstantImputer({"salary": 50_000.0, "age": 40, "elevel": 2})
     storage = make_reservoir(reservoir, 15)
     if removal == "observational":
+        return ShiftedImputer(storage, alpha=0.05)
+    if removal == "observational-trees":
         # Small leaves, so that trees split before and after the stop.
         sampler = ConditionalSampler(leaf_size=10, grace_period=15, features=["salary", "commission", "age"], seed=3)
         return ConditionalImputer(storage, sampler, sampling=sampling)
@@ -118,7 +121,8 @@ def holes(stream):
 
 
 MARGINAL = [(r, k, s) for r in REMOVAL_NAMES[:2] for k in RESERVOIR_NAMES for s in SAMPLING_NAMES]
-OTHERS = [*(("observational", "geometric", s) for s in SAMPLING_NAMES), ("constant", None, None)]
+TREES = (("observational-trees", "geometric", s) for s in SAMPLING_NAMES)
+OTHERS = [*TREES, ("observational", "geometric", None), ("constant", None, None)]
 
 
 @pytest.mark.parametrize("explainer", EXPLAINERS)

@@ -1,0 +1,141 @@
+"""What the sampler has learnt of its columns: means, covariances, and on what squared residuals depend."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from ...typing import Array, Features, Snapshot
+from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
+from .columns import Columns, columns_of, expand, expand_all
+from .encoding import Encoding
+from .moments import learn
+from .spread import learn_products, learn_spread
+
+MOST_NUMBERS = 20
+"""With more numbers than this it is not looked for products: there would be too many."""
+
+
+class Learnt:
+    """Exponentially weighted moments of all columns that an encoding has; see `learn` and `learn_spread`."""
+
+    def __init__(self, encoding: Encoding, products: list[tuple[int, int]]) -> None:
+        self.encoding = encoding
+        self.products = products
+        """Pairs of features of which the product is a column."""
+        self.columns: Columns = columns_of(
+            [np.array(f.knots) for f in encoding.features], encoding.levels.tolist(), products
+        )
+        d, n = len(encoding), len(self.columns.kind)
+        self.n = 0
+        """Observations learnt."""
+        base = self.columns.start[-1]
+        # A product has a count of its own: it is there where both its features are.
+        self.counted: Any = np.concatenate([self.columns.of[:base], d + np.arange(n - base)])
+        self.counts = np.zeros(d + n - base)
+        self.mean, self.covariance = np.zeros(n), np.zeros((n, n))
+        self.spread, self.spread_with = np.zeros((3, d)), np.zeros((d, n))
+        k = d if encoding.is_number.sum() <= MOST_NUMBERS else 0
+        self.product_variance, self.product_with = np.zeros((k, k)), np.zeros((k, k, k))
+
+    def expand(self, row: Array) -> Array:
+        """Return the columns of an encoded observation."""
+        phi = np.empty(len(self.mean))
+        expand(row, *self.columns[1:], self.encoding.center, self.encoding.scale, phi)
+        return phi
+
+    def update(self, phi: Array, alpha: float) -> None:
+        """Learn the columns of one observation."""
+        self.n += 1
+        learn(phi, self.counted, alpha, self.counts, self.mean, self.covariance)
+
+    def update_spread(self, residuals: Array, phi: Array, alpha: float) -> None:
+        """Learn what all other features leave of each number."""
+        learn_spread(residuals, phi, self.mean, alpha, float(self.n), self.spread, self.spread_with)
+        if len(self.product_variance):
+            values = np.minimum(self.columns.start[:-1], len(phi) - 1)
+            z = np.where(self.encoding.is_number, phi[values], np.nan)
+            learn_products(
+                residuals, z, self.mean[values], alpha, float(self.n), self.product_variance, self.product_with
+            )
+
+    def symmetric(self) -> Array:
+        """Return the covariance with both triangles."""
+        lower: Array = np.tril(self.covariance)
+        return lower + np.tril(lower, -1).T
+
+    def start(self, rows: list[Features], before: Learnt | None) -> None:
+        """Learn the stored rows, and take over what another one has learnt of columns that are the same."""
+        encoded = np.array([self.encoding.encode(row) for row in rows]).reshape(len(rows), len(self.encoding))
+        values = np.empty((len(rows), len(self.mean)))
+        expand_all(encoded, *self.columns[1:], self.encoding.center, self.encoding.scale, values)
+        for phi in values:
+            self.update(phi, 0.0)
+        if before is None:
+            return
+        self.n = before.n
+        mine, its = _shared(self, before)
+        self.mean[mine] = before.mean[its]
+        self.covariance[np.ix_(mine, mine)] = np.tril(before.symmetric()[np.ix_(its, its)])
+        self.counts[self.counted[mine]] = before.counts[before.counted[its]]
+        features = [
+            (j, before.encoding.position[name])
+            for j, name in enumerate(self.encoding.names)
+            if j in set(self.columns.of[mine].tolist())
+        ]
+        for j, i in features:
+            self.spread[:, j] = before.spread[:, i]
+            self.spread_with[j, mine] = before.spread_with[i, its]
+        if len(features) == len(self.encoding) == len(before.encoding) and len(self.product_variance):
+            self.product_variance, self.product_with = before.product_variance, before.product_with
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "n": self.n,
+            "encoding": self.encoding.snapshot(),
+            "products": [list(pair) for pair in self.products],
+            "counts": pack(self.counts),
+            "mean": pack(self.mean),
+            "covariance": pack_symmetric(self.covariance),
+            "spread": pack(self.spread),
+            "spread_with": pack(self.spread_with),
+            "product_variance": pack(self.product_variance),
+            "product_with": pack(self.product_with),
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return what the snapshot was taken of."""
+        learnt = cls(Encoding.from_snapshot(snapshot["encoding"]), [(a, b) for a, b in snapshot["products"]])
+        learnt.n = snapshot["n"]
+        learnt.counts, learnt.mean = unpack(snapshot["counts"]), unpack(snapshot["mean"])
+        learnt.covariance = unpack_symmetric(snapshot["covariance"])
+        learnt.spread, learnt.spread_with = unpack(snapshot["spread"]), unpack(snapshot["spread_with"])
+        learnt.product_variance, learnt.product_with = (
+            unpack(snapshot[f"product_{of}"]) for of in ("variance", "with")
+        )
+        return learnt
+
+
+def _shared(new: Learnt, old: Learnt) -> tuple[list[int], list[int]]:
+    """Return the columns that mean the same in both, by their numbers in each."""
+    mine: list[int] = []
+    its: list[int] = []
+    same = {
+        name: old.encoding.position[name]
+        for name, feature in zip(new.encoding.names, new.encoding.features, strict=True)
+        if name in old.encoding.position and feature.same(old.encoding.features[old.encoding.position[name]])
+    }
+    for name, i in same.items():
+        j = new.encoding.position[name]
+        mine += range(new.columns.start[j], new.columns.start[j + 1])
+        its += range(old.columns.start[i], old.columns.start[i + 1])
+    base = {frozenset((old.encoding.names[a], old.encoding.names[b])): k for k, (a, b) in enumerate(old.products)}
+    for k, (a, b) in enumerate(new.products):
+        pair = frozenset((new.encoding.names[a], new.encoding.names[b]))
+        if pair in base and pair <= same.keys():
+            mine.append(int(new.columns.start[-1]) + k)
+            its.append(int(old.columns.start[-1]) + base[pair])
+    return mine, its

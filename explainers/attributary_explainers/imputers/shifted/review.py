@@ -1,0 +1,146 @@
+"""Queries of what has been learnt: which dependence is bent, and of which the spread depends on another feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ...typing import Array, Snapshot
+from ..packing import pack, unpack
+from .learnt import Learnt
+from .spread import MEAN, VARIANCE
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+BENT, STRONG, SPREAD, PRODUCT = 0.03, 0.15, 0.05, 0.05
+"""From which share of a variance on hinges are used, rows are matched, rows are matched for the spread, and a product
+is a column.
+
+Half of it is enough for what is in use already. Chance gives columns / n, so that it is at least 25 / n or 40 / n.
+"""
+
+
+class Review(NamedTuple):
+    """Which features are bent, and which pairs so strongly that rows are matched."""
+
+    bent: Flags
+    """Shape (features,)."""
+    strong: Flags
+    """Shape (features, features), symmetric."""
+
+    @classmethod
+    def of(cls, n: int) -> Self:
+        """Return that nothing is bent, for n features."""
+        return cls(np.zeros(n, dtype=np.bool_), np.zeros((n, n), dtype=np.bool_))
+
+    def of_features(self, before: Sequence[Any], now: Sequence[Any]) -> Review:
+        """Return the same for other features: what is new is not bent."""
+        position, found = {name: i for i, name in enumerate(before)}, Review.of(len(now))
+        both = [(j, position[name]) for j, name in enumerate(now) if name in position]
+        new, old = [j for j, _ in both], [i for _, i in both]
+        found.bent[new] = self.bent[old]
+        found.strong[np.ix_(new, new)] = self.strong[np.ix_(old, old)]
+        return found
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {"bent": pack(self.bent), "strong": pack(self.strong)}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the review that the snapshot was taken of."""
+        return cls(unpack(snapshot["bent"]), unpack(snapshot["strong"]))
+
+
+def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
+    """Return the products, as pairs of features, that tell enough of a third feature and are no columns yet."""
+    variance, told = learnt.product_variance, learnt.product_with
+    if not len(variance):
+        return []
+    left = learnt.spread[MEAN]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.nan_to_num(told**2 / (left[:, None, None] * variance), nan=0.0, posinf=0.0)
+    for a in range(len(variance)):
+        shares[a, a, :] = shares[a, :, a] = 0.0  # a third feature
+    best = shares.max(axis=0, initial=0.0)
+    pairs = [(int(a), int(b)) for a, b in np.argwhere(best > max(PRODUCT, 40.0 / n))]
+    taken = set(map(frozenset, learnt.products))
+    new = [pair for pair in pairs if frozenset(pair) not in taken]
+    return sorted(new, key=lambda pair: -best[pair])[: max(len(variance) - len(learnt.products), 0)]
+
+
+def review(learnt: Learnt, before: Review, n: float) -> Review:
+    """Return what is bent by what `n` observations say."""
+    covariance, start, is_number = learnt.symmetric(), learnt.columns.start, learnt.encoding.is_number
+    told, spread = (
+        bends(covariance, start, is_number),
+        spreads(learnt.spread_with, learnt.spread[VARIANCE], covariance, start),
+    )
+    wide = spread > np.where(before.strong, 0.5, 1.0) * max(SPREAD, 40.0 / n)
+    wide |= wide.T
+    strong = told > np.where(before.strong, 0.5, 1.0) * max(STRONG, 25.0 / n)
+    bent = told.max(axis=1, initial=0.0) > np.maximum(25.0 / n, np.where(before.bent, 0.5, 1.0) * BENT)
+    return Review(is_number & (bent | wide.any(axis=1)), strong | strong.T | wide)
+
+
+def bends(covariance: Array, start: Any, is_number: Flags) -> Array:
+    """Return how much hinges of one feature say of another's value or levels that its own value does not say.
+
+    Parameters
+    ----------
+    covariance
+        Shape (columns, columns), symmetric: per number its value and hinges, per category its indicators.
+
+    Returns
+    -------
+    Shape (features, features): [j, i] is the largest squared partial correlation of a hinge of j with i.
+    """
+    d, variances = len(is_number), np.diag(covariance)
+    found = np.zeros((d, d))
+    targets = np.concatenate(
+        [[start[i]] if is_number[i] else np.arange(start[i], start[i + 1]) for i in range(d)]
+    ).astype(int)
+    owner = np.concatenate([np.full(1 if is_number[i] else start[i + 1] - start[i], i) for i in range(d)]).astype(int)
+    for j in np.flatnonzero(is_number):
+        value, hinges = start[j], np.arange(start[j] + 1, start[j + 1])
+        if variances[value] <= 0.0 or not len(hinges):
+            continue
+        slopes = covariance[value] / variances[value]
+        left = variances - slopes * covariance[value]
+        both = covariance[np.ix_(hinges, targets)] - np.outer(covariance[hinges, value], slopes[targets])
+        fine = np.outer(left[hinges] > 1e-4 * variances[hinges], left[targets] > 1e-6 * variances[targets])
+        shares = np.where(fine, both**2 / np.maximum(np.outer(left[hinges], left[targets]), 1e-300), 0.0).max(axis=0)
+        np.maximum.at(found[j], owner, shares)
+        found[j, j] = 0.0
+    return found
+
+
+def spreads(with_columns: Array, variance: Array, covariance: Array, start: Any) -> Array:
+    """Return how much each feature says of the squared residuals of another one.
+
+    Parameters
+    ----------
+    with_columns, variance
+        Shapes (features, columns) and (features,): covariance of squared residuals with the columns; their variance.
+
+    Returns
+    -------
+    Shape (features, features): [j, i] is the share of the variance of i's squared residual that j's columns tell.
+    """
+    d = len(variance)
+    found = np.zeros((d, d))
+    for j in range(d):
+        block = slice(start[j], start[j + 1])
+        own = covariance[block, block]
+        if not len(own) or not np.diag(own).max() > 0.0:
+            continue
+        sd = np.sqrt(np.maximum(np.diag(own), 1e-300))
+        correlation = own / np.outer(sd, sd) + 1e-2 * np.eye(len(own))
+        scaled = with_columns[:, block] / sd
+        told = (scaled * np.linalg.solve(correlation, scaled.T).T).sum(axis=1)
+        found[j] = np.where(variance > 0.0, told / np.maximum(variance, 1e-300), 0.0)
+        found[j, j] = 0.0
+    return found

@@ -1,0 +1,300 @@
+"""The sampler of observational removal: stored rows, shifted by what the kept features say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...typing import Array, Features, Ints, Snapshot
+from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
+from .columns import Columns
+from .encoding import Encoding, encoding_of
+from .learnt import Learnt
+from .review import Review, products_told, review
+from .singles import each
+from .tables import Regression, RowTable
+from .walks import walk
+
+WARM_UP = 100
+"""So many rows have to be stored before anything is learnt; until then removal is interventional."""
+REVIEW_EVERY = 200
+"""After so many observations it is reviewed which dependence is bent."""
+READ_EVERY = 1000
+"""After so many it is read from the stored rows which features and levels there are, and where knots belong."""
+REGRESS_EVERY = 50
+"""The regressions that PFI draws with are computed anew after so many observations."""
+BUDGET = 150_000
+"""Multiplications that matching the candidates of a walk may take: it decides how many there are."""
+LEAST_PRODUCT = 0.01
+"""A product that tells less of every feature than this share of what is left is no column any more."""
+DETAIL = ((8, 12, 120), (4, 6, 200), (0, 3, 0))
+"""Hinges of a number and levels of a category, with the most columns that there may be in all."""
+
+
+class ShiftedSampler:
+    """Draws absent features given present ones, from stored rows and one covariance matrix.
+
+    A stored row r is a draw from the joint distribution. With the absent features A and the present ones S it becomes
+
+        r_A + E^[x_A | x_S] - E^[x_A | r_S],
+
+    E^ the regression on S by the covariance of all features. Residuals are the stored ones, and what absent features
+    have in common stays. Without dependence this is interventional removal; for Gaussians it is exact.
+
+    **Bent dependence.** The regressions are additive: for a number whose hinges max(z - knot, 0) tell something of
+    another feature they are columns beside its value, and the product of two numbers is one where it tells something.
+    A category has an indicator for each level. Every 200 observations it is reviewed what is of use.
+
+    **Matching.** Where a dependence is strongly bent, or the spread of a feature depends on another one, residuals
+    are not alike everywhere: so r is chosen among candidates with weights exp(-D / 2 h), D the mean square of
+    E^[column | x_S] - E^[column | r_S] in residual variances over the columns of A, h the distance of the nearest.
+
+    **Categories.** p(c | S) follows from the regression of the indicators by linear discriminants. The row's level is
+    kept with probability min(1, p(c | x_S) / p(c | r_S)), and another one is drawn in proportion to what is left.
+
+    **Halves.** The first half of the draws is made of the older half of the stored rows, the others of the younger
+    one: the two are independent, so that what few draws, and few stored rows, do to a loss can be corrected.
+
+    State: P^2 / 2 numbers for P columns. Cost: P^2 / 2 multiplications per observation, and for a walk P^3 / 6 and
+    P^2 / 2 per candidate. There are at most some 200 columns beside the values: hinges become fewer with more features.
+
+    Parameters
+    ----------
+    size
+        Valid range >= 1: the slots of the reservoir.
+    alpha
+        Valid range (0, 1]: the smoothing factor of the importance. The covariance forgets faster, by
+        min(4 alpha, 0.05 / P): a stale regression shifts the wrong way, and 40 observations per column are enough.
+    """
+
+    def __init__(self, size: int, alpha: float) -> None:
+        self.size, self.alpha = size, alpha
+        self.learnt = Learnt(Encoding(), [])
+        self.found = Review.of(0)
+        self.ages: Ints = np.zeros(0, dtype=np.int64)
+        """The slots of the stored rows, that which was stored first at the beginning."""
+        self._used: Ints = np.zeros(0, dtype=np.int64)
+        self.table = RowTable(size, self.learnt, self._used)
+        self._regression: Regression | None = None
+        self._moments: tuple[Array, Array] = np.zeros(0), np.zeros((0, 0))
+
+    @property
+    def encoding(self) -> Encoding:
+        """How observations are read now; it changes in `update`."""
+        return self.learnt.encoding
+
+    @property
+    def columns(self) -> Columns:
+        """The columns in use."""
+        return self.table.columns
+
+    @property
+    def rate(self) -> float:
+        """The smoothing factor of the covariance."""
+        return min(4.0 * self.alpha, 0.05 / max(len(self._used), 1))
+
+    @property
+    def is_matching(self) -> bool:
+        """Whether rows are matched for some features."""
+        return bool(self.found.strong.any())
+
+    def update(self, x: Features, slot: int | None, rows: Sequence[Features]) -> None:
+        """Learn an observation that has been explained; `rows` are those stored, of which that in `slot` is new."""
+        if slot is not None:
+            self.ages = np.append(self.ages[self.ages != slot], slot)
+        if len(self.encoding) == 0:
+            if len(rows) >= min(WARM_UP, self.size):
+                self._begin(rows)
+            return
+        if slot is not None:
+            self.table.put(slot, self.encoding.encode(rows[slot]), self._regression)
+        row = self.encoding.encode(x)
+        phi = self.learnt.expand(row)
+        self.learnt.update_spread(self._residuals(phi), phi, self.rate)
+        self.learnt.update(phi, self.rate)
+        if self.learnt.n % REVIEW_EVERY == 0:
+            self._review(rows)
+        if self.learnt.n % REGRESS_EVERY == 0:
+            self._regress()
+
+    def _residuals(self, phi: Array) -> Array:
+        """Return what all other features leave of each number; NaN for categories and what is missing."""
+        assert self._regression is not None
+        used = phi[self._used]
+        values = self.columns.start[:-1]
+        fitted = self._regression.fitted(used)
+        found = np.full(len(self.encoding), np.nan)
+        numbers = np.flatnonzero(self.encoding.is_number)
+        at = values[numbers]
+        found[numbers] = used[at] - self._regression.mean[at] - fitted[at]
+        return found
+
+    def _begin(self, rows: Sequence[Features]) -> None:
+        self._encode(rows, [])
+        self._use(rows)
+
+    def _encode(self, rows: Sequence[Features], products: list[tuple[Any, Any]]) -> bool:
+        """Read the stored rows anew; return whether columns mean something else now."""
+        before = self.learnt
+        for hinges, levels, most in DETAIL:
+            encoding = encoding_of(rows, hinges, levels, before.encoding)
+            if sum(max(len(f.knots) + 1, f.n_levels) for f in encoding.features) <= most:
+                break
+        pairs = [(encoding.position[a], encoding.position[b]) for a, b in products if {a, b} <= set(encoding.names)]
+        same = encoding.names == before.encoding.names and pairs == before.products
+        if same and all(map(lambda a, b: a.same(b), encoding.features, before.encoding.features)):
+            pairs_of = zip(encoding.features, before.encoding.features, strict=True)
+            rare = any(not new.is_number and new.stored != old.stored for new, old in pairs_of)
+            before.encoding = self.table.encoding = encoding  # other integers that a number has had
+            return rare
+        self.learnt = Learnt(encoding, pairs)
+        self.learnt.start(list(rows), before if len(before.encoding) else None)
+        self.found = self.found.of_features(before.encoding.names, encoding.names)
+        return True
+
+    def _review(self, rows: Sequence[Features]) -> None:
+        names = self.encoding.names
+        n = min(self.learnt.n, 2.0 / self.rate)
+        found = review(self.learnt, self.found, n)
+        products = [*self._useful_products(), *products_told(self.learnt, n)]
+        # Reading all stored rows takes longer than all else of a review.
+        anew = self.learnt.n % READ_EVERY == 0 or products != self.learnt.products
+        changed = anew and self._encode(rows, [(names[a], names[b]) for a, b in products])
+        if self.encoding.names == names:
+            changed = changed or bool((found.bent != self.found.bent).any())
+            self.found = found
+        if changed:
+            self._use(rows)
+
+    def _useful_products(self) -> list[tuple[int, int]]:
+        """Return the products in use that still tell something."""
+        regression, learnt = self._regression, self.learnt
+        assert regression is not None
+        numbers = np.flatnonzero(self.encoding.is_number)
+        values, first = self.columns.start[numbers], int(self.columns.start[-1])
+        variances = np.diag(regression.covariance)
+        found = []
+        for k, pair in enumerate(learnt.products):
+            told = regression.B[first + k, values] ** 2 * variances[first + k]
+            if (told > LEAST_PRODUCT * (told + learnt.spread[0, numbers])).any():
+                found.append(pair)
+        return found
+
+    def _use(self, rows: Sequence[Features]) -> None:
+        """Take the columns into use that the review asks for."""
+        start, base = self.learnt.columns.start, int(self.learnt.columns.start[-1])
+        own = [
+            np.arange(a, b if self.found.bent[j] or not self.encoding.is_number[j] else a + 1)
+            for j, (a, b) in enumerate(pairwise(start.tolist()))
+        ]
+        self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
+        self.table = RowTable(self.size, self.learnt, self._used)
+        for slot in self.ages.tolist():
+            self.table.put(slot, self.encoding.encode(rows[slot]), None)
+        self._regress()
+
+    def _regress(self) -> None:
+        self._regression = Regression(*self._in_use(), self.encoding, self.columns)
+        self.table.fit(self._regression, self.ages)
+
+    def _in_use(self) -> tuple[Array, Array]:
+        used = self._used
+        if len(used) == len(self.learnt.mean):
+            return self.learnt.mean.copy(), self.learnt.covariance.copy()
+        return self.learnt.mean[used], self.learnt.covariance[used[:, None], used]
+
+    def draw_each(self, row: Array, wanted: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
+        """Draw single features of an encoded observation given all others.
+
+        Returns
+        -------
+        Codes and the slots that they came from, each of shape (wanted, n).
+        """
+        assert self._regression is not None
+        regression, encoding = self._regression, self.encoding
+        slots = self.ages
+        split, half = self._split(len(slots), n)
+        fitted = regression.fitted(self.table.expand(row))
+        out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
+        each(
+            wanted, fitted, self.table.rows, self.table.fits, slots, split, half, self.found.strong,
+            regression.weights, regression.mean, encoding.levels, self.columns.start, encoding.scale, encoding.stored,
+            encoding.stored_at, regression.means, regression.inverses, rng.random((len(wanted), n, 3)), out, used,
+        )  # fmt: skip
+        return out, used
+
+    def draw_walk(
+        self, row: Array, orders: Sequence[Ints], stops: Sequence[Ints], n: int, rng: np.random.Generator
+    ) -> tuple[Array, Ints]:
+        """Draw the features behind each stop of an order given those before it, by the same candidates.
+
+        Parameters
+        ----------
+        orders, stops
+            Features by number, and for each order how many are present in each coalition.
+
+        Returns
+        -------
+        Codes of shape (coalitions, n, features), and the slots that they came from, (coalitions, n).
+        """
+        encoding, table = self.encoding, self.table
+        slots, split, half = self._candidates(n, rng)
+        mean, covariance = self._in_use()
+        phi, u = table.expand(row), rng.random((n, 1 + 2 * len(encoding)))
+        total = sum(map(len, stops))
+        out, used = np.empty((total, n, len(encoding))), np.empty((total, n), dtype=np.int64)
+        rows, rows_phi, at = table.rows[slots], table.phi[slots], 0
+        for order, stop in zip(orders, stops, strict=True):
+            end = at + len(stop)
+            walk(
+                row, phi, order, stop, rows, rows_phi, split, half, self.found.strong, mean, covariance,
+                encoding.levels, *self.columns, encoding.center, encoding.scale, encoding.stored, encoding.stored_at,
+                u, out[at:end], used[at:end],
+            )  # fmt: skip
+            at = end
+        return out, slots[used]
+
+    def _split(self, n_slots: int, n: int) -> tuple[int, int]:
+        """Return how many of the slots, the oldest, are for how many of the draws, the first ones."""
+        return (n_slots // 2, n // 2) if n_slots > 1 else (0, 0)
+
+    def _candidates(self, n: int, rng: np.random.Generator) -> tuple[Ints, int, int]:
+        slots = self.ages
+        split, half = self._split(len(slots), n)
+        columns, d = len(self._used), len(self.encoding)
+        most = max(32, BUDGET // (columns * (columns + d)), 2 * n) if self.is_matching else 0
+        if most <= n:
+            first = slots[rng.integers(split, size=half)] if half else slots[:0]
+            return np.concatenate([first, slots[rng.integers(split, len(slots), size=n - half)]]), half, half
+        # With replacement, which is quick; a row that is there twice has twice the weight of the one that it displaced.
+        n_older = min(most // 2, split) if half else 0
+        at = rng.random(n_older + min(most // 2, len(slots) - split))
+        at[:n_older] *= split
+        at[n_older:] = split + at[n_older:] * (len(slots) - split)
+        return slots[at.astype(np.int64)], n_older, half
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from, together with the stored rows."""
+        regression = self._regression
+        return {
+            "learnt": self.learnt.snapshot(),
+            "found": self.found.snapshot(),
+            "ages": self.ages.tolist(),
+            "regressed": None if regression is None else [pack(regression.mean), pack_symmetric(regression.covariance)],
+        }
+
+    def restore(self, state: Snapshot, rows: Sequence[Features]) -> None:
+        """Take the state of a sampler with equal parameters."""
+        self.learnt = Learnt.from_snapshot(state["learnt"])
+        self.found = Review.from_snapshot(state["found"])
+        self.ages = np.array(state["ages"], dtype=np.int64)
+        if len(self.encoding) == 0:
+            self._regression = None
+            return
+        self._use(rows)
+        mean, covariance = state["regressed"]
+        self._regression = Regression(unpack(mean), unpack_symmetric(covariance), self.encoding, self.columns)
+        self.table.fit(self._regression, self.ages)

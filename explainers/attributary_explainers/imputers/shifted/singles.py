@@ -1,0 +1,189 @@
+"""Kernels of PFI's draws: each feature alone is drawn given all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...compiled import compiled
+from .columns import rounded
+from .levels import couple, discriminant, probabilities
+from .matching import choose
+from .moments import RIDGE, invert, precision
+
+NEAREST = 1
+"""The bandwidth of matching is the distance of this nearest candidate: little is left of a feature given all others."""
+
+
+@compiled
+def regress(
+    covariance: Any,
+    mean: Any,
+    levels: Any,
+    start: Any,
+    of: Any,
+    number: Any,
+    other: Any,
+    B: Any,
+    weights: Any,
+    means: Any,
+    inverses: Any,
+) -> None:
+    """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
+
+    Parameters
+    ----------
+    B
+        Shape (columns, columns), written: column c has the coefficients for column c.
+    weights
+        Shape (columns,), written: one over the variance that the others leave.
+    means, inverses
+        Shapes (features, levels, levels): the `discriminant` of each category.
+    """
+    n, d = len(covariance), len(levels)
+    omega = precision(covariance)
+    B[:, :] = 0.0
+    block = np.empty(n, np.int64)
+    for j in range(d):
+        first, k = start[j], start[j + 1] - start[j]
+        size = 0
+        for c in range(first, first + k):
+            block[size] = c
+            size += 1
+        for c in range(start[d], n):  # a product that the feature is part of is not known without it
+            if of[int(number[c])] == j or of[other[c]] == j:
+                block[size] = c
+                size += 1
+        own = np.empty((size, size))
+        for a in range(size):
+            for b in range(size):
+                own[a, b] = omega[block[a], block[b]]
+        residual = invert(own)
+        for a in range(k):
+            for i in range(n):
+                s = 0.0
+                for b in range(size):
+                    s -= residual[a, b] * omega[block[b], i]
+                B[i, first + a] = s
+            for b in range(size):
+                B[block[b], first + a] = 0.0
+        for a in range(k):
+            weights[first + a] = 1.0 / residual[a, a] if residual[a, a] > 0.0 else 0.0
+        if levels[j] > 1:
+            between = np.empty((k, k))
+            for a in range(k):
+                for b in range(k):
+                    i, c = max(first + a, first + b), min(first + a, first + b)
+                    between[a, b] = covariance[i, c] * (1.0 + (RIDGE if a == b else 0.0)) - residual[a, b]
+            discriminant(between, mean[first : first + k], means[j, : k + 1, :k], inverses[j, :k, :k])
+
+
+@compiled
+def predict(phi: Any, B: Any, mean: Any, fitted: Any) -> None:
+    """Write what all other features tell of each column: its regression on theirs, less the mean."""
+    fitted[:] = 0.0
+    for i in range(len(phi)):
+        own = phi[i] - mean[i]
+        if own != 0.0 and not np.isnan(own):
+            slopes = B[i]
+            for c in range(len(fitted)):
+                fitted[c] += slopes[c] * own
+
+
+@compiled
+def predict_all(phi: Any, slots: Any, B: Any, mean: Any, fitted: Any) -> None:
+    """Write what `predict` does for some rows of phi, shape (columns, slots): a feature's distances are next to it."""
+    own = np.empty(len(mean))
+    for r in range(len(slots)):
+        predict(phi[slots[r]], B, mean, own)
+        for c in range(len(own)):
+            fitted[c, slots[r]] = own[c]
+
+
+@compiled
+def each(
+    wanted: Any,
+    fitted: Any,
+    rows: Any,
+    rows_fitted: Any,
+    candidates: Any,
+    split: int,
+    half: int,
+    strong: Any,
+    weights: Any,
+    mean: Any,
+    levels: Any,
+    start: Any,
+    scale: Any,
+    stored: Any,
+    stored_at: Any,
+    means: Any,
+    inverses: Any,
+    u: Any,
+    out: Any,
+    used: Any,
+) -> None:
+    """Write draws of each of the features `wanted` given all others; see `walk` for what is common.
+
+    Parameters
+    ----------
+    fitted, rows_fitted
+        For the observation and for all stored rows: see `predict`.
+    candidates
+        Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
+    u
+        Shape (features wanted, draws, 3): uniform numbers.
+    out, used
+        Shape (features wanted, draws): the draws, and the slots they came from.
+    """
+    m = out.shape[1]
+    n = len(candidates)
+    most = 1
+    for j in range(len(levels)):
+        most = max(most, levels[j])
+    to, back = np.empty(most), np.empty(most)
+    distances, by_slot, chosen = np.empty(n), np.empty(rows_fitted.shape[1]), np.empty(m, np.int64)
+    back_fitted = np.empty(len(fitted))
+    for w in range(len(wanted)):
+        j = wanted[w]
+        first, last = start[j], start[j + 1]
+        matched = False
+        for i in range(len(levels)):
+            matched = matched or strong[i, j]
+        if matched:
+            by_slot[:] = 0.0
+            for c in range(first, last):
+                own, others, weight = fitted[c], rows_fitted[c], weights[c] / (last - first)
+                for r in range(len(by_slot)):
+                    by_slot[r] += weight * (own - others[r]) * (own - others[r])
+            for r in range(n):
+                distances[r] = by_slot[candidates[r]]
+            if half > 0:
+                choose(distances, 0, split, u[w, :, 0], 0, half, NEAREST, chosen)
+            choose(distances, split, n, u[w, :, 0], half, m, NEAREST, chosen)
+        else:
+            for draw in range(m):
+                if draw < half:
+                    chosen[draw] = min(int(u[w, draw, 0] * split), split - 1)
+                else:
+                    chosen[draw] = min(split + int(u[w, draw, 0] * (n - split)), n - 1)
+        for draw in range(m):
+            slot = candidates[chosen[draw]]
+            used[w, draw] = slot
+            value = rows[slot, j]
+            if np.isnan(value):
+                pass  # that it is missing is what was stored
+            elif levels[j] == 0:
+                move = scale[j] * (fitted[first] - rows_fitted[first, slot])
+                if move != 0.0:
+                    value = rounded(value + move, stored, stored_at[j], stored_at[j + 1])
+            elif levels[j] > 1:
+                k = levels[j] - 1
+                shares = mean[first : first + k]
+                probabilities(fitted[first:last], shares, means[j, : k + 1, :k], inverses[j, :k, :k], to)
+                for c in range(k):
+                    back_fitted[c] = rows_fitted[first + c, slot]
+                probabilities(back_fitted[:k], shares, means[j, : k + 1, :k], inverses[j, :k, :k], back)
+                value = float(couple(to, back, k + 1, int(value), u[w, draw, 1], u[w, draw, 2]))
+            out[w, draw] = value

@@ -1,0 +1,117 @@
+"""The doubt about observational importance: by how much it may be off at least, because draws miss some dependence."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ..errors import ObservationalDoubtWarning
+from ..imputers.shifted.misfit import Misfit
+from ..typing import Features, Importance, Prediction, Snapshot
+
+EVERY = 20
+"""The interventional importance is estimated from every so many-th observation explained."""
+LEAST_SHARE, LEAST_ERRORS, LEAST_LOOKS = 0.1, 5.0, 100
+"""It is warned of doubts above this share of the importance, told by so many standard errors, after so many looks."""
+
+
+class Companion(Protocol):
+    """The explainer by interventional removal that stands beside one by observational removal."""
+
+    @property
+    def importance(self) -> Importance:
+        """Importance per feature or group."""
+
+    @property
+    def std_error(self) -> Importance:
+        """Its standard error."""
+
+    def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
+        """Update the importance with one observation."""
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take the state of a snapshot."""
+
+
+class Doubt:
+    """Compares observational with interventional importance, where draws miss a share of the dependence.
+
+    Draws that miss all of the dependence are interventional. Where they miss the share s of it, importance lies
+    between the right value and the interventional one, and is off by about s / (1 - s) of its distance from the
+    latter; the doubt is s times that distance, less two standard errors of it, as the share is a lower bound too.
+
+    Parameters
+    ----------
+    misfit
+        Of the imputer.
+    make
+        Makes the companion, when it is needed first.
+    """
+
+    def __init__(self, misfit: Callable[[], Misfit], make: Callable[[], Companion]) -> None:
+        self._misfit, self._make = misfit, make
+        self._companion: Companion | None = None
+        self._n = 0
+        self._warned: list[Any] = []
+
+    def update(self, x: Features, y: Any, y_pred: Prediction) -> bool:
+        """Take in an observation that has been explained; return whether there is something new to say."""
+        self._n += 1
+        if self._n % EVERY:
+            return False
+        if self._companion is None:
+            self._companion = self._make()
+        self._companion.explain_one(x, y, y_pred=y_pred)
+        return True
+
+    def values(
+        self, importance: Importance, std_error: Importance, groups: Mapping[Any, Sequence[Any]]
+    ) -> dict[Any, float]:
+        """Return the doubt per feature or group, in the unit of the loss; NaN where no dependence is known."""
+        shares = self._misfit().shares()
+        other = {} if self._companion is None else self._companion.importance
+        errors = {} if self._companion is None else self._companion.std_error
+        found = {}
+        for name, value in importance.items():
+            missed = [shares[f][0] for f in groups.get(name, (name,)) if f in shares and shares[f][0] == shares[f][0]]
+            apart = abs(other.get(name, math.nan) - value)
+            noise = 2.0 * math.hypot(errors.get(name, math.nan), std_error.get(name, math.nan))
+            found[name] = max(missed) * max(apart - noise, 0.0) if missed and apart == apart else math.nan
+        return found
+
+    def warn(self, importance: Importance, doubts: Mapping[Any, float], groups: Mapping[Any, Sequence[Any]]) -> None:
+        """Say once for each feature or group that its importance is in doubt."""
+        misfit = self._misfit()
+        if misfit.n < LEAST_LOOKS:
+            return
+        shares = misfit.shares()
+        for name, doubt in doubts.items():
+            told = max((shares[f][1] for f in groups.get(name, (name,)) if f in shares), default=0.0)
+            if name in self._warned or told < LEAST_ERRORS or not doubt > LEAST_SHARE * abs(importance[name]):
+                continue
+            self._warned.append(name)
+            warnings.warn(
+                f"the observational importance of {name!r}, {importance[name]:.3g}, is off by at least {doubt:.2g}: "
+                "its draws miss a part of what it has in common with other features, as where three of them depend on "
+                "each other in a way that no two do. The right value is farther from the interventional importance. "
+                "See observational_doubt; this is said once per feature",
+                ObservationalDoubtWarning,
+                stacklevel=4,
+            )
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        companion = None if self._companion is None else self._companion.snapshot()
+        return {"n": self._n, "warned": list(self._warned), "companion": companion}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state of one of an explainer with equal parameters."""
+        self._n, self._warned, self._companion = state["n"], list(state["warned"]), None
+        if state["companion"] is not None:
+            self._companion = self._make()
+            self._companion.restore(state["companion"])
