@@ -15,6 +15,7 @@ EVERY = 50
 """Observations between two that are looked at."""
 _ROWS = 100
 _CATEGORIES = 12
+_FORGOTTEN = 200
 _SLOWER = 10.0
 _LOOKS = 100
 """A correlation of fewer is mostly noise."""
@@ -65,7 +66,15 @@ class Locality:
         found = [(column, *pair) for name in x for column, pair in self._columns(name, x[name], some)]
         if found:
             self._add([column for column, _, _ in found], np.array([pair for _, *pair in found]))
+        if len(self._index) > 2 * len(found) + _FORGOTTEN:
+            self._keep([column for column, _, _ in found])
         return True
+
+    def _keep(self, columns: list[int]) -> None:
+        """Forget all other columns: a stream of ever new names has bounded state."""
+        names = list(self._index)
+        self._index = {names[column]: i for i, column in enumerate(columns)}
+        self._moments = np.ascontiguousarray(self._moments[:, columns])
 
     def _columns(self, name: Any, value: Any, rows: Sequence[Features]) -> list[tuple[int, tuple[float, float]]]:
         """Return the columns of a feature, each with its value and the mean of those that it may be replaced by."""
