@@ -168,8 +168,8 @@ def interval_pfi(
 
     Examples
     --------
-    >>> from river import datasets, naive_bayes
-    >>> model = naive_bayes.GaussianNB()
+    >>> from river import datasets, tree
+    >>> model = tree.HoeffdingTreeClassifier(grace_period=50)
     >>> def test_then_train(stream):
     ...     for x, y in stream:
     ...         yield x, y

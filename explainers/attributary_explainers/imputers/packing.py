@@ -13,9 +13,10 @@ from ..typing import Array, Features, Snapshot
 
 def pack_rows(rows: Sequence[Features]) -> Snapshot:
     """Return rows as plain data that `unpack_rows` makes the same rows of: values, types and the order of the keys."""
-    names = list(rows[0]) if rows else []
-    if any(list(row) != names for row in rows):
+    keys = {tuple(row) for row in rows}
+    if len(keys) > 1:
         return {"rows": [dict(row) for row in rows]}
+    names = list(*keys)
     return {"n": len(rows), "names": names, "columns": [_packed([row[name] for row in rows]) for name in names]}
 
 
@@ -30,7 +31,7 @@ def unpack_rows(packed: Snapshot) -> list[dict[Any, Any]]:
 
 
 def _packed(values: list[Any]) -> bytes | list[Any]:
-    if all(type(value) is float for value in values):
+    if set(map(type, values)) == {float}:
         return np.array(values, dtype=np.float64).tobytes()
     return values
 
