@@ -353,9 +353,17 @@ def model() -> Board:
             "log names the features: give the explainer a longer `gap` and `reach`.",
             Query(latest("importance_locality_ratio", **OF_EXPLAINER), "locality"),
             unit="percentunit",
-            size=(24, 6),
+            size=(12, 6),
             least=0,
             empty="known from 5000 observations on",
-        )
+        ),
+        graph(
+            "By how much observational importance is off at least",
+            f"{UNIT}. Where draws are found to miss a part of how features depend on each other.",
+            Query(latest("feature_importance_doubt", **OF_FEATURE), "{{feature}}"),
+            size=(12, 6),
+            least=0,
+            empty="only with observational removal",
+        ),
     )
     return board
