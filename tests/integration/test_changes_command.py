@@ -76,7 +76,13 @@ def test_those_that_come_are_printed_as_they_come(
 ) -> None:
     path, events = changed
     topic = parse_config(yaml.safe_load(path.read_text())).kafka.topics.changes
-    following = subprocess.Popen(command(path, "n", "--last", "1", "--follow"), stdout=subprocess.PIPE, text=True)
+    following = subprocess.Popen(
+        command(path, "n", "--last", "1", "--follow"),
+        stdout=subprocess.PIPE,
+        text=True,
+        # A shell starts what it runs in the background with SIGINT ignored, and so it would be here.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         assert following.stdout is not None
         assert events[-1]["id"] in following.stdout.readline()
