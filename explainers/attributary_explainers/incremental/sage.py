@@ -47,12 +47,12 @@ class IncrementalSAGE(RemovalExplainer):
         loss_S = 2 loss(y_S) - (loss(a) + loss(b)) / 2,      y_S = (a + b) / 2,
 
     a and b the means of two halves of the draws, the first from the older half of the stored rows, the second from the
-    younger one (`coalitions.walk_of` derives it). It is exact for the squared loss and Brier at any m >= 2, takes the
-    first order off for the absolute loss and cross-entropy, of which no more than 1/2 is ever subtracted, and leaves
-    losses that are linear in the prediction (expected_zero_one, score) as they are. zero_one, which jumps with the most
-    probable label, has no such correction at any number of draws, and one draw has none. The noise of y_{} is taken out
-    of its loss in the same way (`coalitions.loss_beside`). Efficiency is not touched: `marginal_loss` is the loss that
-    the walks begin with.
+    younger one (`coalitions.walk_of` derives it). It is exact for the squared loss and Brier at any m >= 2. It takes
+    the first order off for cross-entropy, of which no more than 1/2 is ever subtracted, and for the absolute loss where
+    targets are spread; at the corner of the absolute loss itself 59 % of the bias stay. Losses that are linear in the
+    prediction (expected_zero_one, score) need none. zero_one, which jumps with the most probable label, has no such
+    correction at any number of draws, and one draw has none. The noise of y_{} is taken out of its loss in the same way
+    (`coalitions.loss_beside`). Efficiency is not touched: `marginal_loss` is the loss that the walks begin with.
 
     A feature that the model ignores has the expectation 0, but not 0 at every step: y_{} is smoothed, not drawn.
 

@@ -25,7 +25,7 @@ from .kernels import (
 from .means import Weights, memory_of
 from .quantiles import t_quantile
 
-_N_MOMENTS, _N_WEIGHTS = 5, 8
+_N_MOMENTS, _N_WEIGHTS = 5, 7
 
 
 class SmoothedImportance:

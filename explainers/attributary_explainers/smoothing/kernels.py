@@ -15,19 +15,10 @@ MEAN, SLOW, SPREAD, VARIANCE, SEEN = range(5)
 """Rows of `SmoothedImportance`'s moments: by feature the mean, the slower mean, the smoothed square of their
 difference, the variance of the increments, and the number of the last observation that named the feature."""
 
-(
-    FAST_TOTAL,
-    SLOW_TOTAL,
-    SPREAD_TOTAL,
-    FAST_FAST,
-    FAST_SLOW,
-    SLOW_SLOW,
-    EXPECTED_SPREAD,
-    SPREAD_SQUARES,
-) = range(8)
-"""Places of `SmoothedImportance`'s weights: the sums of the weights of the three means (1 where corrected for their
-start); the inner products of the weights of the fast and the slow mean; the expectation of the smoothed square per unit
-of long-run variance; the sum of the squared weights of that smoothing."""
+SLOW_TOTAL, SPREAD_TOTAL, FAST_FAST, FAST_SLOW, SLOW_SLOW, EXPECTED_SPREAD, SPREAD_SQUARES = range(7)
+"""Places of `SmoothedImportance`'s weights: the sums of the weights of the slow mean and of the smoothed squares, which
+correct these for their start; the inner products of the weights of the fast and the slow mean; the expectation of the
+smoothed square per unit of long-run variance; the sum of the squared weights of that smoothing."""
 
 SLOWER, LONGER = 2.0, 10.0
 """How many times slower than the mean the second mean is, and the mean of their squared differences."""
