@@ -16,7 +16,7 @@ def pack_rows(rows: Sequence[Features]) -> Snapshot:
     keys = {tuple(row) for row in rows}
     if len(keys) > 1:
         return {"rows": [dict(row) for row in rows]}
-    names = list(*keys)
+    names: list[Any] = list(*keys)
     return {"n": len(rows), "names": names, "columns": [_packed([row[name] for row in rows]) for name in names]}
 
 
