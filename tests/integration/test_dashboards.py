@@ -39,6 +39,10 @@ ALERT = {"alert": "AttributaryTest", "expr": "attributary_model_info == 1", "lab
 RULES = {"groups": [{"name": "test", "rules": [ALERT]}]}
 
 
+LATER = {"By how much the interval may be off", "By how much observational importance is off at least"}
+"""Panels without data here: they need 5000 observations, and observational removal."""
+
+
 def named(value: bytes, model: str) -> bytes:
     return value.replace(b'"c"', json.dumps(ODD).encode()) if model == CHANGED else value
 
@@ -113,7 +117,7 @@ def test_every_query_of_every_panel_and_annotation_returns_data(
             at = annotation["name"], "annotation"
             points[at] = points.get(at, 0) + sum(n > 0 for series in one.answer for _, n in series.points)
     assert points
-    assert [at for at, n in points.items() if not n] == []
+    assert {title for (title, _), n in points.items() if not n} == (LATER if models != ("",) else set())
 
 
 def asked(session: Session, title: str) -> list[Asked]:
@@ -190,18 +194,16 @@ def test_the_model_shows_what_has_changed(seen: tuple[Prometheus, float, float])
     of = f'{{model_id="{CHANGED}", explainer="pfi"}}'
     assert before == by("feature", prometheus.query(f"attributary_feature_importance{of}", then))
     assert now == by("feature", prometheus.query(f"attributary_feature_importance{of}", session.end))
-    error, earlier_error = (
-        by("feature", prometheus.query(f"attributary_feature_importance_std_error{of}", at))
+    half_width, earlier_half_width = (
+        by("feature", prometheus.query(f"attributary_feature_importance_half_width{of}", at))
         for at in (session.end, then)
     )
-    assert band == pytest.approx({name: 1.96 * math.hypot(error[name], earlier_error[name]) for name in now})
+    assert band == pytest.approx({name: math.hypot(half_width[name], earlier_half_width[name]) for name in now})
     of_a = session.only({"feature": "a"})
     middle, upper, lower = (one.answer[0].value for one in asked(of_a, "$feature"))
-    assert (middle, upper, lower) == pytest.approx(
-        (now["a"], now["a"] + 1.96 * error["a"], now["a"] - 1.96 * error["a"])
-    )
+    assert (middle, upper, lower) == pytest.approx((now["a"], now["a"] + half_width["a"], now["a"] - half_width["a"]))
     (rank,) = asked(session, "Rank")
-    clear = f"attributary_feature_importance{of} > on (feature) 1.96 * attributary_feature_importance_std_error{of}"
+    clear = f"attributary_feature_importance{of} > on (feature) attributary_feature_importance_half_width{of}"
     assert drawn(rank.answer) == drawn(prometheus.query_range(clear, session.start, session.end, session.step_s))
     first = {series.labels["feature"] for series in rank.answer for _, place in series.points if place == 1}
     assert {"a", "b"} <= first, "a was the first until the stream changed, then b"
@@ -226,6 +228,8 @@ def test_legends_name_labels_that_the_answers_have(name: str, seen: tuple[Promet
         # A panel that repeats has one value of its variable at a time.
         for one in (session.only({"feature": "a"}) if "repeat" in panel else session).ask(panel):
             labels = set(re.findall(r"\{\{(\w+)\}\}", one.legend))
+            if panel["title"] in LATER:
+                continue
             assert labels <= {label for series in one.answer for label in series.labels}, panel["title"]
             if not labels and one.legend != "__auto" and panel["type"] == "timeseries":
                 assert len(one.answer) <= 1, f"{panel['title']}: several series with one name"
