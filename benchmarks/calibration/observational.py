@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -31,6 +31,7 @@ from .latent_streams import NOISE, STREAMS, Category, Stream
 KINDS = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
 REMOVALS = ("exact", "observational", "interventional")
 ALPHA = 0.001
+MOST_ERROR, LEAST_HELD = 0.10, 0.90
 LARGE = 0.05
 """A value counts in `max` from this share of the sum on."""
 
@@ -106,7 +107,7 @@ def as_features(stream: Stream, row: Array) -> dict[str, Any]:
 
 
 def run(task: tuple[str, str, str, int, int, int]) -> tuple[list[float], list[float]]:
-    """Return importance and its standard error at the end of a run."""
+    """Return importance and half the width of its interval at the end of a run."""
     stream_name, kind, removal, rows, draws, seed = task
     stream = next(s for s in STREAMS if s.name == stream_name)
     rng = np.random.default_rng(1000 + seed)
@@ -135,11 +136,60 @@ def exact_values(name: str) -> dict[str, Array]:
     return dict(zip(KINDS, next(s for s in STREAMS if s.name == name).exact(), strict=True))
 
 
-def errors(found: Array, base: Array, exact: Array) -> str:
+class Result(NamedTuple):
+    """What the runs of one stream, explainer and removal say."""
+
+    stream: str
+    kind: str
+    removal: str
+    error: tuple[float, float]
+    """Sum of the errors of the mean over the runs over that of the values, and the largest relative error of a value
+    that is large."""
+    paired: tuple[float, float]
+    """The same, less what exact draws on the same rows have."""
+    held: float
+    """Share of the 95 % intervals that hold the exact value."""
+    values: Array
+    exact: Array
+
+
+def errors(found: Array, base: Array, exact: Array) -> tuple[float, float]:
     """Return the sum of errors over that of values, and the largest relative one of a value that is large."""
     apart, size = np.abs(found - base), np.abs(exact)
     large = size >= LARGE * size.sum()
-    return f"{apart.sum() / size.sum():.3f} / {(apart[large] / size[large]).max():.3f}"
+    return float(apart.sum() / size.sum()), float((apart[large] / size[large]).max())
+
+
+def measure(streams: Sequence[str], seeds: int, rows: int, draws: int, jobs: int) -> Iterator[Result]:
+    """Run streams by every explainer and removal; yield a result for each, that of exact draws first."""
+    settings = [(name, kind) for name in streams for kind in KINDS]
+    with ProcessPoolExecutor(jobs) as pool:
+        for name, kind in track(settings, console=Console(stderr=True), description="streams"):
+            exact, base = exact_values(name)[kind], None
+            for removal in REMOVALS:
+                tasks = [(name, kind, removal, rows, draws, seed) for seed in range(seeds)]
+                found = np.array(list(pool.map(run, tasks)))
+                mean = found[:, 0].mean(axis=0)
+                base = mean if base is None else base
+                held = float((np.abs(found[:, 0] - exact) <= found[:, 1]).mean())
+                of_exact, paired = errors(mean, exact, exact), errors(mean, base, exact)
+                yield Result(name, kind, removal, of_exact, paired, held, mean, exact)
+
+
+def rows(*, quick: bool, jobs: int) -> list[tuple[str, str, str, bool | None]]:
+    """Return lines of `make calibration`: what, what is to be reached, what was found, and whether it was."""
+    size = (1, 1500) if quick else (4, 5000)
+    found = [r for r in measure([s.name for s in STREAMS], *size, 10, jobs) if r.removal == "observational"]
+    lines: list[tuple[str, str, str, bool | None]] = []
+    for kind in KINDS:
+        of_kind = [result for result in found if result.kind == kind]
+        errors_, largest = ([result.paired[i] for result in of_kind] for i in (0, 1))
+        held = float(np.mean([result.held for result in of_kind]))
+        said = f"{min(errors_):.3f} to {max(errors_):.3f}, one value off by {max(largest):.2f} at most; hold {held:.2f}"
+        reached = max(errors_) <= MOST_ERROR and held >= LEAST_HELD
+        goal = f"paired error at most {MOST_ERROR:.2f}, hold {LEAST_HELD:.2f}"
+        lines.append((f"observational {kind.upper()}, {len(of_kind)} streams", goal, said, reached))
+    return lines
 
 
 def main() -> None:
@@ -155,19 +205,11 @@ def main() -> None:
     table = Table(title="Observational importance: sum |error| / sum |value|, and the largest error of a large value")
     for column in ("stream", "explainer", "removal", "err / max", "paired err / max", "held by 95 %"):
         table.add_column(column)
-    settings = [(name, kind) for name in args.stream for kind in KINDS]
-    with ProcessPoolExecutor(args.jobs) as pool:
-        for name, kind in track(settings, console=Console(stderr=True), description="streams"):
-            exact, base = exact_values(name)[kind], None
-            for removal in REMOVALS:
-                tasks = [(name, kind, removal, args.rows, args.draws, seed) for seed in range(args.seeds)]
-                found = np.array(list(pool.map(run, tasks)))
-                mean = found[:, 0].mean(axis=0)
-                base = mean if base is None else base
-                held = (np.abs(found[:, 0] - exact) <= found[:, 1]).mean()
-                table.add_row(name, kind, removal, errors(mean, exact, exact), errors(mean, base, exact), f"{held:.2f}")
-                if args.values:
-                    print(name, kind, removal, mean.round(3), "exact", exact.round(3))
+    for found in measure(args.stream, args.seeds, args.rows, args.draws, args.jobs):
+        said = [f"{total:.3f} / {largest:.3f}" for total, largest in (found.error, found.paired)]
+        table.add_row(found.stream, found.kind, found.removal, *said, f"{found.held:.2f}")
+        if args.values:
+            print(found.stream, found.kind, found.removal, found.values.round(3), "exact", found.exact.round(3))
     Console().print(table)
 
 
