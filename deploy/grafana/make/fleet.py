@@ -94,7 +94,7 @@ def fleet() -> Board:
             "chosen explainers; n is the number of observations in the discrepancy.",
             "model_id",
             *(Query(expr, name) for expr, name in now),
-            hidden=("loss",),
+            hidden=("loss", "loss_unit", "loss_largest"),
             sort_by="discrepancy",
             empty="no model has had an observation yet",
             size=(24, 9),
