@@ -119,7 +119,7 @@ def test_a_model_that_raises_is_reported_with_its_stage(stage: str, error: type[
 
 
 def test_explainers_are_made_as_configured() -> None:
-    sage = {"removal": "observational", "sampling": "independent", "n_permutations": 3, "bias_correction": False}
+    sage = {"removal": "observational-trees", "sampling": "independent", "n_permutations": 3, "bias_correction": False}
     chosen = {"pfi": {"removal": "product", "reservoir": "sliding_window"}, "sage": sage}
     state = state_of(explainers=chosen, missing="skip", publish={"every": 5}, **NO_CHANGE)
     pfi, made = state.explainers["pfi"].parameters, state.explainers["sage"].parameters
@@ -127,7 +127,10 @@ def test_explainers_are_made_as_configured() -> None:
     assert {name: made[name] for name in sage} == sage
     assert pfi["missing"] == made["missing"] == "skip"
     events = importances(run(state, observations(10)))
-    assert {(event.explainer, event.removal) for event in events} == {("pfi", "product"), ("sage", "observational")}
+    assert {(event.explainer, event.removal) for event in events} == {
+        ("pfi", "product"),
+        ("sage", "observational-trees"),
+    }
 
 
 @pytest.mark.parametrize(

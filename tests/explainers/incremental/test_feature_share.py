@@ -138,19 +138,19 @@ def test_those_whose_increments_differ_most_are_evaluated_most() -> None:
 @pytest.mark.parametrize("share", [0.25, 0.6])
 def test_importance_is_unbiased_and_its_standard_error_right(share: float) -> None:
     """Against all features evaluated, on the same streams, and against the closed form."""
-    runs = 50
-    sampled = [explained(share, seed) for seed in range(runs)]
+    runs, n = 60, 1200  # of 400 the standard errors are a fifth too small: large increments are rare
+    sampled = [explained(share, seed, n) for seed in range(runs)]
     found = np.array([list(pfi.importance.values()) for pfi in sampled])
     errors = np.array([list(pfi.std_error.values()) for pfi in sampled])
     halves = np.array([list(pfi.half_width.values()) for pfi in sampled])
-    full = np.array([list(explained(1.0, seed).importance.values()) for seed in range(runs)])
+    full = np.array([list(explained(1.0, seed, n).importance.values()) for seed in range(runs)])
     difference = found - full
     error = difference.std(axis=0, ddof=1) / math.sqrt(runs)
     assert (np.abs(difference.mean(axis=0)) <= 3.5 * error + 1e-12).all()
     holds = np.abs(found - exact())[:, :4] <= halves[:, :4]
-    # Windows of 200 have few large increments.
-    assert 0.89 <= holds.mean() <= 0.985
-    assert errors[:, :4].mean(axis=0) == pytest.approx(found.std(axis=0, ddof=1)[:4], rel=0.25)
+    assert 0.91 <= holds.mean() <= 0.985
+    rms = np.sqrt((errors[:, :4] ** 2).mean(axis=0))
+    assert rms == pytest.approx(found.std(axis=0, ddof=1)[:4], rel=0.25)
     assert (found[:, 4:] == 0.0).all()
 
 
@@ -158,10 +158,10 @@ def test_importance_is_unbiased_and_its_standard_error_right(share: float) -> No
 def test_more_is_known_than_with_every_other_observation_at_equal_cost() -> None:
     """Half of the evaluations. Sum of the squared errors, in parts of that with every second observation explained.
 
-    Found in 150 runs of 600 observations: 0.80, and of a quarter of the evaluations 0.55. What matters most gains (0.63
-    to 0.8 at a half), what matters least loses (1.9, of an error a tenth as large).
+    Found in 150 runs of 600 observations: 0.73. What matters most gains (0.6 to 0.73), what matters least loses
+    (2.1, of an error a tenth as large).
     """
-    runs, n = 50, 600
+    runs, n = 150, 600
     by_features = np.array([list(explained(0.5, seed, n, 0.005).importance.values()) for seed in range(runs)])
     by_stride = []
     for seed in range(runs):
