@@ -60,7 +60,9 @@ class Page:
         """What the blocks print, run in one namespace, in `folder`; pictures are left there."""
         namespace: dict[str, Any] = {"__name__": "__main__"}
         outputs = []
-        with contextlib.chdir(folder), mpl.rc_context(SETTINGS):
+        with contextlib.chdir(folder), mpl.rc_context():
+            mpl.rcdefaults()  # whatever was drawn before in this process
+            mpl.rcParams.update(SETTINGS)
             for block in self.blocks:
                 # Blank lines before the code, so that a traceback has the page's own line numbers.
                 code = compile("\n" * (block.line - 1) + block.code, str(self.path), "exec")

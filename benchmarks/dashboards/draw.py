@@ -30,12 +30,12 @@ _LONGEST = 34
 
 def draw(session: Session, folder: Path) -> list[Path]:
     """Write the dashboard as one or more pictures."""
-    mpl.rcParams.update({"font.size": 7.5, "axes.spines.top": False, "axes.spines.right": False})
     written = []
-    for number_of, part in enumerate(parts(expanded(session)), start=1):
-        path = folder / f"{session.dashboard['uid'].removeprefix('attributary-')}-{number_of}.png"
-        _draw(session, part, path)
-        written.append(path)
+    with mpl.rc_context({"font.size": 7.5, "axes.spines.top": False, "axes.spines.right": False}):
+        for number_of, part in enumerate(parts(expanded(session)), start=1):
+            path = folder / f"{session.dashboard['uid'].removeprefix('attributary-')}-{number_of}.png"
+            _draw(session, part, path)
+            written.append(path)
     return written
 
 
