@@ -18,7 +18,7 @@ from rich.table import Table
 
 from attributary_explainers import IncrementalPDP
 
-from .dependence_streams import STREAMS
+from .streams.curves import STREAMS
 
 READ_AT = (4000, 6000, 8000)
 MOST_MEAN, MOST_WORST = 2.0, 4.0

@@ -26,7 +26,7 @@ from attributary_explainers.imputers.base import Draws, Players
 from attributary_explainers.imputers.requests import Request
 from attributary_explainers.typing import Array, Features, Prediction
 
-from .latent_streams import NOISE, STREAMS, Category, Stream
+from .streams.latent import NOISE, STREAMS, Category, Stream
 
 KINDS = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
 REMOVALS = ("exact", "observational", "interventional")

@@ -54,7 +54,7 @@ def test_intervals_hold_the_exact_importance_of_independent_observations(explain
             else:
                 covered[case.name, feature] = holds
     # 200 runs are 95 % give or take 1.5 %. After five windows the t quantile errs on the wide side: .982 of increments.
-    assert 0.93 <= np.mean(list(covered.values())) <= 0.99, covered
+    assert 0.93 <= np.mean(list(covered.values())) <= 0.985, covered
     assert all(0.90 <= holds <= 0.995 for holds in covered.values()), covered
 
 

@@ -107,11 +107,10 @@ def innovations_of(L: Any, values: Any, columns: Any, mean: Any) -> Any:
 
 
 @compiled
-def precision(covariance: Any) -> Any:
-    """Return the inverse of the covariance (lower triangle given); columns that others determine have 0 in it."""
-    n = len(covariance)
-    L, inverse = np.zeros((n, n)), np.zeros((n, n))
-    factor(covariance, np.arange(n), L)
+def inverse_of_factor(L: Any) -> Any:
+    """Return the inverse of a lower triangle; a row that is 0 on the diagonal stays 0."""
+    n = len(L)
+    inverse = np.zeros((n, n))
     for i in range(n):
         if L[i, i] > 0.0:
             inverse[i, i] = 1.0 / L[i, i]
@@ -120,6 +119,16 @@ def precision(covariance: Any) -> Any:
                 for k in range(j, i):
                     s += L[i, k] * inverse[k, j]
                 inverse[i, j] = -s / L[i, i]
+    return inverse
+
+
+@compiled
+def precision(covariance: Any) -> Any:
+    """Return the inverse of the covariance (lower triangle given); columns that others determine have 0 in it."""
+    n = len(covariance)
+    L = np.zeros((n, n))
+    factor(covariance, np.arange(n), L)
+    inverse = inverse_of_factor(L)
     found = np.zeros((n, n))
     for k in range(n):
         for i in range(k + 1):
@@ -144,13 +153,5 @@ def invert(A: Any) -> Any:
                 L[i, i] = np.sqrt(s) if s > 1e-12 * A[i, i] else 0.0
             else:
                 L[i, j] = s / L[j, j] if L[j, j] > 0.0 else 0.0
-    inverse = np.zeros((n, n))
-    for i in range(n):
-        if L[i, i] > 0.0:
-            inverse[i, i] = 1.0 / L[i, i]
-            for j in range(i):
-                s = 0.0
-                for k in range(j, i):
-                    s += L[i, k] * inverse[k, j]
-                inverse[i, j] = -s / L[i, i]
+    inverse = inverse_of_factor(L)
     return inverse.T @ inverse
