@@ -38,8 +38,8 @@ Row = dict[Any, Any]
 class NaiveReservoir:
     """A reservoir as a list, with each observation's number, from 0 on, and prediction.
 
-    The papers' are those of iPFI section 3.1 and iSAGE Algorithm 2. `lagged` is offered observation number i once
-    `gap` others have come or, of n seen, once i < (n + 1) // 2.
+    The papers' are those of iPFI section 3.1 and iSAGE Algorithm 2, `lagged` is that of the docstring of
+    `LaggedReservoir`.
     """
 
     def __init__(self, kind: str, size: int, gap: int = 0, reach: int = 0) -> None:
@@ -48,29 +48,37 @@ class NaiveReservoir:
         self.numbers: list[int] = []
         self.predictions: list[Any] = []
         self.seen: list[tuple[Row, Any]] = []
-        self.n_offered = 0
+        self.waiting: list[int] = []
 
     def update(self, x: Row, prediction: Any, rng: np.random.Generator) -> None:
         self.seen.append((dict(x), prediction))
         n = len(self.seen)
-        while self.n_offered < (n if self.kind != "lagged" else max(n + 1 - self.gap, (n + 1) // 2)):
-            self.n_offered += 1
-            self.offer(self.n_offered - 1, rng)
+        if self.kind != "lagged":
+            self.store(n - 1, self.slot(n - 1, rng))
+            return
+        if rng.random() < min(1.0, self.size / min(n, 2 / 3 * self.reach)):
+            self.waiting.append(n - 1)
+        in_room = [number for number in self.waiting if number < max(n + 1 - self.gap, (n + 1) // 2)]
+        reach = max(self.reach, self.size)
+        if len(in_room) > math.floor(self.size / 2 * min(n, reach) / reach):
+            number = in_room[math.floor(rng.random() * len(in_room))]
+            self.waiting.remove(number)
+            is_full = len(self.rows) == self.size
+            self.store(number, math.floor(rng.random() * self.size) if is_full else len(self.rows))
 
-    def offer(self, number: int, rng: np.random.Generator) -> None:
-        slot = len(self.rows)
-        if slot < self.size:
+    def slot(self, number: int, rng: np.random.Generator) -> int:
+        if number < self.size:
+            return number
+        if self.kind == "geometric":
+            return int(rng.integers(self.size))
+        if self.kind == "sliding_window":
+            return self.numbers.index(min(self.numbers))
+        return int(rng.integers(number + 1))
+
+    def store(self, number: int, slot: int) -> None:
+        if slot == len(self.rows) < self.size:
             for of in (self.rows, self.numbers, self.predictions):
                 of.append(None)
-        elif self.kind == "geometric":
-            slot = int(rng.integers(self.size))
-        elif self.kind == "sliding_window":
-            slot = self.numbers.index(min(self.numbers))
-        elif self.kind == "lagged":
-            # One of `reach` places, of which the first `size` are the slots.
-            slot = math.floor(rng.random() * max(self.size, min(number + 1, self.reach)))
-        else:
-            slot = int(rng.integers(number + 1))
         if slot < self.size:
             self.rows[slot], self.predictions[slot] = self.seen[number]
             self.numbers[slot] = number
@@ -305,7 +313,7 @@ class Naive:
         return of_mean - min(of_halves - of_mean, self.most_bias)
 
     def loss_of_mean_prediction(self, x: Row, y: Any) -> float:
-        """The loss of the mean prediction, of which the latest are left out that may not be drawn yet.
+        """The loss of the mean prediction, smoothed twice and without the latest, which may not be drawn yet.
 
         To second order its noise adds (l(m + s) + l(m - s)) / 2 - l(m) for each component, s its standard error.
         """
@@ -314,13 +322,15 @@ class Naive:
             past = [*self.predictions, self.predict(x)]
         else:
             past = self.predictions[: min(n, max(n + 1 - gap, (n + 1) // 2))] or [self.predict(x)]
-        weights = smoothing_weights(self.alpha, len(past))
+        once = smoothing_weights(self.alpha, len(past))
+        weights = once if gap == 0 else 2.0 * smoothing_weights(self.alpha / 2.0, len(past)) - once
         loss = self.loss(y, weighted(past, weights))
         if gap == 0 or not self.less_noise:
             return loss
         excess = 0.0
         for label, values in components(past):
-            spread = Contrast(self.alpha, values).std_error if len(values) > 1 else 0.0
+            spread = Contrast(self.alpha, values, slower=2.0).std_error if len(values) > 1 else 0.0
+            spread *= math.sqrt((weights @ weights) / (once @ once))
             if not spread > 0.0:
                 continue
 
@@ -376,11 +386,13 @@ def _weights_of(alpha: float, times: tuple[int, ...]) -> np.ndarray:
 class Contrast:
     """The sums that `SmoothedImportance` documents, over the whole history of one feature.
 
-    At each prefix: phi, of rate alpha, and s, of rate alpha / 2, with their weights w and v. S and Q are weighted
+    At each prefix: phi, of rate alpha, and s, of rate alpha / slower, with their weights w and v. S and Q are weighted
     means, of rate alpha / 10, of (phi - s)^2 and of w.w - 2 w.v + v.v over the prefixes from the 21st on.
     """
 
-    def __init__(self, alpha: float, values: Sequence[float], times: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, alpha: float, values: Sequence[float], times: Sequence[int] | None = None, slower: float = 6.0
+    ) -> None:
         values, n = np.asarray(values, dtype=float), len(values)
         times = [1] * n if times is None else times
         w = weights_of(alpha, times)
@@ -393,7 +405,7 @@ class Contrast:
         else:
             apart, expected = [], []
             for t in range(21, n + 1):
-                fast, slow = weights_of(alpha, times[:t]), weights_of(alpha / 2, times[:t])
+                fast, slow = weights_of(alpha, times[:t]), weights_of(alpha / slower, times[:t])
                 apart.append(float((fast - slow) @ values[:t]) ** 2)
                 expected.append(float(fast @ fast - 2 * fast @ slow + slow @ slow))
             u = weights_of(alpha / 10, times[20:])

@@ -200,8 +200,8 @@ class MarginalImputer(Imputer):
                 order.put(slot, row_key(row, features))
         return slot
 
-    def _note(self, slot: int, by_age: Sequence[int]) -> None:
-        """Give the youngest row's slot its place in the order that walks are drawn by."""
+    def _note(self, slot: int, by_age: SlotOrder) -> None:
+        """Give the slot of a row that has just been stored its place in the order that walks are drawn by."""
         if not self.by_prediction:
             return
         key = self.reservoir.notes[slot]
@@ -215,6 +215,7 @@ class MarginalImputer(Imputer):
         super().restore(state)
         self._by_features, self._stored, self._latest = {}, None, None
         self._by_prediction, self._halves = SlotOrder(), HalvesByAge()
-        by_age = self.reservoir.by_age
-        for n, slot in enumerate(by_age, start=1):
-            self._note(slot, by_age[:n])
+        so_far = SlotOrder()
+        for slot in self.reservoir.by_age.slots():
+            so_far.put(slot, self.reservoir.numbers[slot])
+            self._note(slot, so_far)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import math
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from ..errors import InvalidParameterError, SnapshotError
 from ..typing import Features, Snapshot
 from ..validation import check_choice, check_integer
 from .packing import pack_rows, unpack_rows
+from .strata import SlotOrder
 
 REACH_IN_WINDOWS = 3.0
 """The reach of `LaggedReservoir` where none is given, times alpha."""
@@ -43,13 +43,16 @@ class Reservoir(abc.ABC):
         self.rows: list[dict[Any, Any]] = []
         self.notes: list[Any] = []
         """By slot what was noted beside the row, or None."""
-        self.by_age: list[int] = []
-        """The slots, that of the row stored first at the beginning."""
+        self.numbers: list[int] = []
+        """By slot which observation of the stream the row was, from 1 on."""
+        self.by_age = SlotOrder()
+        """The slots, that of the oldest row first."""
         self.n_seen = 0
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    @abc.abstractmethod
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
         """Take in one observation; return the slot whose row is another one now, or None where none is.
 
@@ -62,26 +65,15 @@ class Reservoir(abc.ABC):
         note
             Plain data to keep beside the row.
         """
-        self.n_seen += 1
-        return self._offer(dict(x), note, rng)
 
-    def _offer(self, row: dict[Any, Any], note: Any, rng: np.random.Generator) -> int | None:
-        if len(self.rows) < self.size:
-            slot: int | None = len(self.rows)
+    def _put(self, slot: int, row: dict[Any, Any], note: Any, number: int) -> None:
+        if slot == len(self.rows):
             self.rows.append(row)
             self.notes.append(note)
+            self.numbers.append(number)
         else:
-            slot = self._slot(rng)
-            if slot is None:
-                return None
-            self.rows[slot], self.notes[slot] = row, note
-            self.by_age.remove(slot)
-        self.by_age.append(slot)  # type: ignore[arg-type]  # it is a number here
-        return slot
-
-    @abc.abstractmethod
-    def _slot(self, rng: np.random.Generator) -> int | None:
-        """Return the slot that the newest observation takes, or None to leave the full reservoir as it is."""
+            self.rows[slot], self.notes[slot], self.numbers[slot] = row, note, number
+        self.by_age.put(slot, number)
 
     def settle(self, alpha: float) -> None:  # noqa: B027 - most have nothing to choose
         """Choose what was left open by the smoothing factor of the explainer that owns the reservoir."""
@@ -99,7 +91,7 @@ class Reservoir(abc.ABC):
             "n_seen": self.n_seen,
             "rows": pack_rows(self.rows),
             "notes": _packed(self.notes),
-            "by_age": list(self.by_age),
+            "numbers": list(self.numbers),
         }
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -118,10 +110,29 @@ class Reservoir(abc.ABC):
         self.n_seen = snapshot["n_seen"]
         self.rows = unpack_rows(snapshot["rows"])
         self.notes = _unpacked(snapshot["notes"], len(self.rows))
-        self.by_age = list(snapshot["by_age"])
+        self.numbers = list(snapshot["numbers"])
+        self.by_age = SlotOrder()
+        for slot, number in enumerate(self.numbers):
+            self.by_age.put(slot, number)
 
 
-class UniformReservoir(Reservoir):
+class _AtOnce(Reservoir):
+    """Stores observations when they come: the reservoirs of the papers."""
+
+    def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
+        """Take in one observation; return the slot that it has, or None where it is not stored."""
+        self.n_seen += 1
+        slot = len(self.rows) if len(self.rows) < self.size else self._slot(rng)
+        if slot is not None:
+            self._put(slot, dict(x), note, self.n_seen)
+        return slot
+
+    @abc.abstractmethod
+    def _slot(self, rng: np.random.Generator) -> int | None:
+        """Return the slot that the newest observation takes, or None to leave the full reservoir as it is."""
+
+
+class UniformReservoir(_AtOnce):
     """Stores every past observation with the same probability: Vitter's reservoir (iPFI section 3.1.1).
 
     It remembers for ever, and is fit for streams without drift. Source: J. S. Vitter, Random Sampling with a
@@ -144,7 +155,7 @@ class UniformReservoir(Reservoir):
         return slot if slot < self.size else None
 
 
-class GeometricReservoir(Reservoir):
+class GeometricReservoir(_AtOnce):
     """Stores every observation in a uniformly drawn slot (iPFI section 3.1.2, iSAGE Algorithm 2).
 
     Once full, the probability to draw at time s the observation of time r is p (1 - p)^(s - r - 1) with
@@ -167,7 +178,7 @@ class GeometricReservoir(Reservoir):
         return int(rng.integers(self.size))
 
 
-class SlidingWindowReservoir(Reservoir):
+class SlidingWindowReservoir(_AtOnce):
     """Stores exactly the last `size` observations: nothing is left to chance, and what is older is forgotten at once.
 
     It is fit where the features drift and where drawn rows are to be of a known age. The geometric reservoir, which
@@ -190,24 +201,35 @@ class SlidingWindowReservoir(Reservoir):
 
 
 class LaggedReservoir(Reservoir):
-    """Stores observations once they are `gap` old, spread over the last `reach` of them: the default.
+    """Stores observations of a long window that are old enough to be unlike the present ones: the default.
 
     What is drawn for an observation has to be as if it came from elsewhere. Consecutive observations are alike on most
     streams, so that a reservoir of the newest ones replaces a value by nearly the same value, and every importance is
-    too small: by 49 % with alpha .001 for values whose correlation from one observation to the next is .99. So an
-    observation waits until `gap` others have come (half of those seen, at the beginning of a stream), and it then
-    enters with the probability size / min(offered so far, reach), in a uniformly drawn slot: all of the first `reach`
-    are equally likely, and later ones are forgotten as slowly as that.
+    too small: by 49 % with alpha .001 for values whose correlation from one observation to the next is .99. And what
+    swings must not find itself, or its opposite, among what is drawn. So
+
+    - an observation is chosen when it comes, with the probability size / (2/3 reach), in which it is among the first
+      2/3 reach observations with size / their number: all are copied until there are `size`, and few later;
+    - it waits until `gap` others have come (half of those seen, at the beginning of a stream);
+    - then it goes into a waiting room of size / 2, and one that is drawn uniformly leaves it: so it waits for a third
+      of the reach more, on average. The room opens as the stream grows, and is complete after a reach;
+    - that one replaces a stored row, drawn uniformly, which so has been there for two thirds of the reach, on average.
+
+    Ages beyond the gap are the sum of two nearly exponential times, with means of 1/3 and 2/3 of the reach. With w the
+    angular frequency of a season, what is stored follows it by 1 / ((1 + iw reach / 3) (1 + 2iw reach / 3)): a season
+    of half the reach by .025 of its size. Times of one exponential with the mean of the reach would follow by .08.
 
     Parameters
     ----------
     size
-        Valid range >= 1; rows that are stored. `gap` more wait. None: as many as the reach, from 100 to 500.
+        Valid range >= 1; rows that are stored. Half as many wait, and those that were chosen within the gap.
+        None: two thirds of the reach, from 100 to 500.
     gap
         Valid range >= 1; observations.
     reach
-        Valid range >= 1; observations. Larger is right on streams that change for longer (regimes, seasons), and
-        follows a change of the inputs later. None: three times 1 / alpha of the explainer.
+        Valid range >= 1; observations, the mean age of a stored row beyond the gap, 3/2 of the size at least. Larger is
+        right on streams that change for longer (regimes, seasons), and follows a change of the inputs later. None:
+        three times 1 / alpha of the explainer.
 
     Examples
     --------
@@ -226,31 +248,46 @@ class LaggedReservoir(Reservoir):
         self._is_open = size is None
         self.gap = check_integer("gap", gap, minimum=1)
         self.reach = None if reach is None else check_integer("reach", reach, minimum=1)
-        self.n_offered = 0
-        self._waiting: deque[tuple[dict[Any, Any], Any]] = deque()
+        self._waiting: list[tuple[int, dict[Any, Any], Any]] = []
+        """Number, row and note of those that were chosen, in the order of the stream."""
+        self._n_behind = 0
+        """How many of those, the first ones, are old enough."""
         self._within = self.size if self.reach is None else self.reach
 
     def settle(self, alpha: float) -> None:
         """Take three times 1 / alpha for a reach that was left open, and a size that fits it."""
         if self.reach is None:
             self._within = math.ceil(REACH_IN_WINDOWS / alpha)
-        if self._is_open and not self.n_offered:
-            self.size, self._is_open = min(max(self._within, _FEWEST), _MOST), False
+        if self._is_open and not self.n_seen:
+            self.size, self._is_open = min(max(2 * self._within // 3, _FEWEST), _MOST), False
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in one observation; it waits, and the oldest that has waited long enough may enter."""
+        """Take in one observation, which may be chosen; return the slot of one that has waited and is stored now."""
         self.n_seen += 1
-        self._waiting.append((dict(x), note))
-        if self.n_offered >= n_behind(self.gap, self.n_seen):
+        chosen_of = max(min(3 * self.n_seen, 2 * self._within), 3 * self.size)
+        if rng.random() * chosen_of < 3 * self.size:
+            self._waiting.append((self.n_seen, dict(x), note))
+        if not self._count_behind() or self._n_behind <= self._room():
             return None
-        row, of_row = self._waiting.popleft()
-        self.n_offered += 1
-        return self._offer(row, of_row, rng)
+        number, row, of_row = self._waiting.pop(int(rng.random() * self._n_behind))
+        self._n_behind -= 1
+        slot = len(self.rows) if len(self.rows) < self.size else int(rng.random() * self.size)
+        self._put(slot, row, of_row, number)
+        return slot
 
-    def _slot(self, rng: np.random.Generator) -> int | None:
-        # One number decides both whether it enters and where.
-        place = rng.random() * max(min(self.n_offered, self._within), self.size)
-        return int(place) if place < self.size else None
+    def _count_behind(self) -> bool:
+        """Count those that are old enough by now; return whether there are more than before."""
+        before = self._n_behind
+        if before < len(self._waiting):
+            old_enough = n_behind(self.gap, self.n_seen)
+            while self._n_behind < len(self._waiting) and self._waiting[self._n_behind][0] <= old_enough:
+                self._n_behind += 1
+        return self._n_behind > before
+
+    def _room(self) -> int:
+        """Return how many that are old enough wait."""
+        within = max(self._within, self.size)
+        return self.size * min(self.n_seen, within) // (2 * within)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -259,16 +296,21 @@ class LaggedReservoir(Reservoir):
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        rows, notes = [row for row, _ in self._waiting], [note for _, note in self._waiting]
-        waiting = {"rows": pack_rows(rows), "notes": _packed(notes)}
-        return {**super().snapshot(), "n_offered": self.n_offered, "waiting": waiting}
+        waiting = {
+            "numbers": [number for number, _, _ in self._waiting],
+            "rows": pack_rows([row for _, row, _ in self._waiting]),
+            "notes": _packed([note for _, _, note in self._waiting]),
+        }
+        return {**super().snapshot(), "waiting": waiting}
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take the state of a reservoir of this class and size."""
         super().restore(snapshot)
-        self.n_offered = snapshot["n_offered"]
-        rows = unpack_rows(snapshot["waiting"]["rows"])
-        self._waiting = deque(zip(rows, _unpacked(snapshot["waiting"]["notes"], len(rows)), strict=True))
+        waiting = snapshot["waiting"]
+        rows = unpack_rows(waiting["rows"])
+        self._waiting = list(zip(waiting["numbers"], rows, _unpacked(waiting["notes"], len(rows)), strict=True))
+        self._n_behind = 0
+        self._count_behind()
 
 
 def _packed(notes: Sequence[Any]) -> list[Any] | None:

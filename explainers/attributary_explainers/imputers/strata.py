@@ -45,6 +45,10 @@ class SlotOrder:
     def __contains__(self, slot: int) -> bool:
         return slot in self._keys
 
+    def is_before(self, slot: int, other: int) -> bool:
+        """Return whether the key of one slot is less than that of another one."""
+        return bool(self._keys[slot] < self._keys[other])
+
     def slots(self) -> list[int]:
         """Return the slots, those with the least keys first."""
         return [slot for _, slot in self._sorted]
@@ -65,21 +69,25 @@ class HalvesByAge:
     def __init__(self) -> None:
         self.older, self.younger = SlotOrder(), SlotOrder()
 
-    def put(self, slot: int, key: Any, by_age: Sequence[int]) -> None:
-        """Give the youngest row's slot a key, in the place of the one that it has.
+    def put(self, slot: int, key: Any, by_age: SlotOrder) -> None:
+        """Give the slot of a row that has just been stored a key, in the place of the one that it had.
 
         Parameters
         ----------
         by_age
-            All slots, that of the oldest row first; this one is the last.
+            All slots, that of the oldest row first.
         """
-        if slot in self.older:
-            self.older.remove(slot)
-        self.younger.put(slot, key)
+        for half in (self.older, self.younger):
+            if slot in half:
+                half.remove(slot)
         n_older = len(by_age) // 2
+        # All others are where they were, but for one on the border.
+        border = by_age.at([n_older])[0]
+        (self.older if by_age.is_before(slot, border) else self.younger).put(slot, key)
         if len(self.older) < n_older:
-            oldest = by_age[n_older - 1]
-            self.older.put(oldest, self.younger.remove(oldest))
+            _move(by_age.at([n_older - 1])[0], self.younger, self.older)
+        elif len(self.older) > n_older:
+            _move(border, self.older, self.younger)
 
     def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> list[int]:
         """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.
@@ -93,6 +101,10 @@ class HalvesByAge:
         n_older = independent_sets(n)[0]
         older = self.older if len(self.older) else self.younger
         return _drawn(older, numbers[:n_older], stratified) + _drawn(self.younger, numbers[n_older:], stratified)
+
+
+def _move(slot: int, source: SlotOrder, target: SlotOrder) -> None:
+    target.put(slot, source.remove(slot))
 
 
 def _drawn(order: SlotOrder, numbers: Sequence[float], stratified: bool) -> list[int]:

@@ -11,7 +11,7 @@ from ..errors import ModelFailureWarning, SnapshotError
 from ..losses.losses import LOSS_NAMES, Loss, as_loss
 from ..typing import Features, Prediction, Snapshot
 
-SNAPSHOT_FORMAT = 5
+SNAPSHOT_FORMAT = 6
 
 
 class IncrementalExplainer(abc.ABC):

@@ -16,6 +16,7 @@ from .kernels import (
     FAST_SLOW,
     MEAN,
     SEEN,
+    SLOW,
     SLOW_SLOW,
     SPREAD,
     SPREAD_SQUARES,
@@ -26,6 +27,8 @@ from .means import Weights, memory_of
 from .quantiles import t_quantile
 
 _N_MOMENTS, _N_WEIGHTS = 5, 7
+SLOWER = 6.0
+"""How many times slower than the mean the second mean of a standard error is."""
 
 
 class SmoothedImportance:
@@ -38,13 +41,14 @@ class SmoothedImportance:
     forgotten: a stream of ever new names has bounded state.
 
     **Standard error.** Consecutive increments depend on each other: observations do, and they draw from the same stored
-    rows. So beside the mean phi, of rate alpha, there is a slower one s, of rate alpha / 2. Both are weighted means of
+    rows. So beside the mean phi, of rate alpha, there is a slower one s, of rate alpha / 6. Both are weighted means of
     the same increments, with weights w and v that sum to 1, so that with sigma^2 the long-run variance of the
     increments, the sum of all their autocovariances,
 
         E (phi - s)^2 = sigma^2 (w.w - 2 w.v + v.v),      Var phi = sigma^2 w.w,
 
-    whatever makes the increments depend on each other, as long as that is short beside 1 / alpha. With S the smoothed
+    whatever makes the increments depend on each other, as long as that is short beside 6 / alpha: what is stored, of
+    which all draws are made, changes over some 3 / alpha. With S the smoothed
     (phi - s)^2 and Q the smoothed bracket, both of rate alpha / 10 from the 21st observation on,
 
         std_error^2 = S / Q w.w,      degrees of freedom = 1 + 2 w.w / ((1 + w.w) u.u),
@@ -58,6 +62,9 @@ class SmoothedImportance:
     ----------
     alpha
         Valid range (0, 1]; see `Weights`.
+    slower
+        Valid range > 1; how many times slower than the mean the second one is. Larger sees what changes more slowly,
+        and an interval stays wide for longer after a sudden change.
 
     Examples
     --------
@@ -70,8 +77,9 @@ class SmoothedImportance:
     {'age': 2.25, 'salary': 2.25}
     """
 
-    def __init__(self, alpha: float) -> None:
+    def __init__(self, alpha: float, *, slower: float = SLOWER) -> None:
         self.weights = Weights(alpha)
+        self._slower = slower
         self._index: dict[Any, int] = {}
         self.moments: Array = np.zeros((_N_MOMENTS, 0))
         """Shape (5, features): see `kernels`."""
@@ -98,7 +106,7 @@ class SmoothedImportance:
         columns = self.columns_of(names)
         rate = self.weights.step(times)
         n = self.weights.n
-        smooth(self.weights.alpha, rate, times, columns, increments, n, self._contrast, self.moments)
+        smooth(self.weights.alpha, self._slower, rate, times, columns, increments, n, self._contrast, self.moments)
         if n % self._memory == 0:
             self._forget()
         return rate
@@ -158,6 +166,18 @@ class SmoothedImportance:
             found = self.moments[VARIANCE] * (q / (1.0 - q) if q < 1.0 else math.nan)
         return found
 
+    def twice_smoothed(self) -> tuple[Array, Array]:
+        """Return (k s - phi) / (k - 1), k for `slower`, and its variance, each of shape (names,).
+
+        It is the mean phi smoothed once more, by alpha / k: what swings with the angular frequency w is left by
+        1 / ((1 + iw / alpha) (1 + kiw / alpha)). No increment has a negative weight, and the newest ones have little.
+        """
+        k = self._slower
+        found = (k * self.moments[SLOW] - self.moments[MEAN]) / (k - 1.0)
+        fast, both, slow = self._contrast[[FAST_FAST, FAST_SLOW, SLOW_SLOW]]
+        of_fast = (k * k * slow - 2.0 * k * both + fast) / ((k - 1.0) ** 2 * fast)
+        return found, self.variances() * of_fast
+
     @property
     def degrees_of_freedom(self) -> float:
         """How many independent differences the standard errors are made of; NaN before the second observation."""
@@ -181,6 +201,7 @@ class SmoothedImportance:
         """Return plain data to restore from."""
         return {
             "weights": self.weights.snapshot(),
+            "slower": self._slower,
             "contrast": self._contrast.tolist(),
             "names": list(self._index),
             "moments": self.moments.tolist(),
@@ -189,7 +210,7 @@ class SmoothedImportance:
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedImportance:
         """Return the means that the snapshot was taken of."""
-        smoothed = cls(snapshot["weights"]["alpha"])
+        smoothed = cls(snapshot["weights"]["alpha"], slower=snapshot["slower"])
         smoothed.weights = Weights.from_snapshot(snapshot["weights"])
         smoothed._contrast = np.array(snapshot["contrast"], dtype=np.float64)
         smoothed._index = {name: i for i, name in enumerate(snapshot["names"])}

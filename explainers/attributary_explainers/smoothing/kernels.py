@@ -20,15 +20,23 @@ SLOW_TOTAL, SPREAD_TOTAL, FAST_FAST, FAST_SLOW, SLOW_SLOW, EXPECTED_SPREAD, SPRE
 correct these for their start; the inner products of the weights of the fast and the slow mean; the expectation of the
 smoothed square per unit of long-run variance; the sum of the squared weights of that smoothing."""
 
-SLOWER, LONGER = 2.0, 10.0
-"""How many times slower than the mean the second mean is, and the mean of their squared differences."""
+LONGER = 10.0
+"""How many times slower than the mean that of its squared differences from the second mean is."""
 WARM_UP = 20
 """Observations before the first difference counts: the two means are nearly the same until then."""
 
 
 @compiled
 def smooth(
-    alpha: float, rate: float, times: int, columns: Any, increments: Any, n: int, weights: Any, moments: Any
+    alpha: float,
+    slower: float,
+    rate: float,
+    times: int,
+    columns: Any,
+    increments: Any,
+    n: int,
+    weights: Any,
+    moments: Any,
 ) -> None:
     """Add the increments of one observation to the means and their spreads, in place.
 
@@ -36,6 +44,8 @@ def smooth(
     ----------
     alpha
         Smoothing factor of the mean.
+    slower
+        How many times slower than the mean the second mean is.
     rate
         The observation's share in the mean; all earlier ones lose it.
     times
@@ -45,7 +55,7 @@ def smooth(
     n
         The number of the observation, from 1 on.
     """
-    slow, spread = alpha / SLOWER, alpha / LONGER
+    slow, spread = alpha / slower, alpha / LONGER
     if times > 1:
         slow, spread = 1.0 - (1.0 - slow) ** times, 1.0 - (1.0 - spread) ** times
     weights[SLOW_TOTAL] += slow * (1.0 - weights[SLOW_TOTAL])

@@ -155,7 +155,8 @@ def test_a_restored_reservoir_continues_as_if_never_stopped(name, with_notes):
     other.bit_generator.state = rng.bit_generator.state
     for i in range(20, 60):
         assert reservoir.update({"i": i}, rng, note(i)) == restored.update({"i": i}, other, note(i))
-        assert (restored.rows, restored.notes, restored.by_age) == (reservoir.rows, reservoir.notes, reservoir.by_age)
+        assert (restored.rows, restored.notes) == (reservoir.rows, reservoir.notes)
+        assert restored.by_age.slots() == reservoir.by_age.slots()
     assert restored.n_seen == reservoir.n_seen == 60
     assert restored.snapshot() == reservoir.snapshot()
     assert orjson.dumps(snapshot, default=bytes.hex) == taken  # it shares nothing with what went on
@@ -167,7 +168,8 @@ def test_the_slots_by_age_are_those_of_the_rows_in_the_order_of_the_stream(name)
     reservoir, rng = make_reservoir(name, 5), np.random.default_rng(7)
     for i in range(80):
         reservoir.update({"i": i}, rng, i)
-        numbers = [reservoir.rows[slot]["i"] for slot in reservoir.by_age]
+        numbers = [reservoir.rows[slot]["i"] for slot in reservoir.by_age.slots()]
+        assert [reservoir.numbers[slot] - 1 for slot in reservoir.by_age.slots()] == numbers
         assert numbers == sorted(row["i"] for row in reservoir.rows)
         assert reservoir.notes == [row["i"] for row in reservoir.rows]
 
@@ -178,43 +180,53 @@ def test_what_may_be_drawn_is_as_old_as_the_gap_or_of_the_older_half(size, reach
     reservoir, rng = LaggedReservoir(size, gap, reach), np.random.default_rng([size, gap])
     for i in range(150):
         # Draws for observation i come from what is stored now.
-        ages = [i - row["i"] for row in reservoir.rows]
-        assert all(age >= min(gap, i // 2) for age in ages)
-        assert len(ages) == min(size, max(i + 1 - gap, (i + 1) // 2) if i else 0)
+        assert all(i - row["i"] >= min(gap, i // 2) for row in reservoir.rows)
+        assert min(i, 1) <= len(reservoir) <= size
         before = list(reservoir.rows)
         slot = reservoir.update({"i": i}, rng)
         changed = [k for k, row in enumerate(reservoir.rows) if k >= len(before) or row is not before[k]]
         assert changed == ([] if slot is None else [slot])
-        if slot is not None:
-            assert reservoir.rows[slot]["i"] == (i if i == 0 else min(i, max(i + 1 - gap, i // 2)))
+        waiting = reservoir.snapshot()["waiting"]["numbers"]
+        assert waiting == sorted(set(waiting) - set(reservoir.numbers))
+    assert len(reservoir) == size
 
 
-@pytest.mark.parametrize(("size", "gap", "reach", "n_items"), [(3, 4, 12, 15), (2, 1, 9, 9), (4, 20, 40, 31)])
-def test_all_of_the_first_reach_that_are_old_enough_are_equally_likely(size, gap, reach, n_items):
+@pytest.mark.parametrize(("size", "gap", "reach"), [(6, 4, 9), (4, 1, 5), (5, 9, 3), (2, 3, 1)])
+def test_ages_beyond_the_gap_are_the_sum_of_a_wait_and_a_stay(size, gap, reach):
+    # A reach of at most 3/2 of the size: every observation is chosen. Each time that one has become old enough, one of
+    # the room's and it leaves, and takes the place of a stored one.
+    n_items, leaves, replaced = 90, 1.0 / (size // 2 + 1), 1.0 / size
     drawn = drawn_items(lambda n: LaggedReservoir(n, gap, reach), size, n_items)
-    behind = max(n_items + 1 - gap, (n_items + 1) // 2)
-    assert behind <= reach
-    assert drawn[behind:].sum() == 0
-    assert stats.chisquare(drawn[:behind]).pvalue > SIGNIFICANCE
+    assert drawn[n_items + 1 - gap :].sum() == 0
+    since = np.arange(n_items + 1 - gap)
+    waits, stays = leaves * (1.0 - leaves) ** since, (1.0 - replaced) ** since
+    expected = np.convolve(waits, stays)[: len(since)][::-1] / size
+    recent = expected * N_RUNS > 5.0  # the others have seen the beginning, or are too few to be counted one by one
+    observed, rest = drawn[: len(since)][recent], drawn[: len(since)][~recent].sum()
+    expected = np.append(expected[recent], 1.0 - expected[recent].sum())
+    assert stats.chisquare(np.append(observed, rest), expected * N_RUNS).pvalue > SIGNIFICANCE
 
 
-@pytest.mark.parametrize(("size", "reach"), [(2, 6), (5, 5), (4, 3)])
-def test_beyond_its_reach_it_forgets_as_slowly_as_that(size, reach):
-    # Each offer replaces a given row with the probability 1 / reach; a reach below the size is the size.
-    n_items, gap, within = 26, 3, max(size, reach)
-    drawn = drawn_items(lambda n: LaggedReservoir(n, gap, reach), size, n_items)
-    behind = n_items + 1 - gap
-    last = np.arange(behind)
-    expected = (1.0 - 1.0 / within) ** np.minimum(behind - 1 - last, behind - within) / within
-    assert expected.sum() == pytest.approx(1.0, abs=1e-12)
-    assert stats.chisquare(drawn[:behind], expected * N_RUNS).pvalue > SIGNIFICANCE
+@pytest.mark.parametrize(("size", "reach", "period"), [(50, 600, 300), (50, 600, 900), (100, 900, 450)])
+def test_what_is_stored_follows_a_season_as_little_as_said(size, reach, period):
+    reservoir, rng, w, found = LaggedReservoir(size, 1, reach), np.random.default_rng(3), 2.0 * np.pi / period, []
+    for i in range(60_000):
+        reservoir.update({"i": i}, rng)
+        if i > 6 * reach and i % 10 == 0:
+            found.append(np.exp(1j * w * (i - np.array(reservoir.numbers))).mean())
+    said = 1.0 / ((1.0 - 1j * w * reach / 3.0) * (1.0 - 2j * w * reach / 3.0))
+    # Means of 20 parts, which are longer than what is stored: as if independent.
+    parts = np.array([part.mean() for part in np.array_split(np.array(found), 20)])
+    error = abs(parts - parts.mean()).std(ddof=1) / math.sqrt(len(parts))
+    assert abs(parts.mean() - said) < 4.0 * error + 0.1 * abs(said)
+    assert abs(said) < 0.2
 
 
 @pytest.mark.parametrize(
     ("alpha", "given", "size", "within"),
     [
-        *[(0.001, {}, 500, 3000), (0.02, {}, 150, 150), (0.3, {}, 100, 100), (1.0, {}, 100, 100)],
-        *[(0.02, {"size": 20}, 20, 150), (0.02, {"reach": 1000}, 500, 1000), (0.02, {"reach": 120}, 120, 120)],
+        *[(0.001, {}, 500, 3000), (0.02, {}, 100, 150), (0.01, {}, 200, 300), (1.0, {}, 100, 3)],
+        *[(0.02, {"size": 20}, 20, 150), (0.02, {"reach": 1000}, 500, 1000), (0.02, {"reach": 180}, 120, 180)],
     ],
 )
 def test_what_is_left_open_is_settled_by_the_smoothing_factor(alpha, given, size, within):
@@ -224,20 +236,24 @@ def test_what_is_left_open_is_settled_by_the_smoothing_factor(alpha, given, size
     assert reservoir.size == size
     assert explainer.parameters["reach"] == given.get("reach")
     n = 6000
-    changes = sum(reservoir.update({"i": i}, rng) is not None for i in range(n)) - size
-    offered = np.arange(size + 1, n + 1)
-    p = size / np.maximum(np.minimum(offered, within), size)
-    assert abs(changes - p.sum()) <= 4.5 * math.sqrt((p * (1 - p)).sum())
+    stored = sum(reservoir.update({"i": i}, rng) is not None for i in range(n))
+    chosen = stored + len(reservoir.snapshot()["waiting"]["numbers"])
+    p = np.minimum(size / np.minimum(np.arange(1, n + 1), 2 / 3 * within), 1.0)
+    assert abs(chosen - p.sum()) <= 4.5 * math.sqrt((p * (1 - p)).sum())
 
 
-def test_the_gap_of_a_reservoir_begins_with_half_of_what_was_seen():
-    reservoir, rng, held = LaggedReservoir(1000, 200), np.random.default_rng(1), []
-    for i in range(900):
+def test_the_gap_and_the_room_of_a_reservoir_open_as_the_stream_grows():
+    reservoir, rng, held, waiting = LaggedReservoir(1000, 200, 3000), np.random.default_rng(1), [], []
+    for i in range(4000):
         reservoir.update({"i": i}, rng)
         held.append(len(reservoir))
+        waiting.append(len(reservoir.snapshot()["waiting"]["numbers"]) if i < 1000 or i > 3900 else 0)
     assert held[:5] == [1, 1, 2, 2, 3]
-    assert held[397:402] == [199, 200, 201, 202, 203]
-    assert held[-1] == 701
+    # Nothing is lost until the reservoir is full. Of n, half wait for the gap at first, and n / 6 in the room.
+    assert [h + w for h, w in zip(held[:900], waiting[:900], strict=True)] == list(range(1, 901))
+    assert held[300] == 301 - 150 - 301 // 6
+    assert held[899] == 900 - 199 - 900 // 6
+    assert abs(np.mean(waiting[3901:]) - (500 + 199 / 2)) < 30  # the room, and one of two within the gap
     assert all(later - earlier in (0, 1) for earlier, later in pairwise(held))
 
 

@@ -199,14 +199,14 @@ def naive_halves(ages, keys):
     return [[slot for _, slot in sorted((keys[slot], slot) for slot in half)] for half in (by_age[:n], by_age[n:])]
 
 
-@given(st.integers(1, 7), st.lists(st.tuples(st.integers(0, 6), values), max_size=40))
-def test_halves_by_age_are_the_sorted_ones_at_every_step(size, puts):
-    halves, ages, keys, by_age = HalvesByAge(), {}, {}, []
-    for number, (place, value) in enumerate(puts):
+@given(st.integers(1, 7), st.lists(st.tuples(st.integers(0, 6), values), max_size=40), st.integers(0, 99))
+def test_halves_by_age_are_the_sorted_ones_at_every_step(size, puts, seed):
+    numbers = np.random.default_rng(seed)
+    halves, ages, keys, by_age = HalvesByAge(), {}, {}, SlotOrder()
+    # Rows need not come in the order of the stream.
+    for number, (place, value) in zip(numbers.permutation(len(puts)).tolist(), puts, strict=True):
         slot = len(by_age) if len(by_age) < size else place % size
-        if slot in by_age:
-            by_age.remove(slot)
-        by_age.append(slot)
+        by_age.put(slot, number)
         ages[slot], keys[slot] = number, sort_key(value)
         halves.put(slot, keys[slot], by_age)
         assert [halves.older.slots(), halves.younger.slots()] == naive_halves(ages, keys)
@@ -216,9 +216,9 @@ def test_halves_by_age_are_the_sorted_ones_at_every_step(size, puts):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8])
 def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratified):
-    halves, by_age = HalvesByAge(), []
+    halves, by_age = HalvesByAge(), SlotOrder()
     for slot in range(n_rows):
-        by_age.append(slot)
+        by_age.put(slot, slot)
         halves.put(slot, sort_key((slot * 3) % 7), by_age)
     older, younger = halves.older.slots(), halves.younger.slots()
     assert (sorted(older), sorted(younger)) == (list(range(n_rows // 2)), list(range(n_rows // 2, n_rows)))
@@ -239,9 +239,9 @@ def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratifie
 
 @pytest.mark.parametrize("stratified", [True, False])
 def test_within_its_half_every_row_is_equally_likely(stratified):
-    halves, by_age, rng = HalvesByAge(), [], np.random.default_rng(5)
+    halves, by_age, rng = HalvesByAge(), SlotOrder(), np.random.default_rng(5)
     for slot in range(7):
-        by_age.append(slot)
+        by_age.put(slot, slot)
         halves.put(slot, (slot % 2, slot), by_age)
     # One draw of each set, so that those that are counted are independent.
     drawn = np.array([halves.draw(4, rng, stratified=stratified) for _ in range(6000)])

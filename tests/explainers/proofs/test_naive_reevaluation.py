@@ -154,7 +154,7 @@ def test_labels_equal_the_definition(method, sampling):
     def loss(y, prediction):
         return zero_one(y, max(prediction, key=prediction.__getitem__))
 
-    reservoir = NaiveReservoir("lagged", 150, gap=200, reach=150)
+    reservoir = NaiveReservoir("lagged", 100, gap=200, reach=150)
     how = {"sampling": sampling, "bias_correction": True, "is_smooth": False}
     naive = Naive(one_hot, loss, alpha=0.02, n_samples=5, reservoir=reservoir, seed=12, **how)
     check_every_prefix(explainer, naive, model, drifting_classes())
