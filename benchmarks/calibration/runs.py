@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE, LocalReservoirWarning
+from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE
 from attributary_explainers.incremental.removal import RemovalExplainer
 from attributary_explainers.typing import Array
 
@@ -24,8 +24,9 @@ from .worlds import WORLDS, World
 EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
 ALL = WORLDS | {world.name: world for world in RULES}
 
-TOO_LOCAL = 0.05
-"""Correlation of a feature with its replacements from which on it is said by name that they are too much like it."""
+TOO_LOCAL, TOO_SLOW = 0.05, 0.2
+"""From where on it is said by name that a feature moves too slowly: its correlation with its replacements, and its
+autocorrelation time times alpha."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Record:
     held: float
     """Share of the runs whose 95 % interval holds the exact importance."""
     said: float
-    """Share of the runs that say by name that replacements are too much like the feature's own values."""
+    """Share of the runs that say by name that the feature moves too slowly."""
 
     @property
     def bias(self) -> float:
@@ -80,7 +81,7 @@ class Record:
 
 
 def run(task: tuple[Cell, int]) -> Array:
-    """Return importance, standard error, half width and locality: shape (reads, explainers, features, 4)."""
+    """Return importance, standard error, half width and whether it is named: shape (reads, explainers, features, 4)."""
     cell, seed = task
     world = ALL[cell.world]
     rng = np.random.default_rng([seed, zlib.crc32(world.name.encode())])
@@ -91,7 +92,7 @@ def run(task: tuple[Cell, int]) -> Array:
     observations, targets = world.draw(rng, max(cell.read_at))
     found = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LocalReservoirWarning)  # the share of runs that say it stands in the table
+        warnings.simplefilter("ignore")  # the share of runs that say it stands in the table
         for n, (x, y) in enumerate(zip(observations, targets, strict=True), start=1):
             together.explain_one(x, y)
             if n in cell.read_at:
@@ -100,7 +101,11 @@ def run(task: tuple[Cell, int]) -> Array:
 
 
 def _read(explainer: RemovalExplainer, world: World) -> list[tuple[float, ...]]:
-    of = (explainer.importance, explainer.std_error, explainer.half_width, explainer.locality)
+    told = {
+        name: float(abs(explainer.locality.get(name, 0.0)) > TOO_LOCAL or time * explainer.alpha > TOO_SLOW)
+        for name, time in explainer.autocorrelation_time.items()
+    }
+    of = (explainer.importance, explainer.std_error, explainer.half_width, told)
     return [tuple(values.get(feature, math.nan) for values in of) for feature in world.formula.features]
 
 
@@ -112,14 +117,14 @@ def records_of(cell: Cell, found: Array) -> list[Record]:
         exact = world.exact(explainer)
         for i, n in enumerate(cell.read_at):
             for j, feature in enumerate(world.formula.features):
-                value, error, half, locality = found[:, i, e, j].T
+                value, error, half, told = found[:, i, e, j].T
                 measured = {
                     "exact": exact[feature],
                     "mean": value.mean(),
                     "sd": value.std(ddof=1),
                     "error": error.mean(),
                     "held": (np.abs(value - exact[feature]) <= half).mean(),
-                    "said": (np.abs(locality) > TOO_LOCAL).mean(),
+                    "said": np.nanmean(told) if np.isfinite(told).any() else 0.0,
                 }
                 records.append(
                     Record(

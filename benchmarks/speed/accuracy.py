@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE, Reservoir, exact_sage, expected_pfi
+from attributary_explainers.typing import Features
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.reference import Reference
 from benchmarks.speed.subjects import Observation, Subject, agrawal, arf, rbf
@@ -36,8 +37,12 @@ class WholePool(Reservoir):
 
     name = "whole_pool"
 
-    def _slot(self, rng: np.random.Generator) -> int | None:
-        return None
+    def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
+        """See `Reservoir`."""
+        if len(self.rows) == self.size:
+            return None
+        self._put(len(self.rows), dict(x), note, len(self.rows) + 1)
+        return len(self.rows) - 1
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from .errors import (
     NaivePathWarning,
     NoPredictionError,
     ObservationalDoubtWarning,
+    SlowFeatureWarning,
     SnapshotError,
     UntestedRiverWarning,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "SklearnModel",
     "SlidingWindowReservoir",
     "SlidingWindowSAGE",
+    "SlowFeatureWarning",
     "SmoothedImportance",
     "SmoothedMean",
     "SmoothedPrediction",

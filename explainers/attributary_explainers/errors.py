@@ -11,6 +11,7 @@ UserWarning
 ├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
 ├── ModelFailureWarning     the model raised while it was explained: counted, and said once
 ├── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
+├── SlowFeatureWarning      a feature's values stay alike for too long: its importance is that of the latest ones
 └── ObservationalDoubtWarning   draws given the other features miss a part of the dependence
 """
 
@@ -67,6 +68,10 @@ class ModelFailureWarning(UserWarning):
 
 class LocalReservoirWarning(UserWarning):
     """A feature's values move so slowly that what they are replaced by is like them: its importance may be off."""
+
+
+class SlowFeatureWarning(UserWarning):
+    """A feature's values stay alike for about as long as importance is averaged: it is that of the latest values."""
 
 
 class NaivePathWarning(UserWarning):

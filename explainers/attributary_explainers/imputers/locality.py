@@ -79,8 +79,8 @@ class Locality:
     def _columns(self, name: Any, value: Any, rows: Sequence[Features]) -> list[tuple[int, tuple[float, float]]]:
         """Return the columns of a feature, each with its value and the mean of those that it may be replaced by."""
         stored = [row[name] for row in rows if name in row]
-        if _is_number(value):
-            numbers = [other for other in stored if _is_number(other)]
+        if is_number(value):
+            numbers = [other for other in stored if is_number(other)]
             mean = math.fsum(numbers) / len(numbers) if numbers else math.nan
             return [(self._column(name, None), (float(value), mean))] if math.isfinite(mean) else []
         try:
@@ -141,5 +141,6 @@ class Locality:
         self._moments = np.array(state["moments"], dtype=np.float64).reshape(5, -1)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number that can be correlated: finite, of no absurd size, and no bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST

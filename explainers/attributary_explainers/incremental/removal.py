@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import abc
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..errors import InvalidParameterError, LocalReservoirWarning
+from ..errors import InvalidParameterError
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.choice import choose_imputer, imputer_of
-from ..imputers.locality import Locality
 from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import Request
 from ..imputers.reservoirs import GeometricReservoir, Reservoir
@@ -30,12 +28,11 @@ from ..validation import check_groups, check_integer
 from .base import IncrementalExplainer, snapshot_loss
 from .batching import ModelRaisedError, predict
 from .doubt import EVERY, Doubt
+from .slowness import SlowFeatures
 
 SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
 model predicts nothing (yet); the loss is NaN or infinite; the model raised; the observation was passed over."""
-
-_TOO_LOCAL = 0.05
 
 # An imputer that `imputer_of` can make, whatever the explainer has.
 _PLAIN_IMPUTER = {"removal": "constant", "values": {}}
@@ -116,8 +113,7 @@ class RemovalExplainer(IncrementalExplainer):
         self.imputer = choose_imputer(removal, reservoir, sampling, self.alpha, self._rng)
         self.imputer.reservoir.settle(self.alpha)
         self._watch = LossWatch(self.loss.name)
-        self._locality = Locality(self.alpha)
-        self._told_of: set[Any] = set()
+        self._slow = SlowFeatures(self.alpha)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
         self._function = model_function(model, self.loss.output)
         self._names_of_players: tuple[Any, ...] = ()
@@ -177,7 +173,8 @@ class RemovalExplainer(IncrementalExplainer):
         """Half the width of the 95 % interval around `importance`, NaN before the second observation.
 
         Importance plus or minus it holds the expected importance about 95 times in 100 from 5 / alpha observations on,
-        while neither the model nor the stream changes. `locality` says where the reservoir is too local for that.
+        while neither the model nor the stream changes. `locality` and
+        `autocorrelation_time` say of which features the values move too slowly for that.
         """
         return self._smoothed.half_width()
 
@@ -194,22 +191,16 @@ class RemovalExplainer(IncrementalExplainer):
         5 / alpha observations have been seen, 5000 at least, and for a feature with one value. Above .05 a
         `LocalReservoirWarning` names the feature, once.
         """
-        return {name: abs(c) for name, c in self._locality.value().items()}
+        return self._slow.locality()
 
-    def _tell_of_locality(self) -> None:
-        found = {name: c for name, c in self.locality.items() if c > _TOO_LOCAL and name not in self._told_of}
-        if not found:
-            return
-        self._told_of.update(found)
-        named = ", ".join(f"{name!r} by about {found[name]:.0%}" for name in sorted(found, key=lambda n: -found[n])[:5])
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        warnings.warn(
-            f"importances may be off: that of {named}{more}. These values move so slowly that the stored ones, which "
-            "replace them, follow them. A reservoir that reaches further helps: LaggedReservoir(gap=..., reach=...), "
-            "with a gap longer than a value lasts and a reach of several seasons or regimes",
-            LocalReservoirWarning,
-            stacklevel=4,
-        )
+    @property
+    def autocorrelation_time(self) -> Importance:
+        """For how many observations the values of a feature stay alike, per feature that is a number.
+
+        See `Persistence`; NaN until 2 / alpha observations have been seen. Above 1 / (5 alpha) a `SlowFeatureWarning`
+        names the feature, once: importance is then that of the latest values, and its interval too narrow.
+        """
+        return self._slow.autocorrelation_time()
 
     @property
     def observational_doubt(self) -> Importance:
@@ -335,8 +326,7 @@ class RemovalExplainer(IncrementalExplainer):
         if predictions.error is not None:
             return self._raised(predictions.error)
         reason = request if isinstance(request, str) else self._update(request, y, predictions)
-        if self._locality.update(x, self.reservoir.rows):
-            self._tell_of_locality()
+        self._slow.update(x, self.reservoir.rows)
         if reason is None:
             self._times = 1
             if self._doubt is not None and self._doubt.update(x, y, predictions.own):
@@ -405,8 +395,7 @@ class RemovalExplainer(IncrementalExplainer):
             "generator": self._rng.bit_generator.state,
             "skipped": dict(self.skipped),
             "watch": self._watch.snapshot(),
-            "locality": self._locality.snapshot(),
-            "told_of": list(self._told_of),
+            "slow": self._slow.snapshot(),
             "passed": self._times - 1,
             "doubt": None if self._doubt is None else self._doubt.snapshot(),
         }
@@ -417,8 +406,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._rng.bit_generator.state = state["generator"]
         self.skipped = Counter(state["skipped"])
         self._watch.restore(state["watch"])
-        self._locality.restore(state["locality"])
-        self._told_of = set(state["told_of"])
+        self._slow.restore(state["slow"])
         self._times = 1 + state["passed"]
         if self._doubt is not None:
             self._doubt.restore(state["doubt"])

@@ -172,7 +172,7 @@ def test_the_mean_prediction_of_the_paper_includes_the_observation_itself():
 def test_the_mean_prediction_is_as_old_as_what_is_drawn_and_its_noise_is_taken_off():
     sage = IncrementalSAGE(lambda x: x["a"], loss="squared", alpha=0.5, n_samples=1, seed=6)
     # Half of what has been seen is behind the gap: 100; 100; 100 and 2.
-    # The mean is smoothed twice: twice that of rate .25, with the weights 3/7 and 4/7, less that of .5, with 1/3 and 2/3.
+    # The mean is smoothed twice: twice that of rate .25 (3/7 and 4/7) less that of .5 (1/3 and 2/3).
     once, slow = (100 + 2 * 2) / 3, (3 * 100 + 4 * 2) / 7
     spread = ((100 - once) ** 2 + 2 * (2 - once) ** 2) / 3
     q, twice = (1 + 4) / 9, ((6 / 7 - 1 / 3) ** 2 + (8 / 7 - 2 / 3) ** 2)

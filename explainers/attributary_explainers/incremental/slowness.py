@@ -1,0 +1,98 @@
+"""Features whose values move slowly: how far their importance may be off, and what is said of them once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import LocalReservoirWarning, SlowFeatureWarning
+from ..imputers.locality import Locality
+from ..imputers.persistence import Persistence
+from ..typing import Features, Importance, Snapshot
+
+_TOO_LOCAL = 0.05
+_TOO_SLOW = 0.2
+"""Autocorrelation time, times alpha: below, intervals hold on all streams of `make calibration`."""
+_NAMED = 5
+
+
+class SlowFeatures:
+    """Watches how alike the values of a feature are, to those stored and to those before; names it where too alike.
+
+    Parameters
+    ----------
+    alpha
+        Valid range (0, 1]; that of the importance.
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self._alpha = alpha
+        self._locality, self._persistence = Locality(alpha), Persistence(alpha)
+        self._told_of: dict[str, set[Any]] = {"local": set(), "slow": set()}
+
+    def update(self, x: Features, rows: Sequence[Features]) -> None:
+        """Take in one observation before it is stored, and those that its features may be replaced by."""
+        if self._locality.update(x, rows):
+            self._tell_of_locality()
+        if self._persistence.update(x):
+            self._tell_of_slowness()
+
+    def locality(self) -> Importance:
+        """Return |c| of `Locality` by feature."""
+        return {name: abs(c) for name, c in self._locality.value().items()}
+
+    def autocorrelation_time(self) -> Importance:
+        """Return that of `Persistence` by feature, in observations."""
+        return self._persistence.value()
+
+    def _tell_of_locality(self) -> None:
+        found = self._not_told("local", self.locality(), _TOO_LOCAL)
+        if found:
+            warnings.warn(
+                f"importances may be off: that of {_named(found, 'by about {:.0%}')}. These values move so slowly that "
+                "the stored ones, which replace them, follow them. A reservoir that reaches further helps: "
+                "LaggedReservoir(gap=..., reach=...), with a gap longer than a value lasts and a reach of several "
+                "seasons or regimes",
+                LocalReservoirWarning,
+                stacklevel=6,
+            )
+
+    def _tell_of_slowness(self) -> None:
+        found = self._not_told("slow", self.autocorrelation_time(), _TOO_SLOW / self._alpha)
+        if found:
+            longest = max(found.values())
+            remedy = f"; an alpha of {_TOO_SLOW / longest:.1g} averages over enough of them" if longest < 1e6 else ""
+            warnings.warn(
+                f"importances and their intervals are those of the latest values: {_named(found, 'of {:.3g}')} "
+                f"observations stay alike, and an importance is averaged over {2.0 / self._alpha:.3g}{remedy}",
+                SlowFeatureWarning,
+                stacklevel=6,
+            )
+
+    def _not_told(self, of: str, values: Mapping[Any, float], most: float) -> dict[Any, float]:
+        """Return the values above the largest that is right, of features that have not been named, and note them."""
+        told = self._told_of[of]
+        found = {name: value for name, value in values.items() if value > most and name not in told}
+        told.update(found)
+        return found
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "locality": self._locality.snapshot(),
+            "persistence": self._persistence.snapshot(),
+            "told_of": {of: list(names) for of, names in self._told_of.items()},
+        }
+
+    def restore(self, state: Snapshot) -> None:
+        """Take the state that `snapshot` gave."""
+        self._locality.restore(state["locality"])
+        self._persistence.restore(state["persistence"])
+        self._told_of = {of: set(names) for of, names in state["told_of"].items()}
+
+
+def _named(found: Mapping[Any, float], how: str) -> str:
+    first = sorted(found, key=lambda name: -found[name])[:_NAMED]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(f"{name!r} {how.format(found[name])}" for name in first) + more
