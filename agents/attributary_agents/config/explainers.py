@@ -73,7 +73,8 @@ class ExplainerConfig(Section):
         None, description="Of lagged only: after how many observations one may be drawn, 200 by default."
     )
     reach: PositiveInt | None = Field(
-        None, description="Of lagged only: over how many observations the stored ones spread, 3 / alpha by default."
+        None,
+        description="Of lagged only: how old the stored ones are on average, beyond the gap; 3 / alpha by default.",
     )
     sampling: str = Field(
         "stratified", description="stratified spreads draws over the reservoir, independent draws as the papers do."
