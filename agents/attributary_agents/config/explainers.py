@@ -74,7 +74,7 @@ class ExplainerConfig(Section):
     )
     reach: PositiveInt | None = Field(
         None,
-        description="Of lagged only: how old the stored ones are on average, beyond the gap; 3 / alpha by default.",
+        description="Of lagged only: mean age of the stored ones beyond the gap, 3 / alpha by default.",
     )
     sampling: str = Field(
         "stratified", description="stratified spreads draws over the reservoir, independent draws as the papers do."

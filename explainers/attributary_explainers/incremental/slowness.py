@@ -64,8 +64,8 @@ class SlowFeatures:
             longest = max(found.values())
             remedy = f"; an alpha of {_TOO_SLOW / longest:.1g} averages over enough of them" if longest < 1e6 else ""
             warnings.warn(
-                "importances and their intervals are those of the latest values where values stay alike for long: those "
-                f"of {_named(found, 'for about {:.3g} observations')}. An importance is averaged over "
+                "where values stay alike for long, importances and their intervals are those of the latest values: "
+                f"those of {_named(found, 'for about {:.3g} observations')}. An importance is averaged over "
                 f"{2.0 / self._alpha:.3g}{remedy}",
                 SlowFeatureWarning,
                 stacklevel=6,
