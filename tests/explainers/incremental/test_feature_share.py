@@ -138,7 +138,7 @@ def test_those_whose_increments_differ_most_are_evaluated_most() -> None:
 @pytest.mark.parametrize("share", [0.25, 0.6])
 def test_importance_is_unbiased_and_its_standard_error_right(share: float) -> None:
     """Against all features evaluated, on the same streams, and against the closed form."""
-    runs, n = 60, 1200  # of 400 the standard errors are a fifth too small: large increments are rare
+    runs, n = 100, 1200  # of 400 the standard errors are a fifth too small: large increments are rare
     sampled = [explained(share, seed, n) for seed in range(runs)]
     found = np.array([list(pfi.importance.values()) for pfi in sampled])
     errors = np.array([list(pfi.std_error.values()) for pfi in sampled])
