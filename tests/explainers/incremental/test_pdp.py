@@ -81,23 +81,72 @@ def test_the_means_are_carried_over_to_the_model_of_now():
             pdp.update()
     grid, _ = pdp.update()["a"]
     model.factor = -3.0
-    # All 90 rows stand in the probe, so that nothing is lost: but a probe row counts alike whatever its age.
-    changes = np.mean([[curved({**row, "a": g}) for g in grid] for row in stream], axis=0)
+    # The lines are -3 times what they were, so that nothing is lost, whatever rows stand in the probe.
     before = np.array(exact(curved, stream, "a", grid, 0.01))
-    assert pdp.update()["a"][1] == pytest.approx(before - 4.0 * changes, abs=1e-11)
+    assert pdp.update()["a"][1] == pytest.approx(-3.0 * before, abs=1e-11)
+
+
+def test_the_means_are_carried_by_the_slope_of_the_answers_now_by_those_of_then():
+    """The regression estimator, evaluated naively: between 0 for an unrelated model and 1 for the same one."""
+    rng = np.random.default_rng(11)
+    rows = [dict(zip("abc", row, strict=True)) for row in rng.normal(size=(300, 3)).tolist()]
+    state = {"now": 0.0}
+
+    def model(x):
+        return x["a"] * (x["b"] + state["now"] * x["c"])
+
+    pdp = IncrementalPDP(model, ["a"], window=100, grid_size=5, seed=1)
+    for x in rows:
+        pdp.explain_one(x)
+    grid, before = pdp.update()["a"]
+    probe = list(pdp._probe)
+    assert pdp.update()["a"] == (grid, before)  # a model that has not changed adds exactly 0
+    then = np.array([[model({**x, "a": g}) for g in grid] for x in probe])
+    state["now"] = 0.8
+    now = np.array([[model({**x, "a": g}) for g in grid] for x in probe])
+    expected = []
+    for i, mean in enumerate(before):
+        slope, constant = np.polyfit(then[:, i], now[:, i], 1)
+        expected.append(constant + slope * mean)
+    assert pdp.update()["a"][1] == pytest.approx(expected, abs=1e-12)
+    explained = np.corrcoef(then[:, 0], now[:, 0])[0, 1] ** 2  # alike at each grid point, as all lines pass through 0
+    assert pdp._curves["a"].followed == pytest.approx(explained, abs=1e-9)
+
+
+@pytest.mark.parametrize(("change", "lost"), [(0.0, 0.0), (1.0, 1.0)])
+def test_more_rows_are_asked_of_a_model_that_forgets_them(change, lost):
+    """Each block has a model of its own: nothing that it said before tells what it says now."""
+    rng = np.random.default_rng(12)
+    state = {"t": 0.0}
+
+    def model(x):
+        return math.sin(x["a"] + 1e4 * x["b"] * (1.0 + state["t"]))
+
+    pdp = IncrementalPDP(model, ["a"], window=200, seed=1)
+    asked = []
+    for t in range(4000):
+        state["t"] = change * (t // 100)
+        before = pdp.n_evaluations
+        pdp.explain_one({"a": float(rng.normal()), "b": float(rng.normal())})
+        asked.append(pdp.n_evaluations - before)
+    # The answers of a hundred rows are never quite unrelated, by chance alone.
+    assert np.mean(asked[1000:]) == pytest.approx(2 + 10 * (1 + lost), rel=0.06)
+    assert max(asked[1000:]) <= 200 * (1 + lost) + 40 + 1
 
 
 def test_a_mean_that_hangs_on_few_rows_counts_for_few():
-    """After a jump, what the probe carries over has the noise of a hundred rows; a thousand new ones weigh more."""
+    """After a jump that has nothing to do with what was, the old mean is that of the probe's rows."""
     rng = np.random.default_rng(4)
     weights = {}
     for spread in (0.0, 1.0):
         model = Changing()
-        pdp = IncrementalPDP(lambda x, m=model, s=spread: x["a"] + x["b"] * (1 + s * (m.factor < 0)), ["a"], seed=1)
-        for i, (a, b) in enumerate(rng.normal(size=(2400, 2)).tolist(), start=1):
+        pdp = IncrementalPDP(
+            lambda x, m=model, s=spread: x["a"] + x["c" if s * (m.factor < 0) else "b"], ["a"], window=400, seed=1
+        )
+        for i, (a, b, c) in enumerate(rng.normal(size=(2400, 3)).tolist(), start=1):
             if i == 2001:
                 model.factor = -1.0
-            pdp.explain_one({"a": a, "b": b})
+            pdp.explain_one({"a": a, "b": b, "c": c})
         pdp.update()
         weights[spread] = pdp._curves["a"].weight
     full = -math.expm1(2400 * math.log1p(-0.001)) / 0.001  # the sum of the smoothing weights
@@ -315,14 +364,14 @@ def test_the_questions_are_spread_over_the_observations():
     n_features = 30
     pdp = IncrementalPDP(lambda x: float(sum(x.values())), seed=1)
     asked = []
-    for _ in range(3200):
+    for _ in range(4800):
         before = pdp.n_evaluations
         pdp.explain_one(dict(enumerate(rng.normal(size=n_features).tolist())))
         asked.append(pdp.n_evaluations - before)
-    later = asked[800:]
-    per_block = 200 * 20 * n_features + 400  # 100 probe rows and 100 new ones at 20 points, and the block itself
-    assert max(later) <= 1.1 * per_block / 400 + 40 + 1
-    assert np.mean(later) == pytest.approx(per_block / 400 + 1, rel=0.05)
+    later = asked[1600:]
+    per_block = 400 * 20 * n_features + 800  # 200 probe rows and 200 new ones at 20 points, and the block itself
+    assert max(later) <= 1.1 * per_block / 800 + 40 + 1
+    assert np.mean(later) == pytest.approx(per_block / 800 + 1, rel=0.05)
     pdp = IncrementalPDP(lambda x: float(x[0]), seed=1)
     asked = []
     for _ in range(1600):

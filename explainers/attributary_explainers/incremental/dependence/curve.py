@@ -14,6 +14,10 @@ Line: TypeAlias = tuple[list[Any], list[float]]
 """Grid values and, for each, a prediction or mean prediction."""
 
 
+_FEWEST = 10  # rows of which a slope is made
+_STEEPEST = 1e6  # slope or ratio of variances that is believed
+
+
 @dataclass
 class Evaluated:
     """What a model has been asked for one feature: its predictions at grid points, for probe rows and new rows."""
@@ -53,8 +57,10 @@ class Curve:
 
     With M(g) the mean at grid point g, an update with the current model h does three things:
 
-    - Carry: M(g) += mean over the probe rows of h(x[j := g]) - h_then(x[j := g]), h_then their predictions at the last
-      update. A model that has not changed adds exactly 0.
+    - Carry: M(g) = mean over the probe rows of h(x[j := g]) - b (mean over them of h_then(x[j := g]) - M(g)), h_then
+      their predictions at the last update and b the slope of h by h_then (the regression estimator of sampling on
+      successive occasions). A model that has not changed has b = 1 and adds exactly 0; of one that has nothing in
+      common with what it was, b = 0, the mean over the probe rows is what there is.
     - Move, if the grid is a new one: a point's mean is that of the nearest old point plus the mean over all rows of
       h(x[j := new]) - h(x[j := old]).
     - Add: the new rows' mean, with the control variate u = h(x_t) - M(x_tj), whose mean over the whole block is
@@ -62,9 +68,10 @@ class Curve:
       h(x[j := g]) by u (the regression estimator of survey sampling). It is right for any u, and where the model is
       additive in j all rows of the block count.
 
-    The weight of the carried mean is what it is as precise as: w / (1 + w v / s), with v the variance that carrying and
-    moving have added and s that of one observation. A mean that hangs on fifty probe rows after the model has jumped
-    does not outweigh the rows that come.
+    The weight of the carried mean is what it is as precise as: w / (r2 + w v / s), and w at most, with v the variance
+    that carrying and moving have added, s that of one observation, and r2 the share of the variance of h between the
+    probe rows that goes with h_then. A mean that hangs on a hundred probe rows after the model has jumped does not
+    outweigh the rows that come.
     """
 
     def __init__(self, values: NumberValues | CategoryValues) -> None:
@@ -77,6 +84,8 @@ class Curve:
         """Observations that the means count for."""
         self.spread = 0.0
         """Variance of a mean that counts for one observation."""
+        self.followed = 1.0
+        """Share of the variance between the probe rows that goes with their predictions at the update before."""
         self.probe: Array = np.zeros((0, 0))
         """Shape (probe rows, grid): predictions at the last update, NaN: none."""
         self.ice: list[Line] = []
@@ -122,11 +131,19 @@ class Curve:
         n = min(len(self.probe), len(found.probe)) if self.known else 0
         if not n:
             return 0.0
-        changes = found.probe[:n, columns] - self.probe[:n]
-        changes = changes[np.isfinite(changes).all(axis=1)]
-        if not len(changes):
+        then, now = self.probe[:n], found.probe[:n, columns]
+        usable = np.isfinite(now - then).all(axis=1)
+        then, now = then[usable], now[usable]
+        if not len(then):
             return 0.0
-        self.means = self.means + changes.mean(axis=0)
+        changes = now - then
+        slopes = _slopes(then, changes)
+        before, after = _variance(then), _variance(now)
+        if before > 0.0 and after / before <= _STEEPEST:
+            self.spread *= after / before
+        self.means = self.means + changes.mean(axis=0) - slopes * (then.mean(axis=0) - self.means)
+        changes = changes - slopes * then
+        self.followed = max(1.0 - _variance(changes) / after, 0.0) if after > 0.0 else 1.0
         return _mean_variance(changes)
 
     def _move(self, found: Evaluated, grid: list[Any], columns: list[int], place: dict[Any, int]) -> float:
@@ -186,7 +203,7 @@ class Curve:
         """Let the means count for no more observations than they are as precise as."""
         lost = self.weight * noise
         if lost > 0.0:
-            self.weight *= self.spread / (self.spread + lost)
+            self.weight *= self.spread / max(self.spread, self.followed * self.spread + lost)
 
     def _at(self, values: list[Any], means: Array) -> Array:
         """Return a curve on the grid at observed values: a line between the points, which only steadies a mean."""
@@ -209,6 +226,7 @@ class Curve:
             "known": self.known,
             "weight": self.weight,
             "spread": self.spread,
+            "followed": self.followed,
             "probe": [len(self.probe), self.probe.tobytes()],
             "ice": [(list(grid), list(line)) for grid, line in self.ice],
         }
@@ -217,10 +235,26 @@ class Curve:
         """Take the state of a snapshot."""
         self.values.restore(snapshot["values"])
         self.grid, self.means = list(snapshot["grid"]), np.array(snapshot["means"], dtype=np.float64)
-        self.known, self.weight, self.spread = snapshot["known"], snapshot["weight"], snapshot["spread"]
+        self.known, self.weight = snapshot["known"], snapshot["weight"]
+        self.spread, self.followed = snapshot["spread"], snapshot["followed"]
         n, data = snapshot["probe"]
         self.probe = np.frombuffer(data).reshape(n, -1).copy() if n else np.zeros((0, 0))
         self.ice = [(list(grid), list(line)) for grid, line in snapshot["ice"]]
+
+
+def _slopes(then: Array, changes: Array) -> Array:
+    """Return the slope of the changes by what there was, for each column; 0 from too few rows.
+
+    It is -1, as of changes that leave nothing of what there was, where it cannot be told from rounding.
+    """
+    if len(then) < _FEWEST:
+        return np.zeros(then.shape[1])
+    then, changes = then - then.mean(axis=0), changes - changes[0]
+    squares, products = (then**2).sum(axis=0), (then * (changes - changes.mean(axis=0))).sum(axis=0)
+    with np.errstate(over="ignore"):
+        found: Array = np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0.0)
+    found[np.abs(found) > _STEEPEST] = -1.0
+    return found
 
 
 def _slope(u: Array, rows: Array) -> float:

@@ -35,9 +35,10 @@ class IncrementalPDP(IncrementalExplainer):
 
     estimated from some of the observations. Observations are collected in blocks of `window` (the first ones are
     shorter: 10, then as many as there were so far). For each block the current model is asked at all grid
-    points about window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before: the
-    differences to what it said then carry the old means over to the model of now, and their spread says how much of
-    the old mean's weight is left. The predictions for the whole block, as they came, are a control variate. `Curve` has
+    points about window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before: how
+    it answers now goes with what it said then, which carries the old means over to the model of now and says how much
+    of their weight is left. Where a model changes so much that little is left, up to twice as many rows are asked, in
+    steps that are larger alike. The predictions for the whole block, as they came, are a control variate. `Curve` has
     the formulas. Nothing is interpolated: a mean is told at the grid points, and there it is evaluated.
 
     The grid of a number is made of a sample of `window` of its values: all of them where at most `grid_size` differ,
@@ -47,9 +48,10 @@ class IncrementalPDP(IncrementalExplainer):
 
     The questions for a block are spread over the next one, the features taking turns. With d features an observation
     costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is
-    less; grids that move cost more. `update` asks all that is open at once: until then the curves are as of the
-    features' last turns, up to two blocks ago. Memory does not grow with the observations: about 2.25 * window rows,
-    and by feature window values and window / 4 predictions for each grid point.
+    less; up to twice as many where the model changes much; grids that move cost more. `update` asks all that is open at
+    once: until then the curves are as of the features' last turns, up to two blocks ago. Memory does not grow with the
+    observations: about 2.25 * window rows, and by feature window values and window / 4 predictions for each grid point,
+    at most 2.5 * window rows and window / 2 predictions where the model changes much.
 
     An observation whose value of a feature is absent, None, NaN, infinite or of the wrong kind is left out of that
     feature's curve, as is one for which the model raises or gives no usable prediction: `n_missing` counts them by
@@ -114,7 +116,7 @@ class IncrementalPDP(IncrementalExplainer):
         label: Any = None,
         alpha: float = 0.001,
         grid_size: int = 20,
-        window: int = 400,
+        window: int = 800,
         categorical: Iterable[Any] = (),
         n_ice: int = 0,
         seed: int | None = None,
@@ -171,7 +173,10 @@ class IncrementalPDP(IncrementalExplainer):
         if self._label is None:
             return lines
         # What is carried over has noise, which may lead out of the range of a probability.
-        return {name: (grid, [min(max(p, 0.0), 1.0) for p in means]) for name, (grid, means) in lines.items()}
+        for name, (grid, means) in lines.items():
+            if min(means) < 0.0 or max(means) > 1.0:
+                lines[name] = (grid, [min(max(p, 0.0), 1.0) for p in means])
+        return lines
 
     @property
     def ice(self) -> dict[Any, list[Line]]:
@@ -220,9 +225,9 @@ class IncrementalPDP(IncrementalExplainer):
     def update(self) -> dict[Any, Line]:
         """Ask the current model all that is open, and take in every observation so far; return `pdp`.
 
-        It costs up to (window / 2) * grid_size evaluations for each feature, and as many again where the questions for
-        an earlier block are still open; where nobody may wait for that, read `pdp`. It may be called at any time and
-        any number of times.
+        It costs up to (window / 2) * grid_size evaluations for each feature, twice that of a model that changes much,
+        and as many again where the questions for an earlier block are still open; where nobody may wait for that, read
+        `pdp`. It may be called at any time and any number of times.
         """
         self._finish()
         self._round = self._new_round()
@@ -282,7 +287,9 @@ class IncrementalPDP(IncrementalExplainer):
 
     @property
     def _n_asked(self) -> int:
-        return max(self.window // _SHARE, 1)
+        """Rows of a block that are asked: up to twice as many where a changing model leaves little of the means."""
+        lost = [1.0 - curve.followed for curve in self._curves.values()]
+        return max(int(self.window * (1.0 + sum(lost) / max(len(lost), 1))) // _SHARE, 1)
 
     @property
     def _n_due(self) -> int:
@@ -294,7 +301,9 @@ class IncrementalPDP(IncrementalExplainer):
         is_full = len(self._block) >= self._n_due
         if self._round is not None:
             left = max(self._n_due - len(self._block), 1)
-            self._advance(self._round, max(_STEP, -(-self._round.n_open // left)))
+            # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
+            step = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
+            self._advance(self._round, max(step, -(-self._round.n_open // left)))
         if is_full and self._round is None:
             self._round = self._new_round()
 
@@ -305,17 +314,19 @@ class IncrementalPDP(IncrementalExplainer):
 
     def _new_round(self) -> Round:
         block, self._block = Block(self._block, np.zeros(0), self.alpha), []
-        drawn, shares = draw_rows(block.weights, self._n_asked, self._rng)
+        n_asked = self._n_asked
+        probe = self._probe[:n_asked]
+        drawn, shares = draw_rows(block.weights, n_asked, self._rng)
         # A row stands in the probe with the same chance whenever it came in the last 1/alpha observations.
-        chance = self._n_asked * len(block.rows) / max(len(drawn), 1) / max(min(self._n, self._reach), 1)
-        slots = draw_slots(len(drawn), len(self._probe), self._n_asked, chance, self._rng)
+        chance = n_asked * len(block.rows) / max(len(drawn), 1) / max(min(self._n, self._reach), 1)
+        slots = draw_slots(len(drawn), len(probe), n_asked, chance, self._rng)
         plan = []
         for name, curve in self._curves.items():
             grid = curve.values.new_grid(curve.grid, self.grid_size)
             wanted = curve.grid if grid is None else grid
             if wanted:
                 plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
-        return Round(block, self._probe, drawn, shares, slots, plan)
+        return Round(block, probe, drawn, shares, slots, plan)
 
     def _advance(self, of: Round, n: int) -> None:
         model = AskedModel(self._function, self._label)

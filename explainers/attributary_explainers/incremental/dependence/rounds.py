@@ -56,6 +56,11 @@ class Round:
         return n + len(self._block.rows) - len(self._block.predictions)
 
     @property
+    def n_rows(self) -> int:
+        """Rows that are asked at all points of a feature."""
+        return len(self._rows)
+
+    @property
     def is_done(self) -> bool:
         """Whether every curve has been updated."""
         return not self._plan
