@@ -84,6 +84,8 @@ class Encoding:
         self.center = np.array([feature.center for feature in features], dtype=np.float64)
         self.scale = np.array([feature.scale for feature in features], dtype=np.float64)
         self.is_number = self.levels == 0
+        self.n_frequent = {j: len(feature.levels) for j, feature in enumerate(features) if not feature.is_number}
+        """Of each category, by number: how many levels are not rare."""
         self._codes = [_codes(feature) for feature in features]
         stored = [[float(v) for v in feature.stored] if feature.is_number else [] for feature in features]
         self.stored = np.array([value for values in stored for value in values], dtype=np.float64)

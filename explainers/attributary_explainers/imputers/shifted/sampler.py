@@ -242,20 +242,19 @@ class ShiftedSampler:
         """
         encoding, table = self.encoding, self.table
         slots, split, half = self._candidates(n, rng)
-        mean, covariance = self._in_use()
         phi, u = table.expand(row), rng.random((n, 1 + 2 * len(encoding)))
         total = sum(map(len, stops))
         out, used = np.empty((total, n, len(encoding))), np.empty((total, n), dtype=np.int64)
-        rows, rows_phi, at = table.rows[slots], table.phi[slots], 0
+        learnt, at = self.learnt, 0
         for order, stop in zip(orders, stops, strict=True):
             end = at + len(stop)
             walk(
-                row, phi, order, stop, rows, rows_phi, split, half, self.found.strong, mean, covariance,
-                encoding.levels, *self.columns, encoding.center, encoding.scale, encoding.stored, encoding.stored_at,
-                u, out[at:end], used[at:end],
+                row, phi, order, stop, table.rows, table.phi, slots, split, half, self.found.strong, self._used,
+                learnt.mean, learnt.covariance, encoding.levels, *self.columns, encoding.center, encoding.scale,
+                encoding.stored, encoding.stored_at, u, out[at:end], used[at:end],
             )  # fmt: skip
             at = end
-        return out, slots[used]
+        return out, used
 
     def _split(self, n_slots: int, n: int) -> tuple[int, int]:
         """Return how many of the slots, the oldest, are for how many of the draws, the first ones."""
