@@ -104,6 +104,10 @@ class Encoding:
             row[j] = self.encode_one(j, x.get(name))
         return row
 
+    def encode_all(self, rows: Sequence[Features]) -> Array:
+        """Return observations, shape (observations, features)."""
+        return np.array([self.encode(row) for row in rows], dtype=np.float64).reshape(len(rows), len(self))
+
     def encode_one(self, j: int, value: Any) -> float:
         """Return the code of a value of feature j."""
         codes = self._codes[j]

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...typing import Array, Features, Snapshot
+from ...typing import Array, Snapshot
 from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .columns import Columns, columns_of, expand, expand_all
 from .encoding import Encoding
-from .moments import learn
+from .moments import learn, learn_all
 from .spread import learn_products, learn_spread
 
 MOST_NUMBERS = 20
@@ -65,13 +65,12 @@ class Learnt:
         lower: Array = np.tril(self.covariance)
         return lower + np.tril(lower, -1).T
 
-    def start(self, rows: list[Features], before: Learnt | None) -> None:
-        """Learn the stored rows, and take over what another one has learnt of columns that are the same."""
-        encoded = np.array([self.encoding.encode(row) for row in rows]).reshape(len(rows), len(self.encoding))
+    def start(self, rows: Array, before: Learnt | None) -> None:
+        """Learn the stored rows, encoded, and take over what another one has learnt of columns that are the same."""
         values = np.empty((len(rows), len(self.mean)))
-        expand_all(encoded, *self.columns[1:], self.encoding.center, self.encoding.scale, values)
-        for phi in values:
-            self.update(phi, 0.0)
+        expand_all(rows, *self.columns[1:], self.encoding.center, self.encoding.scale, values)
+        learn_all(values, self.counted, self.counts, self.mean, self.covariance)
+        self.n = len(rows)
         if before is None:
             return
         self.n = before.n

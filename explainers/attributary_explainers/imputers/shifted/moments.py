@@ -48,6 +48,13 @@ def learn(values: Any, feature: Any, alpha: float, counts: Any, mean: Any, covar
 
 
 @compiled
+def learn_all(values: Any, feature: Any, counts: Any, mean: Any, covariance: Any) -> None:
+    """Add some rows of columns to means and covariances in which all count alike; see `learn`."""
+    for r in range(len(values)):
+        learn(values[r], feature, 0.0, counts, mean, covariance)
+
+
+@compiled
 def tell(U: Any, first: int, last: int, column: int, innovations: Any, begin: int, end: int, told: Any) -> None:
     """Add to `told` what innovations first … last - 1 of draws begin … end - 1 tell of a column.
 

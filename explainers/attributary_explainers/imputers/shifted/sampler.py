@@ -133,41 +133,55 @@ class ShiftedSampler:
         return found
 
     def _begin(self, rows: Sequence[Features]) -> None:
-        self._encode(rows, [])
-        self._use(rows)
+        encoded = self._read(rows, [], anew=True)
+        assert encoded is not None
+        self._use(encoded)
 
-    def _encode(self, rows: Sequence[Features], products: list[tuple[Any, Any]]) -> bool:
-        """Read the stored rows anew; return whether columns mean something else now."""
+    def _read(self, rows: Sequence[Features], products: list[tuple[Any, Any]], *, anew: bool) -> Array | None:
+        """Learn other columns, with an encoding that is made anew; return the rows in it if any means something else.
+
+        Where it is not made anew, or says the same as before, only the products are other ones.
+        """
         before = self.learnt
-        for hinges, levels, most in DETAIL:
-            encoding = encoding_of(rows, hinges, levels, before.encoding)
-            if sum(max(len(f.knots) + 1, f.n_levels) for f in encoding.features) <= most:
-                break
+        encoding = self._new_encoding(rows) if anew else before.encoding
         pairs = [(encoding.position[a], encoding.position[b]) for a, b in products if {a, b} <= set(encoding.names)]
-        same = encoding.names == before.encoding.names and pairs == before.products
-        if same and all(map(lambda a, b: a.same(b), encoding.features, before.encoding.features)):
+        same = encoding is before.encoding or (
+            encoding.names == before.encoding.names
+            and all(map(lambda a, b: a.same(b), encoding.features, before.encoding.features))
+        )
+        if same and pairs == before.products:
             pairs_of = zip(encoding.features, before.encoding.features, strict=True)
             rare = any(not new.is_number and new.stored != old.stored for new, old in pairs_of)
             before.encoding = self.table.encoding = encoding  # other integers that a number has had
-            return rare
+            return encoding.encode_all(rows) if rare else None
+        encoded = encoding.encode_all(rows) if anew else self.table.rows[: len(rows)]
         self.learnt = Learnt(encoding, pairs)
-        self.learnt.start(list(rows), before if len(before.encoding) else None)
+        self.learnt.start(encoded, before if len(before.encoding) else None)
         self.found = self.found.of_features(before.encoding.names, encoding.names)
-        return True
+        return encoded
+
+    def _new_encoding(self, rows: Sequence[Features]) -> Encoding:
+        for hinges, levels, most in DETAIL:
+            encoding = encoding_of(rows, hinges, levels, self.encoding)
+            if sum(max(len(f.knots) + 1, f.n_levels) for f in encoding.features) <= most:
+                break
+        return encoding
 
     def _review(self, rows: Sequence[Features]) -> None:
         names = self.encoding.names
         n = min(self.learnt.n, 2.0 / self.rate)
         found = review(self.learnt, self.found, n)
         products = [*self._useful_products(), *products_told(self.learnt, n)]
-        # Reading all stored rows takes longer than all else of a review.
-        anew = self.learnt.n % READ_EVERY == 0 or products != self.learnt.products
-        changed = anew and self._encode(rows, [(names[a], names[b]) for a, b in products])
+        anew = self.learnt.n % READ_EVERY == 0
+        encoded = None
+        if anew or products != self.learnt.products:
+            encoded = self._read(rows, [(names[a], names[b]) for a, b in products], anew=anew)
         if self.encoding.names == names:
-            changed = changed or bool((found.bent != self.found.bent).any())
+            if encoded is None and (found.bent != self.found.bent).any():
+                encoded = self.table.rows[: len(rows)]
             self.found = found
-        if changed:
-            self._use(rows)
+        if encoded is not None:
+            self._use(encoded)
 
     def _useful_products(self) -> list[tuple[int, int]]:
         """Return the products in use that still tell something."""
@@ -183,8 +197,8 @@ class ShiftedSampler:
                 found.append(pair)
         return found
 
-    def _use(self, rows: Sequence[Features]) -> None:
-        """Take the columns into use that the review asks for."""
+    def _use(self, encoded: Array) -> None:
+        """Take the columns into use that the review asks for, also for the stored rows."""
         start, base = self.learnt.columns.start, int(self.learnt.columns.start[-1])
         own = [
             np.arange(a, b if self.found.bent[j] or not self.encoding.is_number[j] else a + 1)
@@ -192,8 +206,7 @@ class ShiftedSampler:
         ]
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
         self.table = RowTable(self.size, self.learnt, self._used)
-        for slot in self.ages.tolist():
-            self.table.put(slot, self.encoding.encode(rows[slot]), None)
+        self.table.put_all(encoded)
         self._regress()
 
     def _regress(self) -> None:
@@ -293,7 +306,7 @@ class ShiftedSampler:
         if len(self.encoding) == 0:
             self._regression = None
             return
-        self._use(rows)
+        self._use(self.encoding.encode_all(rows))
         mean, covariance = state["regressed"]
         self._regression = Regression(unpack(mean), unpack_symmetric(covariance), self.encoding, self.columns)
         self.table.fit(self._regression, self.ages)
