@@ -12,7 +12,7 @@ from ..imputers.shifted.misfit import Misfit
 from ..typing import Features, Importance, Prediction, Snapshot
 
 EVERY = 20
-"""The interventional importance is estimated from every so many-th observation explained, while draws miss something."""
+"""The interventional importance is estimated from every so many-th observation, while draws miss something."""
 LEAST_SHARE, LEAST_ERRORS, LEAST_LOOKS = 0.1, 5.0, 100
 """It is warned of doubts above this share of the importance, told by so many standard errors, after so many looks."""
 

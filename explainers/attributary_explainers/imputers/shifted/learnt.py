@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...typing import Array, Snapshot
+from ...compiled import compiled
+from ...typing import Array, Ints, Snapshot
 from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .columns import Columns, columns_of, expand, expand_all
 from .encoding import Encoding
@@ -15,6 +16,62 @@ from .spread import learn_products, learn_spread
 
 MOST_NUMBERS = 20
 """With more numbers than this it is not looked for products: there would be too many."""
+
+
+@compiled
+def take_in(
+    row: Any,
+    center: Any,
+    scale: Any,
+    is_number: Any,
+    start: Any,
+    kind: Any,
+    of: Any,
+    number: Any,
+    other: Any,
+    counted: Any,
+    in_use: Any,
+    B: Any,
+    regression_mean: Any,
+    alpha: float,
+    count: float,
+    counts: Any,
+    mean: Any,
+    covariance: Any,
+    spread: Any,
+    spread_with: Any,
+    product_variance: Any,
+    product_with: Any,
+) -> None:
+    """Add one encoded observation to all moments, in place: those of squared residuals and of products come first.
+
+    Parameters
+    ----------
+    start, kind, of, number, other
+        See `Columns`.
+    in_use
+        The columns that the regression has; B and regression_mean are of these.
+    alpha, count
+        The smoothing factor, and how many observations were added before.
+    """
+    d, n = len(row), len(mean)
+    phi, deviations = np.empty(n), np.empty(len(in_use))
+    expand(row, kind, of, number, other, center, scale, phi)
+    for i in range(len(in_use)):
+        own = phi[in_use[i]] - regression_mean[i]
+        deviations[i] = 0.0 if np.isnan(own) else own
+    residuals, z, z_mean = np.full(d, np.nan), np.full(d, np.nan), np.zeros(d)
+    for j in range(d):
+        if is_number[j]:
+            at = np.searchsorted(in_use, start[j])
+            z[j], z_mean[j] = phi[start[j]], mean[start[j]]
+            residuals[j] = z[j] - regression_mean[at]
+            for i in range(len(in_use)):
+                residuals[j] -= B[i, at] * deviations[i]
+    learn_spread(residuals, phi, mean, alpha, count, spread, spread_with)
+    if len(product_variance) > 0:
+        learn_products(residuals, z, z_mean, alpha, count, product_variance, product_with)
+    learn(phi, counted, alpha, counts, mean, covariance)
 
 
 class Learnt:
@@ -39,26 +96,15 @@ class Learnt:
         k = d if encoding.is_number.sum() <= MOST_NUMBERS else 0
         self.product_variance, self.product_with = np.zeros((k, k)), np.zeros((k, k, k))
 
-    def expand(self, row: Array) -> Array:
-        """Return the columns of an encoded observation."""
-        phi = np.empty(len(self.mean))
-        expand(row, *self.columns[1:], self.encoding.center, self.encoding.scale, phi)
-        return phi
-
-    def update(self, phi: Array, alpha: float) -> None:
-        """Learn the columns of one observation."""
+    def update(self, row: Array, in_use: Ints, B: Array, mean: Array, alpha: float) -> None:
+        """Learn an encoded observation, and what the regression of columns in use leaves of its numbers."""
+        encoding = self.encoding
+        take_in(
+            row, encoding.center, encoding.scale, encoding.is_number, *self.columns, self.counted, in_use, B, mean,
+            alpha, float(self.n), self.counts, self.mean, self.covariance, self.spread, self.spread_with,
+            self.product_variance, self.product_with,
+        )  # fmt: skip
         self.n += 1
-        learn(phi, self.counted, alpha, self.counts, self.mean, self.covariance)
-
-    def update_spread(self, residuals: Array, phi: Array, alpha: float) -> None:
-        """Learn what all other features leave of each number."""
-        learn_spread(residuals, phi, self.mean, alpha, float(self.n), self.spread, self.spread_with)
-        if len(self.product_variance):
-            values = np.minimum(self.columns.start[:-1], len(phi) - 1)
-            z = np.where(self.encoding.is_number, phi[values], np.nan)
-            learn_products(
-                residuals, z, self.mean[values], alpha, float(self.n), self.product_variance, self.product_with
-            )
 
     def symmetric(self) -> Array:
         """Return the covariance with both triangles."""

@@ -111,26 +111,13 @@ class ShiftedSampler:
             return
         if slot is not None:
             self.table.put(slot, self.encoding.encode(rows[slot]), self._regression)
-        row = self.encoding.encode(x)
-        phi = self.learnt.expand(row)
-        self.learnt.update_spread(self._residuals(phi), phi, self.rate)
-        self.learnt.update(phi, self.rate)
+        regression = self._regression
+        assert regression is not None
+        self.learnt.update(self.encoding.encode(x), self._used, regression.B, regression.mean, self.rate)
         if self.learnt.n % REVIEW_EVERY == 0:
             self._review(rows)
         if self.learnt.n % REGRESS_EVERY == 0:
             self._regress()
-
-    def _residuals(self, phi: Array) -> Array:
-        """Return what all other features leave of each number; NaN for categories and what is missing."""
-        assert self._regression is not None
-        used = phi[self._used]
-        values = self.columns.start[:-1]
-        fitted = self._regression.fitted(used)
-        found = np.full(len(self.encoding), np.nan)
-        numbers = np.flatnonzero(self.encoding.is_number)
-        at = values[numbers]
-        found[numbers] = used[at] - self._regression.mean[at] - fitted[at]
-        return found
 
     def _begin(self, rows: Sequence[Features]) -> None:
         encoded = self._read(rows, [], anew=True)
@@ -229,7 +216,7 @@ class ShiftedSampler:
         assert self._regression is not None
         regression, encoding = self._regression, self.encoding
         slots = self.ages
-        split, half = self._split(len(slots), n)
+        split, half = (len(slots) // 2, n // 2) if len(slots) > 1 else (0, 0)
         fitted = regression.fitted(self.table.expand(row))
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
         each(
@@ -254,39 +241,32 @@ class ShiftedSampler:
         Codes of shape (coalitions, n, features), and the slots that they came from, (coalitions, n).
         """
         encoding, table = self.encoding, self.table
-        slots, split, half = self._candidates(n, rng)
-        phi, u = table.expand(row), rng.random((n, 1 + 2 * len(encoding)))
+        split, last = self._n_candidates(n)
+        u = rng.random(last + n * (1 + 2 * len(encoding)))
         total = sum(map(len, stops))
         out, used = np.empty((total, n, len(encoding))), np.empty((total, n), dtype=np.int64)
         learnt, at = self.learnt, 0
         for order, stop in zip(orders, stops, strict=True):
             end = at + len(stop)
             walk(
-                row, phi, order, stop, table.rows, table.phi, slots, split, half, self.found.strong, self._used,
+                row, order, stop, table.rows, table.phi, self.ages, split, last, self.found.strong, self._used,
                 learnt.mean, learnt.covariance, encoding.levels, *self.columns, encoding.center, encoding.scale,
                 encoding.stored, encoding.stored_at, u, out[at:end], used[at:end],
             )  # fmt: skip
             at = end
         return out, used
 
-    def _split(self, n_slots: int, n: int) -> tuple[int, int]:
-        """Return how many of the slots, the oldest, are for how many of the draws, the first ones."""
-        return (n_slots // 2, n // 2) if n_slots > 1 else (0, 0)
-
-    def _candidates(self, n: int, rng: np.random.Generator) -> tuple[Ints, int, int]:
-        slots = self.ages
-        split, half = self._split(len(slots), n)
-        columns, d = len(self._used), len(self.encoding)
-        most = max(32, BUDGET // (columns * (columns + d)), 2 * n) if self.is_matching else 0
-        if most <= n:
-            first = slots[rng.integers(split, size=half)] if half else slots[:0]
-            return np.concatenate([first, slots[rng.integers(split, len(slots), size=n - half)]]), half, half
-        # With replacement, which is quick; a row that is there twice has twice the weight of the one that it displaced.
-        n_older = min(most // 2, split) if half else 0
-        at = rng.random(n_older + min(most // 2, len(slots) - split))
-        at[:n_older] *= split
-        at[n_older:] = split + at[n_older:] * (len(slots) - split)
-        return slots[at.astype(np.int64)], n_older, half
+    def _n_candidates(self, n: int) -> tuple[int, int]:
+        """Return among how many rows of the older half n draws choose, and among how many rows in all."""
+        n_slots = len(self.ages)
+        older = n_slots // 2
+        half = n // 2 if older else 0
+        if not self.is_matching:
+            return half, n
+        columns = len(self._used)
+        most = max(32, BUDGET // (columns * (columns + len(self.encoding))), 2 * n) // 2
+        split = max(min(most, older), half) if half else 0
+        return split, split + max(min(most, n_slots - (older if half else 0)), n - half)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from, together with the stored rows."""

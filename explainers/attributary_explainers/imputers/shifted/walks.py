@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
-from .columns import LEVEL, PRODUCT, VALUE, rounded, scaled
+from .columns import LEVEL, PRODUCT, VALUE, expand, rounded, scaled
 from .levels import couple, discriminant, probabilities
-from .matching import choose_along
+from .matching import candidates, choose_along
 from .moments import factor, innovate, tell
 
 
@@ -53,14 +53,13 @@ def discriminants(
 @compiled
 def walk(
     x: Any,
-    phi: Any,
     order: Any,
     stops: Any,
     rows: Any,
     rows_phi: Any,
-    slots: Any,
+    ages: Any,
     split: int,
-    half: int,
+    last: int,
     strong: Any,
     in_use: Any,
     mean: Any,
@@ -75,7 +74,7 @@ def walk(
     scale: Any,
     stored: Any,
     stored_at: Any,
-    u: Any,
+    uniform: Any,
     out: Any,
     used: Any,
 ) -> None:
@@ -87,26 +86,32 @@ def walk(
 
     Parameters
     ----------
-    x, phi
-        The observation, shape (features,), and its columns.
+    x
+        The observation, shape (features,).
     order, stops
         The features by number, and how many of them each coalition has, ascending.
-    rows, rows_phi, slots
-        Stored rows and their columns by slot, and the slots of the candidates where rows are matched: `split` of them
-        for the first `half` draws, the others for the other draws. Where they are not, the first ones of each part are
-        the draws.
+    rows, rows_phi, ages
+        Stored rows and their columns by slot, and the slots, that which was stored first at the beginning.
+    split, last
+        Of `last` candidates `split` are of the older half, for the first half of the draws. Where rows are not matched,
+        the first ones of each part are the draws.
     strong
         Shape (features, features): pairs of which rows are matched.
     in_use
         Shape (columns,): their numbers in `mean` and `covariance`, which have more.
     stored, stored_at
         See `rounded`: the values of features that are integers.
-    u
-        Shape (draws, 1 + 2 features): uniform numbers.
+    uniform
+        Shape (candidates + draws * (1 + 2 features),): uniform numbers.
     out, used
         Shapes (coalitions, draws, features) and (coalitions, draws): the draws, and the slots they came from.
     """
-    d, n, m, last = len(x), len(phi), out.shape[1], len(slots)
+    d, n, m = len(x), len(kind), out.shape[1]
+    half = m // 2 if split > 0 else 0
+    slots = candidates(ages, uniform, split, last)
+    u = uniform[last:].reshape(m, 1 + 2 * d)
+    phi = np.empty(n)
+    expand(x, kind, of, number, other, center, scale, phi)
     columns, ends = np.empty(n, np.int64), np.empty(d, np.int64)
     arrange(order, start, of, number, other, columns, ends)
     U = np.empty((n, n))
