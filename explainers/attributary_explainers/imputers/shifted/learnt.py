@@ -16,6 +16,8 @@ from .spread import learn_products, learn_spread
 
 MOST_NUMBERS = 20
 """With more numbers than this it is not looked for products: there would be too many."""
+RIDGE = 0.01
+"""As a share of each variance: stored rows do not say more precisely what new columns have to do with known ones."""
 
 
 @compiled
@@ -80,14 +82,17 @@ class Learnt:
     def __init__(self, encoding: Encoding, products: list[tuple[int, int]]) -> None:
         self.encoding = encoding
         self.products = products
-        """Pairs of features of which the product is a column."""
+        """Pairs of features of which products are columns."""
         self.columns: Columns = columns_of(
             [np.array(f.knots) for f in encoding.features], encoding.levels.tolist(), products
         )
         d, n = len(encoding), len(self.columns.kind)
         self.n = 0
         """Observations learnt."""
-        base = self.columns.start[-1]
+        base = int(self.columns.start[-1])
+        factors = [self.columns.of[c[base:].astype(np.int64)] for c in (self.columns.number, self.columns.other)]
+        self.of_products = [base + np.flatnonzero((factors[0] == a) & (factors[1] == b)) for a, b in products]
+        """The columns of each product."""
         # A product has a count of its own: it is there where both its features are.
         self.counted: Any = np.concatenate([self.columns.of[:base], d + np.arange(n - base)])
         self.counts = np.zeros(d + n - base)
@@ -95,6 +100,29 @@ class Learnt:
         self.spread, self.spread_with = np.zeros((3, d)), np.zeros((d, n))
         k = d if encoding.is_number.sum() <= MOST_NUMBERS else 0
         self.product_variance, self.product_with = np.zeros((k, k)), np.zeros((k, k, k))
+
+    def _join(self, known: Ints, mean: Array, covariance: Array) -> None:
+        """Take over the moments of columns that were known before, and fit those of the other ones to them.
+
+        The stored rows say what the other columns are given the known ones. So the whole remains the covariance of
+        something: with moments of two samples side by side, nearly collinear columns would have any regression.
+        """
+        new = np.setdiff1d(np.arange(len(self.mean)), known)
+        of_rows = self.symmetric()
+        own = of_rows[np.ix_(known, known)]
+        variances = np.diag(own)
+        slopes = np.linalg.solve(
+            own + np.diag(np.where(variances > 0.0, RIDGE * variances, 1.0)), of_rows[known][:, new]
+        )
+        left = of_rows[np.ix_(new, new)] - of_rows[new][:, known] @ slopes
+        self.mean[new] += (mean - self.mean[known]) @ slopes
+        self.mean[known] = mean
+        both = np.empty_like(of_rows)
+        both[np.ix_(known, known)] = covariance
+        both[np.ix_(known, new)] = covariance @ slopes
+        both[np.ix_(new, known)] = both[np.ix_(known, new)].T
+        both[np.ix_(new, new)] = left + slopes.T @ covariance @ slopes
+        self.covariance[:] = np.tril(both)
 
     def update(self, row: Array, in_use: Ints, B: Array, mean: Array, alpha: float) -> None:
         """Learn an encoded observation, and what the regression of columns in use leaves of its numbers."""
@@ -121,9 +149,10 @@ class Learnt:
             return
         self.n = before.n
         mine, its = _shared(self, before)
-        self.mean[mine] = before.mean[its]
-        self.covariance[np.ix_(mine, mine)] = np.tril(before.symmetric()[np.ix_(its, its)])
         self.counts[self.counted[mine]] = before.counts[before.counted[its]]
+        for pair, columns in zip(self.products, self.of_products, strict=True):
+            self.counts[self.counted[columns]] = self.counts[list(pair)].min()
+        self._join(np.array(mine, dtype=np.int64), before.mean[its], before.symmetric()[np.ix_(its, its)])
         features = [
             (j, before.encoding.position[name])
             for j, name in enumerate(self.encoding.names)
@@ -177,10 +206,10 @@ def _shared(new: Learnt, old: Learnt) -> tuple[list[int], list[int]]:
         j = new.encoding.position[name]
         mine += range(new.columns.start[j], new.columns.start[j + 1])
         its += range(old.columns.start[i], old.columns.start[i + 1])
-    base = {frozenset((old.encoding.names[a], old.encoding.names[b])): k for k, (a, b) in enumerate(old.products)}
+    known = {(old.encoding.names[a], old.encoding.names[b]): k for k, (a, b) in enumerate(old.products)}
     for k, (a, b) in enumerate(new.products):
-        pair = frozenset((new.encoding.names[a], new.encoding.names[b]))
-        if pair in base and pair <= same.keys():
-            mine.append(int(new.columns.start[-1]) + k)
-            its.append(int(old.columns.start[-1]) + base[pair])
+        pair = new.encoding.names[a], new.encoding.names[b]
+        if pair in known and set(pair) <= same.keys():
+            mine += new.of_products[k].tolist()
+            its += old.of_products[known[pair]].tolist()
     return mine, its

@@ -175,11 +175,12 @@ class ShiftedSampler:
         regression, learnt = self._regression, self.learnt
         assert regression is not None
         numbers = np.flatnonzero(self.encoding.is_number)
-        values, first = self.columns.start[numbers], int(self.columns.start[-1])
+        values, before = self.columns.start[numbers], int(learnt.columns.start[-1] - self.columns.start[-1])
         variances = np.diag(regression.covariance)
         found = []
-        for k, pair in enumerate(learnt.products):
-            told = regression.B[first + k, values] ** 2 * variances[first + k]
+        for pair, columns in zip(learnt.products, learnt.of_products, strict=True):
+            at = columns - before
+            told = (regression.B[np.ix_(at, values)] ** 2 * variances[at, None]).max(axis=0)
             if (told > LEAST_PRODUCT * (told + learnt.spread[0, numbers])).any():
                 found.append(pair)
         return found
@@ -187,8 +188,10 @@ class ShiftedSampler:
     def _use(self, encoded: Array) -> None:
         """Take the columns into use that the review asks for, also for the stored rows."""
         start, base = self.learnt.columns.start, int(self.learnt.columns.start[-1])
+        bent = self.found.bent.copy()
+        bent[[j for pair in self.learnt.products for j in pair]] = True  # their hinges are factors
         own = [
-            np.arange(a, b if self.found.bent[j] or not self.encoding.is_number[j] else a + 1)
+            np.arange(a, b if bent[j] or not self.encoding.is_number[j] else a + 1)
             for j, (a, b) in enumerate(pairwise(start.tolist()))
         ]
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
