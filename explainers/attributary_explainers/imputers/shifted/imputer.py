@@ -21,6 +21,8 @@ from .seating import Seating
 
 LOOK_EVERY, LOOK_FROM = 20, 500
 """The diagnostic looks at every so many-th observation, when so many have been learnt."""
+LOOK_MEMORY = 4
+"""It looks back so many times as far as the importance: what features have in common changes less than the loss."""
 LOOK_DRAWS, LOOK_ROWS = 2, 8
 """Draws of each feature given all others, and stored rows whose values are marginal draws."""
 
@@ -53,7 +55,7 @@ class ShiftedImputer(Imputer):
         self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
         self.reservoir.settle(self.alpha)
         self.sampler = ShiftedSampler(self.reservoir.size, self.alpha)
-        self.misfit = Misfit(min(LOOK_EVERY * self.alpha, 1.0))
+        self.misfit = Misfit(min(LOOK_EVERY * self.alpha / LOOK_MEMORY, 1.0))
         """How much of the dependence draws miss."""
         self._n_seen = 0
         self._seating = Seating({}, self.sampler.encoding)

@@ -45,7 +45,8 @@ class ShiftedSampler:
     have in common stays. Without dependence this is interventional removal; for Gaussians it is exact.
 
     **Bent dependence.** The regressions are additive: for a number whose hinges max(z - knot, 0) tell something of
-    another feature they are columns beside its value, and the product of two numbers is one where it tells something.
+    another feature they are columns beside its value. Where the product of two numbers tells something it is a column,
+    with the value of each times two hinges of the other: so a quotient is drawn, too.
     A category has an indicator for each level. Every 200 observations it is reviewed what is of use.
 
     **Matching.** Where a dependence is strongly bent, or the spread of a feature depends on another one, residuals
