@@ -145,9 +145,17 @@ def _pair(g: Array) -> tuple[Array, Array]:
     return axis[place // 61], axis[place % 61]
 
 
+def _gamma_grid(n: int = 401) -> Array:
+    """Return quantiles of a gamma distribution of shape 2: its distribution function is 1 - (1 + g) exp(-g)."""
+    g = np.linspace(0.0, 20.0, 20_001)
+    found: Array = np.interp((np.arange(n) + 0.5) / n, 1.0 - (1.0 + g) * np.exp(-g), g)
+    return found
+
+
 NORMAL: Array = _normal_grid()
 CIRCLE: Array = np.linspace(0.0, 2.0 * np.pi, 720, endpoint=False)
 PLACES: Array = np.arange(61 * 61).astype(float)
+WAITING: Array = _gamma_grid()
 
 STREAMS = (
     Stream(
@@ -238,5 +246,16 @@ STREAMS = (
         ),
         lambda x: x[..., 0] + x[..., 1] + x[..., 2] + 0.5 * x[..., 2] * x[..., 3],
         PLACES,
+    ),
+    Stream(
+        "waiting",  # a skewed hidden number: its measure with more noise where it is large, its logarithm, categories
+        (
+            Normal(lambda g: g, lambda g: 0.15 + 0.2 * g),
+            Normal(lambda g: np.log(g + 0.2), lambda g: 0.5),
+            Category(lambda g: (2.0 - 1.5 * g, 0.0 * g, g - 3.0), 3),
+            Category(lambda g: (1.2 * (g - 2.0), 0.0 * g), 2),
+        ),
+        lambda x: 0.7 * x[..., 0] + x[..., 1] * (x[..., 2] != 1.0) + 1.5 * (x[..., 3] == 1.0) + (x[..., 2] == 2.0),
+        WAITING,
     ),
 )

@@ -12,7 +12,7 @@ from ..imputers.shifted.misfit import Misfit
 from ..typing import Features, Importance, Prediction, Snapshot
 
 EVERY = 20
-"""The interventional importance is estimated from every so many-th observation explained."""
+"""The interventional importance is estimated from every so many-th observation, while draws miss something."""
 LEAST_SHARE, LEAST_ERRORS, LEAST_LOOKS = 0.1, 5.0, 100
 """It is warned of doubts above this share of the importance, told by so many standard errors, after so many looks."""
 
@@ -62,7 +62,7 @@ class Doubt:
     def update(self, x: Features, y: Any, y_pred: Prediction) -> bool:
         """Take in an observation that has been explained; return whether there is something new to say."""
         self._n += 1
-        if self._n % EVERY:
+        if self._n % EVERY or not any(share > 0.0 for share, _ in self._misfit().shares().values()):
             return False
         if self._companion is None:
             self._companion = self._make()
@@ -79,6 +79,9 @@ class Doubt:
         found = {}
         for name, value in importance.items():
             missed = [shares[f][0] for f in groups.get(name, (name,)) if f in shares and shares[f][0] == shares[f][0]]
+            if missed and max(missed) == 0.0:
+                found[name] = 0.0
+                continue
             apart = abs(other.get(name, math.nan) - value)
             noise = 2.0 * math.hypot(errors.get(name, math.nan), std_error.get(name, math.nan))
             found[name] = max(missed) * max(apart - noise, 0.0) if missed and apart == apart else math.nan

@@ -38,7 +38,8 @@ def columns_of(knots: list[Array], levels: list[int], products: list[tuple[int, 
     knots, levels
         By feature: its knots; its number of levels, 0 for a number.
     products
-        Pairs of features, whose values, or first indicators, are multiplied.
+        Pairs of features, whose values, or first indicators, are multiplied; also the value of each with two hinges of
+        the other one, so that what one tells may depend on where the other one is.
     """
     kind, of, number, start = [], [], [], [0]
     for j, (own, n) in enumerate(zip(knots, levels, strict=True)):
@@ -50,12 +51,20 @@ def columns_of(knots: list[Array], levels: list[int], products: list[tuple[int, 
     other = [0] * len(kind)
     for a, b in products:
         if start[a] < start[a + 1] and start[b] < start[b + 1]:
-            kind.append(PRODUCT)
-            of.append(a)
-            number.append(float(start[a]))
-            other.append(start[b])
+            factors = [(start[a], start[b])]
+            factors += [(hinge, start[b]) for hinge in _inner(start[a], len(knots[a]))]
+            factors += [(start[a], hinge) for hinge in _inner(start[b], len(knots[b]))]
+            kind += [PRODUCT] * len(factors)
+            of += [a] * len(factors)
+            number += [float(first) for first, _ in factors]
+            other += [second for _, second in factors]
     ints = [np.array(values, dtype=np.int64) for values in (start, kind, of, other)]
     return Columns(ints[0], ints[1], ints[2], np.array(number, dtype=np.float64), ints[3])
+
+
+def _inner(value: int, n: int) -> list[int]:
+    """Return two hinges of n, a quarter of them outside of each, by the column of the value before them."""
+    return sorted({value + 1 + n // 4, value + n - n // 4}) if n else []
 
 
 @compiled

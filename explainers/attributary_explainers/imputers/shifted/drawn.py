@@ -23,7 +23,8 @@ class DrawnRequest(Request):
     players
         Player to its features.
     kept
-        Shape (sets,): of each set of draws, the players whose features come from x.
+        Shape (sets,): of each set of draws, an order of the players, and of how many the features come from x: of the
+        first ones.
     values, slots
         Shapes (sets, draws, features) and (sets, draws): codes, and the slots of the rows that they are made of.
     encoding
@@ -40,7 +41,7 @@ class DrawnRequest(Request):
         self,
         x: Features,
         players: Mapping[Any, Sequence[Any]],
-        kept: Sequence[Sequence[Any]],
+        kept: Sequence[tuple[Sequence[Any], int]],
         values: Array,
         slots: Ints,
         encoding: Encoding,
@@ -59,8 +60,8 @@ class DrawnRequest(Request):
     def sets(self) -> list[list[Row]]:
         """Return the rows of each set of draws."""
         found = []
-        for kept, values, slots in zip(self._kept, self._values, self._slots, strict=True):
-            held = set(kept)
+        for (order, size), values, slots in zip(self._kept, self._values, self._slots, strict=True):
+            held = set(order[:size])
             absent = [name for player, names in self._players.items() if player not in held for name in names]
             present = {name for player in held for name in self._players[player]}
             base = {k: v for k, v in self._x.items() if k in present or (self._replaces and k not in set(absent))}
@@ -94,18 +95,16 @@ class DrawnRequest(Request):
         """Write the codes as the schema has them; where one has no code there, the rows are encoded."""
         values, encoding = self._values.reshape(self.n_rows, -1), self._encoding
         rows = X[start : start + self.n_rows]
-        if encoding.position.keys() != schema.keys or np.isnan(values).any():
+        # Both have the features in the order of their names.
+        if (
+            encoding.names != schema.features
+            or encoding.n_frequent.keys() != schema.codes.keys()
+            or np.isnan(values).any()
+            or any(values[:, j].max() >= n for j, n in encoding.n_frequent.items())
+        ):
             rows[:] = schema.encode_many(self.rows())
             return
-        for j, (name, feature) in enumerate(zip(encoding.names, encoding.features, strict=True)):
-            column, codes = schema.position[name], values[:, j]
-            if feature.is_number != (column not in schema.codes) or (
-                not feature.is_number and codes.max() >= len(feature.levels)
-            ):
-                rows[:] = schema.encode_many(self.rows())
-                return
-            if feature.is_number:
-                rows[:, column] = codes
-            else:
-                known = [schema.code(column, level) for level in feature.levels]
-                rows[:, column] = np.array(known)[codes.astype(np.int64)]
+        rows[:] = values
+        for j in encoding.n_frequent:
+            known = [schema.code(j, level) for level in encoding.features[j].levels]
+            rows[:, j] = np.array(known)[values[:, j].astype(np.int64)]

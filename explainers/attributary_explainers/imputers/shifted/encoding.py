@@ -84,6 +84,8 @@ class Encoding:
         self.center = np.array([feature.center for feature in features], dtype=np.float64)
         self.scale = np.array([feature.scale for feature in features], dtype=np.float64)
         self.is_number = self.levels == 0
+        self.n_frequent = {j: len(feature.levels) for j, feature in enumerate(features) if not feature.is_number}
+        """Of each category, by number: how many levels are not rare."""
         self._codes = [_codes(feature) for feature in features]
         stored = [[float(v) for v in feature.stored] if feature.is_number else [] for feature in features]
         self.stored = np.array([value for values in stored for value in values], dtype=np.float64)
@@ -101,6 +103,10 @@ class Encoding:
         for j, name in enumerate(self.names):
             row[j] = self.encode_one(j, x.get(name))
         return row
+
+    def encode_all(self, rows: Sequence[Features]) -> Array:
+        """Return observations, shape (observations, features)."""
+        return np.array([self.encode(row) for row in rows], dtype=np.float64).reshape(len(rows), len(self))
 
     def encode_one(self, j: int, value: Any) -> float:
         """Return the code of a value of feature j."""

@@ -17,9 +17,12 @@ from ..reservoirs import LaggedReservoir, Reservoir
 from .drawn import DrawnRequest
 from .misfit import Misfit
 from .sampler import ShiftedSampler
+from .seating import Seating
 
 LOOK_EVERY, LOOK_FROM = 20, 500
 """The diagnostic looks at every so many-th observation, when so many have been learnt."""
+LOOK_MEMORY = 4
+"""It looks back so many times as far as the importance: what features have in common changes less than the loss."""
 LOOK_DRAWS, LOOK_ROWS = 2, 8
 """Draws of each feature given all others, and stored rows whose values are marginal draws."""
 
@@ -52,9 +55,10 @@ class ShiftedImputer(Imputer):
         self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
         self.reservoir.settle(self.alpha)
         self.sampler = ShiftedSampler(self.reservoir.size, self.alpha)
-        self.misfit = Misfit(min(LOOK_EVERY * self.alpha, 1.0))
+        self.misfit = Misfit(min(LOOK_EVERY * self.alpha / LOOK_MEMORY, 1.0))
         """How much of the dependence draws miss."""
         self._n_seen = 0
+        self._seating = Seating({}, self.sampler.encoding)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -75,8 +79,12 @@ class ShiftedImputer(Imputer):
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
         """Return `n` rows for each coalition, with the other players' features drawn given those of the coalition."""
-        orders = [[*kept, *(player for player in players if player not in set(kept))] for kept in coalitions]
-        walks = [(order, [len(kept)]) for order, kept in zip(orders, coalitions, strict=True)]
+        number = {player: i for i, player in enumerate(players)}
+        walks = []
+        for kept in coalitions:
+            first = [number[player] for player in kept]
+            rest = np.setdiff1d(np.arange(len(number)), first)
+            walks.append((np.array([*first, *rest], dtype=np.intp), np.array([len(first)])))
         return Draws(self._walk(x, players, walks, n, rng, replaces=False).sets(), None)
 
     def request_walk(
@@ -89,59 +97,51 @@ class ShiftedImputer(Imputer):
         encoded: Encoded | None = None,
     ) -> Request:
         """Return the draws of `restrict`, one factorisation for each order, as an array where the rows allow it."""
-        names = list(players)
-        walks = [([names[i] for i in order], range(1, len(order))) for order in orders.tolist()]
-        return self._walk(x, players, walks, n, rng, replaces=False)
+        sizes = np.arange(1, len(players))
+        return self._walk(x, players, [(order, sizes) for order in orders], n, rng, replaces=False)
 
     def _each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> DrawnRequest:
         encoding, names = self.sampler.encoding, list(players)
-        wanted = [encoding.position.get(features[0], -1) if len(features) == 1 else -1 for features in players.values()]
-        if min(wanted, default=-1) < 0:  # groups, and features that nothing is known of
-            walks = [([*(name for name in names if name != own), own], [len(names) - 1]) for own in names]
+        wanted, d = self._seating_of(players).single, len(names)
+        if wanted is None:  # groups, and features that nothing is known of
+            last = np.array([d - 1])
+            walks = [(np.array([*range(i), *range(i + 1, d), i], dtype=np.intp), last) for i in range(d)]
             return self._walk(x, players, walks, n, rng, replaces=True)
         row = encoding.encode(x)
-        drawn, slots = self.sampler.draw_each(row, np.array(wanted, dtype=np.int64), n, rng)
-        values = np.empty((len(names), n, len(row)))
+        drawn, slots = self.sampler.draw_each(row, wanted, n, rng)
+        values = np.empty((d, n, len(row)))
         values[:] = row
-        values[np.arange(len(names)), :, wanted] = drawn
-        kept = [[name for name in names if name != own] for own in names]
+        values[np.arange(d), :, wanted] = drawn
+        kept = [([*names[:i], *names[i + 1 :]], d - 1) for i in range(d)]
         return DrawnRequest(x, players, kept, values, slots, encoding, self.reservoir.rows, replaces=True)
 
     def _walk(
         self,
         x: Features,
         players: Players,
-        walks: Sequence[tuple[Sequence[Any], Sequence[int]]],
+        walks: Sequence[tuple[npt.NDArray[np.intp], Ints]],
         n: int,
         rng: np.random.Generator,
         *,
         replaces: bool,
     ) -> DrawnRequest:
-        """Draw the players behind some places of an order, given those before; for several orders."""
-        encoding = self.sampler.encoding
-        kept = [list(order[:size]) for order, sizes in walks for size in sizes]
+        """Draw the players behind some places of an order, given those before; for several orders of their numbers."""
+        encoding, names = self.sampler.encoding, list(players)
+        kept = [(of, size) for order, sizes in walks for of in [[names[i] for i in order.tolist()]] for size in sizes]
         if len(encoding) == 0:
             slots = np.broadcast_to(rng.integers(len(self.reservoir), size=n), (len(kept), n))
             values: Array = np.empty((len(kept), n, 0))
         else:
-            row, parts = encoding.encode(x), [self._arranged(players, order, sizes) for order, sizes in walks]
+            seating = self._seating_of(players)
+            row, parts = encoding.encode(x), [seating.arranged(order, sizes) for order, sizes in walks]
             values, slots = self.sampler.draw_walk(row, [o for o, _ in parts], [s for _, s in parts], n, rng)
         return DrawnRequest(x, players, kept, values, slots, encoding, self.reservoir.rows, replaces=replaces)
 
-    def _arranged(self, players: Players, order: Sequence[Any], sizes: Sequence[int]) -> tuple[Ints, Ints]:
-        """Return the features in the order of their players by number, and how many each coalition has.
-
-        What belongs to no player comes first: it is never drawn.
-        """
-        position = self.sampler.encoding.position
-        of_players = [[position[name] for name in players[player] if name in position] for player in order]
-        removable = {j for numbers in of_players for j in numbers}
-        arranged = [j for j in range(len(position)) if j not in removable]
-        n_before = [len(arranged)]
-        for numbers in of_players:
-            arranged += numbers
-            n_before.append(len(arranged))
-        return np.array(arranged, dtype=np.int64), np.array([n_before[size] for size in sizes], dtype=np.int64)
+    def _seating_of(self, players: Players) -> Seating:
+        """Return the features of the players by number; players rarely change from one observation to the next."""
+        if not self._seating.holds(players, self.sampler.encoding):
+            self._seating = Seating(players, self.sampler.encoding)
+        return self._seating
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation, and learn it, when the diagnostic has looked at it."""

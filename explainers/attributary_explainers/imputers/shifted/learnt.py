@@ -6,15 +6,74 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...typing import Array, Features, Snapshot
+from ...compiled import compiled
+from ...typing import Array, Ints, Snapshot
 from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .columns import Columns, columns_of, expand, expand_all
 from .encoding import Encoding
-from .moments import learn
+from .moments import learn, learn_all
 from .spread import learn_products, learn_spread
 
 MOST_NUMBERS = 20
 """With more numbers than this it is not looked for products: there would be too many."""
+RIDGE = 0.01
+"""As a share of each variance: stored rows do not say more precisely what new columns have to do with known ones."""
+
+
+@compiled
+def take_in(
+    row: Any,
+    center: Any,
+    scale: Any,
+    is_number: Any,
+    start: Any,
+    kind: Any,
+    of: Any,
+    number: Any,
+    other: Any,
+    counted: Any,
+    in_use: Any,
+    B: Any,
+    regression_mean: Any,
+    alpha: float,
+    count: float,
+    counts: Any,
+    mean: Any,
+    covariance: Any,
+    spread: Any,
+    spread_with: Any,
+    product_variance: Any,
+    product_with: Any,
+) -> None:
+    """Add one encoded observation to all moments, in place: those of squared residuals and of products come first.
+
+    Parameters
+    ----------
+    start, kind, of, number, other
+        See `Columns`.
+    in_use
+        The columns that the regression has; B and regression_mean are of these.
+    alpha, count
+        The smoothing factor, and how many observations were added before.
+    """
+    d, n = len(row), len(mean)
+    phi, deviations = np.empty(n), np.empty(len(in_use))
+    expand(row, kind, of, number, other, center, scale, phi)
+    for i in range(len(in_use)):
+        own = phi[in_use[i]] - regression_mean[i]
+        deviations[i] = 0.0 if np.isnan(own) else own
+    residuals, z, z_mean = np.full(d, np.nan), np.full(d, np.nan), np.zeros(d)
+    for j in range(d):
+        if is_number[j]:
+            at = np.searchsorted(in_use, start[j])
+            z[j], z_mean[j] = phi[start[j]], mean[start[j]]
+            residuals[j] = z[j] - regression_mean[at]
+            for i in range(len(in_use)):
+                residuals[j] -= B[i, at] * deviations[i]
+    learn_spread(residuals, phi, mean, alpha, count, spread, spread_with)
+    if len(product_variance) > 0:
+        learn_products(residuals, z, z_mean, alpha, count, product_variance, product_with)
+    learn(phi, counted, alpha, counts, mean, covariance)
 
 
 class Learnt:
@@ -23,14 +82,17 @@ class Learnt:
     def __init__(self, encoding: Encoding, products: list[tuple[int, int]]) -> None:
         self.encoding = encoding
         self.products = products
-        """Pairs of features of which the product is a column."""
+        """Pairs of features of which products are columns."""
         self.columns: Columns = columns_of(
             [np.array(f.knots) for f in encoding.features], encoding.levels.tolist(), products
         )
         d, n = len(encoding), len(self.columns.kind)
         self.n = 0
         """Observations learnt."""
-        base = self.columns.start[-1]
+        base = int(self.columns.start[-1])
+        factors = [self.columns.of[c[base:].astype(np.int64)] for c in (self.columns.number, self.columns.other)]
+        self.of_products = [base + np.flatnonzero((factors[0] == a) & (factors[1] == b)) for a, b in products]
+        """The columns of each product."""
         # A product has a count of its own: it is there where both its features are.
         self.counted: Any = np.concatenate([self.columns.of[:base], d + np.arange(n - base)])
         self.counts = np.zeros(d + n - base)
@@ -39,46 +101,58 @@ class Learnt:
         k = d if encoding.is_number.sum() <= MOST_NUMBERS else 0
         self.product_variance, self.product_with = np.zeros((k, k)), np.zeros((k, k, k))
 
-    def expand(self, row: Array) -> Array:
-        """Return the columns of an encoded observation."""
-        phi = np.empty(len(self.mean))
-        expand(row, *self.columns[1:], self.encoding.center, self.encoding.scale, phi)
-        return phi
+    def _join(self, known: Ints, mean: Array, covariance: Array) -> None:
+        """Take over the moments of columns that were known before, and fit those of the other ones to them.
 
-    def update(self, phi: Array, alpha: float) -> None:
-        """Learn the columns of one observation."""
+        The stored rows say what the other columns are given the known ones. So the whole remains the covariance of
+        something: with moments of two samples side by side, nearly collinear columns would have any regression.
+        """
+        new = np.setdiff1d(np.arange(len(self.mean)), known)
+        of_rows = self.symmetric()
+        own = of_rows[np.ix_(known, known)]
+        variances = np.diag(own)
+        slopes = np.linalg.solve(
+            own + np.diag(np.where(variances > 0.0, RIDGE * variances, 1.0)), of_rows[known][:, new]
+        )
+        left = of_rows[np.ix_(new, new)] - of_rows[new][:, known] @ slopes
+        self.mean[new] += (mean - self.mean[known]) @ slopes
+        self.mean[known] = mean
+        both = np.empty_like(of_rows)
+        both[np.ix_(known, known)] = covariance
+        both[np.ix_(known, new)] = covariance @ slopes
+        both[np.ix_(new, known)] = both[np.ix_(known, new)].T
+        both[np.ix_(new, new)] = left + slopes.T @ covariance @ slopes
+        self.covariance[:] = np.tril(both)
+
+    def update(self, row: Array, in_use: Ints, B: Array, mean: Array, alpha: float) -> None:
+        """Learn an encoded observation, and what the regression of columns in use leaves of its numbers."""
+        encoding = self.encoding
+        take_in(
+            row, encoding.center, encoding.scale, encoding.is_number, *self.columns, self.counted, in_use, B, mean,
+            alpha, float(self.n), self.counts, self.mean, self.covariance, self.spread, self.spread_with,
+            self.product_variance, self.product_with,
+        )  # fmt: skip
         self.n += 1
-        learn(phi, self.counted, alpha, self.counts, self.mean, self.covariance)
-
-    def update_spread(self, residuals: Array, phi: Array, alpha: float) -> None:
-        """Learn what all other features leave of each number."""
-        learn_spread(residuals, phi, self.mean, alpha, float(self.n), self.spread, self.spread_with)
-        if len(self.product_variance):
-            values = np.minimum(self.columns.start[:-1], len(phi) - 1)
-            z = np.where(self.encoding.is_number, phi[values], np.nan)
-            learn_products(
-                residuals, z, self.mean[values], alpha, float(self.n), self.product_variance, self.product_with
-            )
 
     def symmetric(self) -> Array:
         """Return the covariance with both triangles."""
         lower: Array = np.tril(self.covariance)
         return lower + np.tril(lower, -1).T
 
-    def start(self, rows: list[Features], before: Learnt | None) -> None:
-        """Learn the stored rows, and take over what another one has learnt of columns that are the same."""
-        encoded = np.array([self.encoding.encode(row) for row in rows]).reshape(len(rows), len(self.encoding))
+    def start(self, rows: Array, before: Learnt | None) -> None:
+        """Learn the stored rows, encoded, and take over what another one has learnt of columns that are the same."""
         values = np.empty((len(rows), len(self.mean)))
-        expand_all(encoded, *self.columns[1:], self.encoding.center, self.encoding.scale, values)
-        for phi in values:
-            self.update(phi, 0.0)
+        expand_all(rows, *self.columns[1:], self.encoding.center, self.encoding.scale, values)
+        learn_all(values, self.counted, self.counts, self.mean, self.covariance)
+        self.n = len(rows)
         if before is None:
             return
         self.n = before.n
         mine, its = _shared(self, before)
-        self.mean[mine] = before.mean[its]
-        self.covariance[np.ix_(mine, mine)] = np.tril(before.symmetric()[np.ix_(its, its)])
         self.counts[self.counted[mine]] = before.counts[before.counted[its]]
+        for pair, columns in zip(self.products, self.of_products, strict=True):
+            self.counts[self.counted[columns]] = self.counts[list(pair)].min()
+        self._join(np.array(mine, dtype=np.int64), before.mean[its], before.symmetric()[np.ix_(its, its)])
         features = [
             (j, before.encoding.position[name])
             for j, name in enumerate(self.encoding.names)
@@ -132,10 +206,10 @@ def _shared(new: Learnt, old: Learnt) -> tuple[list[int], list[int]]:
         j = new.encoding.position[name]
         mine += range(new.columns.start[j], new.columns.start[j + 1])
         its += range(old.columns.start[i], old.columns.start[i + 1])
-    base = {frozenset((old.encoding.names[a], old.encoding.names[b])): k for k, (a, b) in enumerate(old.products)}
+    known = {(old.encoding.names[a], old.encoding.names[b]): k for k, (a, b) in enumerate(old.products)}
     for k, (a, b) in enumerate(new.products):
-        pair = frozenset((new.encoding.names[a], new.encoding.names[b]))
-        if pair in base and pair <= same.keys():
-            mine.append(int(new.columns.start[-1]) + k)
-            its.append(int(old.columns.start[-1]) + base[pair])
+        pair = new.encoding.names[a], new.encoding.names[b]
+        if pair in known and set(pair) <= same.keys():
+            mine += new.of_products[k].tolist()
+            its += old.of_products[known[pair]].tolist()
     return mine, its

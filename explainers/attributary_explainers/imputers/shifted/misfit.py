@@ -42,10 +42,10 @@ def look(z: Any, drawn: Any, marginal: Any, weights: Any, phase: Any, rate: floa
 class Misfit:
     """Measures how far the stream is from the stream with one feature drawn again given all others.
 
-    For each feature i there are random waves, cos(w_i z_i + w_S z_S + b), a quarter of them of all features and the
-    others of i and one more, which has most power against what pairs have in common. z are scaled numbers; a category
-    has a random number per level. With g_r the exponentially weighted mean of (wave r of x with x_i drawn) - (wave r
-    of x), and v_r its variance,
+    For each feature i there are random waves, cos(w_i z_i + w_S z_S + b): half of them of i and one more feature, which
+    has most power against what pairs have in common, three eighths of i and two more, the others of all. z are scaled
+    numbers; a category has a random number per level, 0 and pi where there are two. With g_r the exponentially
+    weighted mean of (wave r of x with x_i drawn) - (wave r of x), and v_r its variance,
 
         distance_i = sum over r of g_r^2 - v_r,        share_i = distance_i of the draws / that of marginal draws,
 
@@ -72,15 +72,20 @@ class Misfit:
         # The waves follow from the number of features alone: they are no part of the state.
         rng = np.random.default_rng(d)
         self._weights = rng.standard_normal((d, d, N_WAVES)) * np.where(np.arange(N_WAVES) % 2, 1.5, 0.75)
-        n_all = N_WAVES // 4
+        n_all, n_three = N_WAVES // 8, N_WAVES // 2
         self._weights[:, :, :n_all] /= math.sqrt(max(d, 1))
         for i in range(d):
+            others = np.setdiff1d(np.arange(d), i)
             for r in range(n_all, N_WAVES):
-                other = (i + 1 + int(rng.integers(max(d - 1, 1)))) % max(d, 1)
-                alone = np.isin(np.arange(d), (i, other), invert=True)
+                n_others = min(2 if r < n_three else 1, len(others))
+                alone = np.isin(np.arange(d), [i, *rng.choice(others, n_others, replace=False)], invert=True)
                 self._weights[i, alone, r] = 0.0
         self._phase = rng.random(N_WAVES) * 2.0 * math.pi
         self._level = rng.standard_normal((d, int(encoding.levels.max(initial=0)) + 1)) * 1.5
+        # With two levels a wave that depends on the feature changes its sign: no other one tells as much.
+        for j in np.flatnonzero(encoding.levels == 2):
+            self._weights[:, j] = np.sign(self._weights[:, j])
+            self._level[j, :2] = 0.0, math.pi
 
     def update(self, row: Array, drawn: Array, stored: Array, encoding: Encoding) -> None:
         """Look at an observation.

@@ -48,77 +48,107 @@ def learn(values: Any, feature: Any, alpha: float, counts: Any, mean: Any, covar
 
 
 @compiled
-def factor(covariance: Any, columns: Any, L: Any) -> None:
-    """Write the Cholesky factor of the covariance with its rows and columns in this order.
-
-    A column that those before it determine has 0 on the diagonal: it adds nothing.
-    """
-    n = len(columns)
-    for i in range(n):
-        a = columns[i]
-        own = covariance[a, a]
-        for j in range(i + 1):
-            b = columns[j]
-            s = covariance[a, b] if a >= b else covariance[b, a]
-            if i == j:
-                s += RIDGE * own
-            for k in range(j):
-                s -= L[i, k] * L[j, k]
-            if i == j:
-                L[i, i] = np.sqrt(s) if s > 0.5 * RIDGE * own and own > 0.0 else 0.0
-            else:
-                L[i, j] = s / L[j, j] if L[j, j] > 0.0 else 0.0
+def learn_all(values: Any, feature: Any, counts: Any, mean: Any, covariance: Any) -> None:
+    """Add some rows of columns to means and covariances in which all count alike; see `learn`."""
+    for r in range(len(values)):
+        learn(values[r], feature, 0.0, counts, mean, covariance)
 
 
 @compiled
-def innovations(L: Any, deviations: Any, first: int, last: int, found: Any) -> None:
-    """Write what columns first … last - 1 tell that those before them do not; 0 where a column is NaN."""
-    for i in range(first, last):
-        s = deviations[i]
-        for k in range(i):
-            s -= L[i, k] * found[k]
-        found[i] = s / L[i, i] if L[i, i] > 0.0 and not np.isnan(s) else 0.0
+def tell(U: Any, first: int, last: int, column: int, innovations: Any, begin: int, end: int, told: Any) -> None:
+    """Add to `told` what innovations first … last - 1 of draws begin … end - 1 tell of a column.
 
-
-@compiled
-def innovations_of(L: Any, values: Any, columns: Any, mean: Any) -> Any:
-    """Return the `innovations` of some rows, shape (columns, rows): so the compiler takes several rows at a time.
+    Four at a time: with few draws, setting up the inner loop takes longer than what it does.
 
     Parameters
     ----------
-    values
-        Shape (rows, columns), in the order of `mean`; `columns` is that of L.
+    U
+        See `factor`.
+    innovations, told
+        Shapes (columns, draws) and (draws,).
     """
-    n, m = len(columns), len(values)
-    found = np.empty((n, m))
-    for i in range(n):
-        c, own = columns[i], found[i]
-        for r in range(m):
-            own[r] = values[r, c] - mean[c]
-        for k in range(i):
-            a, other = L[i, k], found[k]
-            if a != 0.0:
-                for r in range(m):
-                    own[r] -= a * other[r]
-        scale = 1.0 / L[i, i] if L[i, i] > 0.0 else 0.0
-        for r in range(m):
-            own[r] = 0.0 if np.isnan(own[r]) else own[r] * scale
-    return found
+    k = first
+    while k + 4 <= last:
+        a, b, c, d = U[k, column], U[k + 1, column], U[k + 2, column], U[k + 3, column]
+        of_a, of_b, of_c, of_d = innovations[k], innovations[k + 1], innovations[k + 2], innovations[k + 3]
+        for r in range(begin, end):
+            told[r] += a * of_a[r] + b * of_b[r] + c * of_c[r] + d * of_d[r]
+        k += 4
+    while k < last:
+        a, of_a = U[k, column], innovations[k]
+        for r in range(begin, end):
+            told[r] += a * of_a[r]
+        k += 1
 
 
 @compiled
-def inverse_of_factor(L: Any) -> Any:
-    """Return the inverse of a lower triangle; a row that is 0 on the diagonal stays 0."""
-    n = len(L)
+def factor(covariance: Any, columns: Any, U: Any) -> None:
+    """Write the transposed Cholesky factor of the covariance with its rows and columns in this order.
+
+    A column that those before it determine has 0 on the diagonal: it adds nothing. Row by row, so that the compiler
+    takes several columns at a time.
+
+    Parameters
+    ----------
+    covariance
+        The lower triangle is read.
+    U
+        Shape (columns, columns), written: U[k, i] is what innovation k adds to column i; the lower triangle is left.
+    """
+    n = len(columns)
+    told = np.empty(n)
+    for i in range(n):
+        a, row = columns[i], U[i]
+        for j in range(i, n):
+            b = columns[j]
+            row[j] = covariance[a, b] if a >= b else covariance[b, a]
+        own = row[i]
+        row[i] += RIDGE * own
+        told[i:] = 0.0
+        tell(U, 0, i, i, U, i, n, told)
+        for j in range(i, n):
+            row[j] -= told[j]
+        if row[i] > 0.5 * RIDGE * own and own > 0.0:
+            root = np.sqrt(row[i])
+            row[i] = root
+            for j in range(i + 1, n):
+                row[j] /= root
+        else:
+            row[i:] = 0.0
+
+
+@compiled
+def innovate(told: Any, root: float, n: int, deviations: Any) -> None:
+    """Make the deviations of a column what those before do not tell; 0 where one is NaN.
+
+    Parameters
+    ----------
+    told
+        See `tell`.
+    root
+        The diagonal of the factor, 0 where nothing is left.
+    """
+    weight = 1.0 / root if root > 0.0 else 0.0
+    for r in range(n):
+        own = deviations[r] - told[r]
+        deviations[r] = 0.0 if np.isnan(own) else own * weight
+
+
+@compiled
+def inverse_of_factor(U: Any) -> Any:
+    """Return the inverse of the transpose of an upper triangle; a row that is 0 on the diagonal stays 0."""
+    n = len(U)
     inverse = np.zeros((n, n))
     for i in range(n):
-        if L[i, i] > 0.0:
-            inverse[i, i] = 1.0 / L[i, i]
+        if U[i, i] > 0.0:
+            row, weight = inverse[i], -1.0 / U[i, i]
+            for k in range(i):
+                a, other = U[k, i], inverse[k]
+                for j in range(k + 1):
+                    row[j] += a * other[j]
             for j in range(i):
-                s = 0.0
-                for k in range(j, i):
-                    s += L[i, k] * inverse[k, j]
-                inverse[i, j] = -s / L[i, i]
+                row[j] *= weight
+            row[i] = -weight
     return inverse
 
 
@@ -126,16 +156,17 @@ def inverse_of_factor(L: Any) -> Any:
 def precision(covariance: Any) -> Any:
     """Return the inverse of the covariance (lower triangle given); columns that others determine have 0 in it."""
     n = len(covariance)
-    L = np.zeros((n, n))
-    factor(covariance, np.arange(n), L)
-    inverse = inverse_of_factor(L)
+    U = np.zeros((n, n))
+    factor(covariance, np.arange(n), U)
+    inverse = inverse_of_factor(U)
     found = np.zeros((n, n))
     for k in range(n):
+        own = inverse[k]
         for i in range(k + 1):
-            a = inverse[k, i]
+            a, row = own[i], found[i]
             if a != 0.0:
                 for j in range(k + 1):
-                    found[i, j] += a * inverse[k, j]
+                    row[j] += a * own[j]
     return found
 
 
@@ -143,15 +174,15 @@ def precision(covariance: Any) -> Any:
 def invert(A: Any) -> Any:
     """Return the inverse of a small positive semidefinite matrix; what is 0 on its diagonal stays 0."""
     n = len(A)
-    L = np.zeros((n, n))
+    U = np.zeros((n, n))
     for i in range(n):
         for j in range(i + 1):
             s = A[i, j]
             for k in range(j):
-                s -= L[i, k] * L[j, k]
+                s -= U[k, i] * U[k, j]
             if i == j:
-                L[i, i] = np.sqrt(s) if s > 1e-12 * A[i, i] else 0.0
+                U[i, i] = np.sqrt(s) if s > 1e-12 * A[i, i] else 0.0
             else:
-                L[i, j] = s / L[j, j] if L[j, j] > 0.0 else 0.0
-    inverse = inverse_of_factor(L)
+                U[j, i] = s / U[j, j] if U[j, j] > 0.0 else 0.0
+    inverse = inverse_of_factor(U)
     return inverse.T @ inverse

@@ -22,6 +22,9 @@ is a column.
 Half of it is enough for what is in use already. Chance gives columns / n, so that it is at least 25 / n or 40 / n.
 """
 
+MOST_PRODUCTS = 8
+"""Pairs of features of which products are columns: each pair has up to five of them."""
+
 
 class Review(NamedTuple):
     """Which features are bent, and which pairs so strongly that rows are matched."""
@@ -69,7 +72,7 @@ def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
     pairs = [(int(a), int(b)) for a, b in np.argwhere(best > max(PRODUCT, 40.0 / n))]
     taken = set(map(frozenset, learnt.products))
     new = [pair for pair in pairs if frozenset(pair) not in taken]
-    return sorted(new, key=lambda pair: -best[pair])[: max(len(variance) - len(learnt.products), 0)]
+    return sorted(new, key=lambda pair: -best[pair])[: max(min(len(variance), MOST_PRODUCTS) - len(learnt.products), 0)]
 
 
 def review(learnt: Learnt, before: Review, n: float) -> Review:

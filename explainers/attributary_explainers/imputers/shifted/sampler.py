@@ -45,7 +45,8 @@ class ShiftedSampler:
     have in common stays. Without dependence this is interventional removal; for Gaussians it is exact.
 
     **Bent dependence.** The regressions are additive: for a number whose hinges max(z - knot, 0) tell something of
-    another feature they are columns beside its value, and the product of two numbers is one where it tells something.
+    another feature they are columns beside its value. Where the product of two numbers tells something it is a column,
+    with the value of each times two hinges of the other: so a quotient is drawn, too.
     A category has an indicator for each level. Every 200 observations it is reviewed what is of use.
 
     **Matching.** Where a dependence is strongly bent, or the spread of a feature depends on another one, residuals
@@ -111,89 +112,92 @@ class ShiftedSampler:
             return
         if slot is not None:
             self.table.put(slot, self.encoding.encode(rows[slot]), self._regression)
-        row = self.encoding.encode(x)
-        phi = self.learnt.expand(row)
-        self.learnt.update_spread(self._residuals(phi), phi, self.rate)
-        self.learnt.update(phi, self.rate)
+        regression = self._regression
+        assert regression is not None
+        self.learnt.update(self.encoding.encode(x), self._used, regression.B, regression.mean, self.rate)
         if self.learnt.n % REVIEW_EVERY == 0:
             self._review(rows)
         if self.learnt.n % REGRESS_EVERY == 0:
             self._regress()
 
-    def _residuals(self, phi: Array) -> Array:
-        """Return what all other features leave of each number; NaN for categories and what is missing."""
-        assert self._regression is not None
-        used = phi[self._used]
-        values = self.columns.start[:-1]
-        fitted = self._regression.fitted(used)
-        found = np.full(len(self.encoding), np.nan)
-        numbers = np.flatnonzero(self.encoding.is_number)
-        at = values[numbers]
-        found[numbers] = used[at] - self._regression.mean[at] - fitted[at]
-        return found
-
     def _begin(self, rows: Sequence[Features]) -> None:
-        self._encode(rows, [])
-        self._use(rows)
+        encoded = self._read(rows, [], anew=True)
+        assert encoded is not None
+        self._use(encoded)
 
-    def _encode(self, rows: Sequence[Features], products: list[tuple[Any, Any]]) -> bool:
-        """Read the stored rows anew; return whether columns mean something else now."""
+    def _read(self, rows: Sequence[Features], products: list[tuple[Any, Any]], *, anew: bool) -> Array | None:
+        """Learn other columns, with an encoding that is made anew; return the rows in it if any means something else.
+
+        Where it is not made anew, or says the same as before, only the products are other ones.
+        """
         before = self.learnt
-        for hinges, levels, most in DETAIL:
-            encoding = encoding_of(rows, hinges, levels, before.encoding)
-            if sum(max(len(f.knots) + 1, f.n_levels) for f in encoding.features) <= most:
-                break
+        encoding = self._new_encoding(rows) if anew else before.encoding
         pairs = [(encoding.position[a], encoding.position[b]) for a, b in products if {a, b} <= set(encoding.names)]
-        same = encoding.names == before.encoding.names and pairs == before.products
-        if same and all(map(lambda a, b: a.same(b), encoding.features, before.encoding.features)):
+        same = encoding is before.encoding or (
+            encoding.names == before.encoding.names
+            and all(map(lambda a, b: a.same(b), encoding.features, before.encoding.features))
+        )
+        if same and pairs == before.products:
             pairs_of = zip(encoding.features, before.encoding.features, strict=True)
             rare = any(not new.is_number and new.stored != old.stored for new, old in pairs_of)
             before.encoding = self.table.encoding = encoding  # other integers that a number has had
-            return rare
+            return encoding.encode_all(rows) if rare else None
+        encoded = encoding.encode_all(rows) if anew else self.table.rows[: len(rows)]
         self.learnt = Learnt(encoding, pairs)
-        self.learnt.start(list(rows), before if len(before.encoding) else None)
+        self.learnt.start(encoded, before if len(before.encoding) else None)
         self.found = self.found.of_features(before.encoding.names, encoding.names)
-        return True
+        return encoded
+
+    def _new_encoding(self, rows: Sequence[Features]) -> Encoding:
+        for hinges, levels, most in DETAIL:
+            encoding = encoding_of(rows, hinges, levels, self.encoding)
+            if sum(max(len(f.knots) + 1, f.n_levels) for f in encoding.features) <= most:
+                break
+        return encoding
 
     def _review(self, rows: Sequence[Features]) -> None:
         names = self.encoding.names
         n = min(self.learnt.n, 2.0 / self.rate)
         found = review(self.learnt, self.found, n)
         products = [*self._useful_products(), *products_told(self.learnt, n)]
-        # Reading all stored rows takes longer than all else of a review.
-        anew = self.learnt.n % READ_EVERY == 0 or products != self.learnt.products
-        changed = anew and self._encode(rows, [(names[a], names[b]) for a, b in products])
+        anew = self.learnt.n % READ_EVERY == 0
+        encoded = None
+        if anew or products != self.learnt.products:
+            encoded = self._read(rows, [(names[a], names[b]) for a, b in products], anew=anew)
         if self.encoding.names == names:
-            changed = changed or bool((found.bent != self.found.bent).any())
+            if encoded is None and (found.bent != self.found.bent).any():
+                encoded = self.table.rows[: len(rows)]
             self.found = found
-        if changed:
-            self._use(rows)
+        if encoded is not None:
+            self._use(encoded)
 
     def _useful_products(self) -> list[tuple[int, int]]:
         """Return the products in use that still tell something."""
         regression, learnt = self._regression, self.learnt
         assert regression is not None
         numbers = np.flatnonzero(self.encoding.is_number)
-        values, first = self.columns.start[numbers], int(self.columns.start[-1])
+        values, before = self.columns.start[numbers], int(learnt.columns.start[-1] - self.columns.start[-1])
         variances = np.diag(regression.covariance)
         found = []
-        for k, pair in enumerate(learnt.products):
-            told = regression.B[first + k, values] ** 2 * variances[first + k]
+        for pair, columns in zip(learnt.products, learnt.of_products, strict=True):
+            at = columns - before
+            told = (regression.B[np.ix_(at, values)] ** 2 * variances[at, None]).max(axis=0)
             if (told > LEAST_PRODUCT * (told + learnt.spread[0, numbers])).any():
                 found.append(pair)
         return found
 
-    def _use(self, rows: Sequence[Features]) -> None:
-        """Take the columns into use that the review asks for."""
+    def _use(self, encoded: Array) -> None:
+        """Take the columns into use that the review asks for, also for the stored rows."""
         start, base = self.learnt.columns.start, int(self.learnt.columns.start[-1])
+        bent = self.found.bent.copy()
+        bent[[j for pair in self.learnt.products for j in pair]] = True  # their hinges are factors
         own = [
-            np.arange(a, b if self.found.bent[j] or not self.encoding.is_number[j] else a + 1)
+            np.arange(a, b if bent[j] or not self.encoding.is_number[j] else a + 1)
             for j, (a, b) in enumerate(pairwise(start.tolist()))
         ]
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
         self.table = RowTable(self.size, self.learnt, self._used)
-        for slot in self.ages.tolist():
-            self.table.put(slot, self.encoding.encode(rows[slot]), None)
+        self.table.put_all(encoded)
         self._regress()
 
     def _regress(self) -> None:
@@ -216,7 +220,7 @@ class ShiftedSampler:
         assert self._regression is not None
         regression, encoding = self._regression, self.encoding
         slots = self.ages
-        split, half = self._split(len(slots), n)
+        split, half = (len(slots) // 2, n // 2) if len(slots) > 1 else (0, 0)
         fitted = regression.fitted(self.table.expand(row))
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
         each(
@@ -241,40 +245,32 @@ class ShiftedSampler:
         Codes of shape (coalitions, n, features), and the slots that they came from, (coalitions, n).
         """
         encoding, table = self.encoding, self.table
-        slots, split, half = self._candidates(n, rng)
-        mean, covariance = self._in_use()
-        phi, u = table.expand(row), rng.random((n, 1 + 2 * len(encoding)))
+        split, last = self._n_candidates(n)
+        u = rng.random(last + n * (1 + 2 * len(encoding)))
         total = sum(map(len, stops))
         out, used = np.empty((total, n, len(encoding))), np.empty((total, n), dtype=np.int64)
-        rows, rows_phi, at = table.rows[slots], table.phi[slots], 0
+        learnt, at = self.learnt, 0
         for order, stop in zip(orders, stops, strict=True):
             end = at + len(stop)
             walk(
-                row, phi, order, stop, rows, rows_phi, split, half, self.found.strong, mean, covariance,
-                encoding.levels, *self.columns, encoding.center, encoding.scale, encoding.stored, encoding.stored_at,
-                u, out[at:end], used[at:end],
+                row, order, stop, table.rows, table.phi, self.ages, split, last, self.found.strong, self._used,
+                learnt.mean, learnt.covariance, encoding.levels, *self.columns, encoding.center, encoding.scale,
+                encoding.stored, encoding.stored_at, u, out[at:end], used[at:end],
             )  # fmt: skip
             at = end
-        return out, slots[used]
+        return out, used
 
-    def _split(self, n_slots: int, n: int) -> tuple[int, int]:
-        """Return how many of the slots, the oldest, are for how many of the draws, the first ones."""
-        return (n_slots // 2, n // 2) if n_slots > 1 else (0, 0)
-
-    def _candidates(self, n: int, rng: np.random.Generator) -> tuple[Ints, int, int]:
-        slots = self.ages
-        split, half = self._split(len(slots), n)
-        columns, d = len(self._used), len(self.encoding)
-        most = max(32, BUDGET // (columns * (columns + d)), 2 * n) if self.is_matching else 0
-        if most <= n:
-            first = slots[rng.integers(split, size=half)] if half else slots[:0]
-            return np.concatenate([first, slots[rng.integers(split, len(slots), size=n - half)]]), half, half
-        # With replacement, which is quick; a row that is there twice has twice the weight of the one that it displaced.
-        n_older = min(most // 2, split) if half else 0
-        at = rng.random(n_older + min(most // 2, len(slots) - split))
-        at[:n_older] *= split
-        at[n_older:] = split + at[n_older:] * (len(slots) - split)
-        return slots[at.astype(np.int64)], n_older, half
+    def _n_candidates(self, n: int) -> tuple[int, int]:
+        """Return among how many rows of the older half n draws choose, and among how many rows in all."""
+        n_slots = len(self.ages)
+        older = n_slots // 2
+        half = n // 2 if older else 0
+        if not self.is_matching:
+            return half, n
+        columns = len(self._used)
+        most = max(32, BUDGET // (columns * (columns + len(self.encoding))), 2 * n) // 2
+        split = max(min(most, older), half) if half else 0
+        return split, split + max(min(most, n_slots - (older if half else 0)), n - half)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from, together with the stored rows."""
@@ -294,7 +290,7 @@ class ShiftedSampler:
         if len(self.encoding) == 0:
             self._regression = None
             return
-        self._use(rows)
+        self._use(self.encoding.encode_all(rows))
         mean, covariance = state["regressed"]
         self._regression = Regression(unpack(mean), unpack_symmetric(covariance), self.encoding, self.columns)
         self.table.fit(self._regression, self.ages)

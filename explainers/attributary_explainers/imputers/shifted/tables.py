@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...typing import Array, Ints
-from .columns import PRODUCT, Columns, expand
+from .columns import PRODUCT, Columns, expand, expand_all
 from .encoding import Encoding
 from .learnt import Learnt
 from .singles import predict, predict_all, regress
@@ -67,6 +67,12 @@ class RowTable:
         self.phi[slot] = self.expand(row)
         if regression is not None:
             self.fits[:, slot] = regression.fitted(self.phi[slot])
+
+    def put_all(self, rows: Array) -> None:
+        """Take in the encoded rows of the first slots."""
+        n = len(rows)
+        self.rows[:n] = rows
+        expand_all(rows, *self.columns[1:], self.encoding.center, self.encoding.scale, self.phi[:n])
 
     def fit(self, regression: Regression, slots: Ints) -> None:
         """Take what a new regression says of the rows in these slots."""

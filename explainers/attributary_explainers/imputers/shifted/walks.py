@@ -7,21 +7,16 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
-from .columns import LEVEL, PRODUCT, VALUE, rounded, scaled
+from .columns import LEVEL, PRODUCT, VALUE, expand, rounded, scaled
 from .levels import couple, discriminant, probabilities
-from .matching import choose
-from .moments import RIDGE, factor, innovations, innovations_of
-
-NEAREST = 3
-"""The bandwidth of matching is the distance of this nearest candidate."""
-LEAST_VARIANCE = 0.01
-"""What is left of a column's variance counts at least as this share of it when distances are measured."""
+from .matching import candidates, choose_along
+from .moments import factor, innovate, tell
 
 
 @compiled
-def arrange(order: Any, start: Any, kind: Any, of: Any, number: Any, other: Any, columns: Any, ends: Any) -> None:
+def arrange(order: Any, start: Any, of: Any, number: Any, other: Any, columns: Any, ends: Any) -> None:
     """Write the columns in an order of the features, a product behind the later one of its two, and where each ends."""
-    d, n = len(order), len(kind)
+    d, n = len(order), len(of)
     place = np.empty(d, np.int64)
     for p in range(d):
         place[order[p]] = p
@@ -39,16 +34,34 @@ def arrange(order: Any, start: Any, kind: Any, of: Any, number: Any, other: Any,
 
 
 @compiled
+def discriminants(
+    U: Any, mean: Any, order: Any, ends: Any, columns: Any, levels: Any, means: Any, inverses: Any
+) -> None:
+    """Write the `discriminant` of each category given all features before it in an order, by its place."""
+    for p in range(1, len(order)):
+        k, first = levels[order[p]] - 1, ends[p - 1]
+        if k > 0:
+            between, shares = np.zeros((k, k)), np.empty(k)
+            for a in range(k):
+                shares[a] = mean[columns[first + a]]
+                for b in range(k):
+                    for i in range(first):
+                        between[a, b] += U[i, first + a] * U[i, first + b]
+            discriminant(between, shares, means[p, : k + 1, :k], inverses[p, :k, :k])
+
+
+@compiled
 def walk(
     x: Any,
-    phi: Any,
     order: Any,
     stops: Any,
     rows: Any,
     rows_phi: Any,
+    ages: Any,
     split: int,
-    half: int,
+    last: int,
     strong: Any,
+    in_use: Any,
     mean: Any,
     covariance: Any,
     levels: Any,
@@ -61,145 +74,127 @@ def walk(
     scale: Any,
     stored: Any,
     stored_at: Any,
-    u: Any,
+    uniform: Any,
     out: Any,
     used: Any,
 ) -> None:
     """Write draws of the absent features given the present ones, for coalitions of the first features of an order.
 
     A stored row r becomes r_A + E[x_A | x_S, drawn] - E[x_A | r_S, r drawn], A the absent and S the present features,
-    one absent feature after the other; see `ShiftedSampler`.
+    one absent feature after the other; see `ShiftedSampler`. One factorisation in the order serves all coalitions, and
+    a feature is drawn for all of them, and all their draws, at once.
 
     Parameters
     ----------
-    x, phi
-        The observation, shape (features,), and its columns.
+    x
+        The observation, shape (features,).
     order, stops
-        The features by number, and how many of them each coalition has.
-    rows, rows_phi
-        Stored rows and their columns, candidates where rows are matched: `split` of them for the first `half` draws,
-        the others for the other draws. Where they are not, the first ones of each part are the draws.
+        The features by number, and how many of them each coalition has, ascending.
+    rows, rows_phi, ages
+        Stored rows and their columns by slot, and the slots, that which was stored first at the beginning.
+    split, last
+        Of `last` candidates `split` are of the older half, for the first half of the draws. Where rows are not matched,
+        the first ones of each part are the draws.
     strong
         Shape (features, features): pairs of which rows are matched.
+    in_use
+        Shape (columns,): their numbers in `mean` and `covariance`, which have more.
     stored, stored_at
         See `rounded`: the values of features that are integers.
-    u
-        Shape (draws, 1 + 2 features): uniform numbers.
+    uniform
+        Shape (candidates + draws * (1 + 2 features),): uniform numbers.
     out, used
-        Shapes (coalitions, draws, features) and (coalitions, draws): the draws, and which of `rows` they came from.
+        Shapes (coalitions, draws, features) and (coalitions, draws): the draws, and the slots they came from.
     """
-    d, n, m = len(x), len(phi), out.shape[1]
+    d, n, m = len(x), len(kind), out.shape[1]
+    half = m // 2 if split > 0 else 0
+    slots = candidates(ages, uniform, split, last)
+    u = uniform[last:].reshape(m, 1 + 2 * d)
+    phi = np.empty(n)
+    expand(x, kind, of, number, other, center, scale, phi)
     columns, ends = np.empty(n, np.int64), np.empty(d, np.int64)
-    arrange(order, start, kind, of, number, other, columns, ends)
-    L = np.zeros((n, n))
-    factor(covariance, columns, L)
-    deviations, of_x = np.empty(n), np.zeros(n)
+    arrange(order, start, of, number, other, columns, ends)
+    U = np.empty((n, n))
+    factor(covariance, in_use[columns], U)
+    # What the columns of the candidates tell that those before do not, and of x, which comes last.
+    told, deviations = np.zeros((n, last + 1)), np.empty((n, last + 1))
     for i in range(n):
-        deviations[i] = phi[columns[i]] - mean[columns[i]]
-    innovations(L, deviations, 0, n, of_x)
-    of_rows = innovations_of(L, rows_phi, columns, mean)
+        c = columns[i]
+        center_of = mean[in_use[c]]
+        for r in range(last):
+            deviations[i, r] = rows_phi[slots[r], c] - center_of
+        deviations[i, last] = phi[c] - center_of
+        tell(U, 0, i, i, deviations, 0, last + 1, told[i])
+        innovate(told[i], U[i, i], last + 1, deviations[i])
     most = 1
     for j in range(d):
         most = max(most, levels[j])
-    means, inverses = np.empty((d, most, most)), np.empty((d, most, most))
-    for p in range(1, d):
-        k = levels[order[p]] - 1
-        if k > 0:
-            first = ends[p - 1]
-            between = np.zeros((k, k))
-            for a in range(k):
-                for b in range(k):
-                    for i in range(first):
-                        between[a, b] += L[first + a, i] * L[first + b, i]
-            shares = mean[start[order[p]] : start[order[p]] + k]
-            discriminant(between, shares, means[p, : k + 1, :k], inverses[p, :k, :k])
-    left = np.empty(n)  # what the columns known so far leave of the variance
-    for i in range(n):
-        left[i] = (1.0 + RIDGE) * covariance[columns[i], columns[i]]
-    apart, distances = np.zeros((n, len(rows))), np.empty(len(rows))
-    chosen = np.empty(m, np.int64)
-    drawn, now, to, back = np.empty(n), np.empty(n), np.empty(most), np.empty(most)
-    fitted, of_row = np.empty(most), np.empty(n)
-    done = 0
+    means, inverses, shares = np.empty((d, most, most)), np.empty((d, most, most)), np.empty(most)
+    discriminants(U, mean, order, ends, in_use[columns], levels, means, inverses)
+    chosen = np.empty(len(stops) * m, np.int64)
+    choose_along(U, deviations, order, stops, ends, split, half, strong, u[:, 0], m, chosen)
+    # Draws by number: those of the first coalition, of the second one, ...
+    drawn, values = np.empty((n, len(chosen))), np.empty((n, len(chosen)))
+    fitted, found = np.empty((most, len(chosen))), np.empty(len(chosen))
+    to, back = np.empty(most), np.empty(most)
+    of_draw, of_row = np.empty(most), np.empty(most)
     for s in range(len(stops)):
-        known = ends[stops[s] - 1] if stops[s] > 0 else 0
-        matched = False
-        for p in range(stops[s]):
-            for q in range(stops[s], d):
-                matched = matched or strong[order[p], order[q]]
-        for i in range(known, n):
-            for t in range(done, known):
-                left[i] -= L[i, t] * L[i, t]
-        if len(rows) > m:
-            distances[:] = 0.0
-            for i in range(known, n):
-                own = apart[i]
-                for t in range(done, known):
-                    a, b = L[i, t], of_x[t]
-                    others = of_rows[t]
-                    for r in range(len(rows)):
-                        own[r] += a * (b - others[r])
-                v = covariance[columns[i], columns[i]]
-                if v > 0.0:
-                    weight = 1.0 / (max(left[i], LEAST_VARIANCE * v) * (n - known))
-                    for r in range(len(rows)):
-                        distances[r] += weight * own[r] * own[r]
-        done = known
-        if matched and len(rows) > m:
-            if half > 0:
-                choose(distances, 0, split, u[:, 0], 0, half, NEAREST, chosen)
-            choose(distances, split, len(rows), u[:, 0], half, m, NEAREST, chosen)
-        else:
-            for r in range(m):
-                chosen[r] = r if r < half else split + r - half
         for draw in range(m):
-            r = chosen[draw]
-            used[s, draw] = r
-            for i in range(n):
-                of_row[i] = of_rows[i, r]
-            for i in range(known):
-                drawn[i] = of_x[i]
-                now[columns[i]] = phi[columns[i]]
+            used[s, draw] = slots[chosen[s * m + draw]]
             for p in range(stops[s]):
                 out[s, draw, order[p]] = x[order[p]]
-            for p in range(stops[s], d):
-                j, t = order[p], ends[p - 1] if p > 0 else 0
-                value = rows[r, j]
-                if np.isnan(value):
-                    pass  # that it is missing is what was stored
-                elif levels[j] == 0:
-                    move = 0.0
-                    for i in range(t):
-                        move += L[t, i] * (drawn[i] - of_row[i])
-                    if move != 0.0:
-                        value = rounded(value + scale[j] * move, stored, stored_at[j], stored_at[j + 1])
-                elif levels[j] > 1 and p > 0:
-                    k = levels[j] - 1
-                    shares = mean[start[j] : start[j] + k]
-                    for c in range(k):
-                        fitted[c] = 0.0
-                        for i in range(t):
-                            fitted[c] += L[t + c, i] * drawn[i]
-                    probabilities(fitted, shares, means[p, : k + 1, :k], inverses[p, :k, :k], to)
-                    for c in range(k):
-                        fitted[c] = 0.0
-                        for i in range(t):
-                            fitted[c] += L[t + c, i] * of_row[i]
-                    probabilities(fitted, shares, means[p, : k + 1, :k], inverses[p, :k, :k], back)
-                    value = float(couple(to, back, k + 1, int(value), u[draw, 1 + p], u[draw, 1 + d + p]))
-                out[s, draw, j] = value
-                if p == d - 1:
-                    continue
-                for i in range(t, ends[p]):
-                    c = columns[i]
-                    if kind[c] == PRODUCT:
-                        now[c] = now[int(number[c])] * now[other[c]]
-                    elif np.isnan(value):
-                        now[c] = np.nan
-                    elif kind[c] == LEVEL:
-                        now[c] = 1.0 if value == number[c] else 0.0
-                    else:
-                        z = scaled(value, center[j], scale[j])
-                        now[c] = z if kind[c] == VALUE else max(z - number[c], 0.0)
-                    deviations[i] = now[c] - mean[c]
-                innovations(L, deviations, t, ends[p], drawn)
+    now, s = 0, 0
+    for p in range(stops[0], d):
+        j, t = order[p], ends[p - 1] if p > 0 else 0
+        while s < len(stops) and stops[s] == p:
+            for i in range(t):
+                drawn[i, now : now + m] = deviations[i, last]
+                values[columns[i], now : now + m] = phi[columns[i]]
+            s += 1
+            now += m
+        k = max(levels[j] - 1, 0)
+        for c in range(max(k, 1)):
+            fitted[c, :now] = 0.0
+            tell(U, 0, t, t + c, drawn, 0, now, fitted[c])
+        for c in range(k):
+            shares[c] = mean[in_use[start[j] + c]]
+        for a in range(now):
+            r = chosen[a]
+            value = rows[slots[r], j]
+            if np.isnan(value):
+                pass  # that it is missing is what was stored
+            elif levels[j] == 0:
+                move = fitted[0, a] - told[t, r]
+                if move != 0.0:
+                    value = rounded(value + scale[j] * move, stored, stored_at[j], stored_at[j + 1])
+            elif k > 0 and p > 0:
+                for c in range(k):
+                    of_draw[c], of_row[c] = fitted[c, a], told[t + c, r]
+                    for i in range(t, t + c):  # what is told of a row's level includes the levels before
+                        of_row[c] -= U[i, t + c] * deviations[i, r]
+                probabilities(of_draw[:k], shares[:k], means[p, : k + 1, :k], inverses[p, :k, :k], to)
+                probabilities(of_row[:k], shares[:k], means[p, : k + 1, :k], inverses[p, :k, :k], back)
+                draw = a % m
+                value = float(couple(to, back, k + 1, int(value), u[draw, 1 + p], u[draw, 1 + d + p]))
+            found[a] = out[a // m, a % m, j] = value
+        if p == d - 1:
+            continue
+        for i in range(t, ends[p]):
+            c = columns[i]
+            own, center_of = values[c], mean[in_use[c]]
+            for a in range(now):
+                value = found[a]
+                if kind[c] == PRODUCT:
+                    own[a] = values[int(number[c]), a] * values[other[c], a]
+                elif np.isnan(value):
+                    own[a] = np.nan
+                elif kind[c] == LEVEL:
+                    own[a] = 1.0 if value == number[c] else 0.0
+                else:
+                    z = scaled(value, center[j], scale[j])
+                    own[a] = z if kind[c] == VALUE else max(z - number[c], 0.0)
+                drawn[i, a] = own[a] - center_of
+            if i > t:
+                fitted[0, :now] = 0.0
+                tell(U, 0, i, i, drawn, 0, now, fitted[0])
+            innovate(fitted[0], U[i, i], now, drawn[i])
