@@ -18,10 +18,11 @@ from attributary_explainers import (
     ShiftedImputer,
 )
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.imputers.shifted.levels import couple, discriminant, probabilities
-from attributary_explainers.imputers.shifted.matching import choose
+from attributary_explainers.imputers.shifted.drawing.levels import couple, discriminant, probabilities
+from attributary_explainers.imputers.shifted.drawing.matching import choose
 from attributary_explainers.imputers.shifted.moments import RIDGE, learn
 from attributary_explainers.imputers.shifted.sampler import ShiftedSampler
+from attributary_explainers.imputers.strata import SlotOrder
 
 
 def filled(rows, *, size=500, alpha=0.00025, seed=0):
@@ -409,10 +410,11 @@ def test_margins_that_drift_take_the_knots_with_them():
 
 def test_the_state_is_small():
     X = np.random.default_rng(23).standard_normal((700, 10))
-    sampler, rows = ShiftedSampler(500, 0.001), []
+    sampler, rows, by_age = ShiftedSampler(500, 0.001), [], SlotOrder()
     for i, x in enumerate(named(X)):
         rows = [*rows, x] if i < 500 else [*rows[: i % 500], x, *rows[i % 500 + 1 :]]
-        sampler.update(x, i % 500, rows)
+        by_age.put(i % 500, i)
+        sampler.update(x, i % 500, rows, by_age)
     assert len(pickle.dumps(sampler.snapshot())) < 64_000
 
 
@@ -469,7 +471,7 @@ def test_a_parity_that_draws_miss_is_warned_of():
     pfi = IncrementalPFI(model, loss="squared", removal="observational", seed=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for x in half_parity(8000, seed=0):
+        for x in half_parity(12_000, seed=0):
             pfi.explain_one(x, model(x))
     told = [str(w.message) for w in caught if w.category is ObservationalDoubtWarning]
     assert len(told) == 1

@@ -149,7 +149,7 @@ class ShiftedImputer(Imputer):
         if self._n_seen % LOOK_EVERY == 0 and self.sampler.learnt.n >= LOOK_FROM:
             self._look(x, rng)
         slot = super().update(x, y_pred, rng)
-        self.sampler.update(x, slot, self.reservoir.rows)
+        self.sampler.update(x, slot, self.reservoir.rows, self.reservoir.by_age)
         return slot
 
     def _look(self, x: Features, rng: np.random.Generator) -> None:

@@ -10,13 +10,14 @@ import numpy as np
 
 from ...typing import Array, Features, Ints, Snapshot
 from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
+from ..strata import SlotOrder
 from .columns import Columns
+from .drawing.singles import each
+from .drawing.walks import walk
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
 from .review import Review, products_told, review
-from .singles import each
 from .tables import Regression, RowTable
-from .walks import walk
 
 WARM_UP = 100
 """So many rows have to be stored before anything is learnt; until then removal is interventional."""
@@ -102,10 +103,18 @@ class ShiftedSampler:
         """Whether rows are matched for some features."""
         return bool(self.found.strong.any())
 
-    def update(self, x: Features, slot: int | None, rows: Sequence[Features]) -> None:
-        """Learn an observation that has been explained; `rows` are those stored, of which that in `slot` is new."""
+    def update(self, x: Features, slot: int | None, rows: Sequence[Features], by_age: SlotOrder) -> None:
+        """Learn an observation that has been explained.
+
+        Parameters
+        ----------
+        slot
+            Whose stored row is new, if any is.
+        rows, by_age
+            All that are stored, and their slots, that of the oldest row first.
+        """
         if slot is not None:
-            self.ages = np.append(self.ages[self.ages != slot], slot)
+            self.ages = np.array(by_age.slots(), dtype=np.int64)
         if len(self.encoding) == 0:
             if len(rows) >= min(WARM_UP, self.size):
                 self._begin(rows)

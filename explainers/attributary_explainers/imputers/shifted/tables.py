@@ -6,9 +6,9 @@ import numpy as np
 
 from ...typing import Array, Ints
 from .columns import PRODUCT, Columns, expand, expand_all
+from .drawing.singles import predict, predict_all, regress
 from .encoding import Encoding
 from .learnt import Learnt
-from .singles import predict, predict_all, regress
 
 
 class Regression:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
-from .columns import rounded
+from ....compiled import compiled
+from ..columns import rounded
+from ..moments import RIDGE, invert, precision
 from .levels import couple, discriminant, probabilities
 from .matching import choose
-from .moments import RIDGE, invert, precision
 
 NEAREST = 1
 """The bandwidth of matching is the distance of this nearest candidate: little is left of a feature given all others."""

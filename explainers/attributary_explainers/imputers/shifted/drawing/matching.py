@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
-from .moments import tell
+from ....compiled import compiled
+from ..moments import tell
 
 LEAST_DISTANCE = 0.01
 """Squared distances below this, in residual variances, are none."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
-from .columns import LEVEL, PRODUCT, VALUE, expand, rounded, scaled
+from ....compiled import compiled
+from ..columns import LEVEL, PRODUCT, VALUE, expand, rounded, scaled
+from ..moments import factor, innovate, tell
 from .levels import couple, discriminant, probabilities
 from .matching import candidates, choose_along
-from .moments import factor, innovate, tell
 
 
 @compiled

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
-from .moments import invert
+from ....compiled import compiled
+from ..moments import invert
 
 LEAST = 1e-4
 """No level has a smaller probability: a level that has been seen can be seen again."""
