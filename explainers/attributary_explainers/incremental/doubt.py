@@ -100,9 +100,9 @@ class Doubt:
             self._warned.append(name)
             warnings.warn(
                 f"the observational importance of {name!r}, {importance[name]:.3g}, is off, probably by {doubt:.2g} or "
-                "more: its draws miss a part of what it has in common with other features, as where three of them depend on "
-                "each other in a way that no two do. The right value is farther from the interventional importance. "
-                "See observational_doubt; this is said once per feature",
+                "more: its draws miss a part of what it has in common with other features, as where three of them "
+                "depend on each other in a way that no two do. The right value is farther from the interventional "
+                "importance. See observational_doubt; this is said once per feature",
                 ObservationalDoubtWarning,
                 stacklevel=4,
             )
