@@ -20,7 +20,7 @@ _LEAST_SLACK = 0.01
 _PRECISE = 0.05
 """Of the total: with a slack of so much, a change of twice as much, a tenth, is told in finite time."""
 _LEAST_RATIO = 0.7
-_USUAL = 6.0
+_USUAL, _USUAL_SPREADS = 6.0, 4.0
 _QUANTILE = 0.975
 _UNDER = 0.05
 """Probability that the spread of a block is taken for less than it is."""
@@ -87,7 +87,7 @@ def estimate(rows: Array, block: int, n_explainers: int = 1) -> Reference | None
     periods, as the season itself is no error. The slack is so many standard errors that the reference of any of all
     features and explainers is further off with a probability of 1 in 100 at most, by the t distribution; and at least
     1 % of the total. The parts are unsettled where the squares of the differences of consecutive batches are less than
-    0.7 times those from the mean; noise gives 2.
+    0.7 times those from the mean; noise gives 2. Features that vary by less than 1 % of the total are not asked.
 
     Parameters
     ----------
@@ -125,13 +125,15 @@ def estimate(rows: Array, block: int, n_explainers: int = 1) -> Reference | None
     slack = np.maximum(_LEAST_SLACK * total, errors * stdtrit(freedom, 1.0 - _OFF / (len(means) * n_explainers)))
     # A feature without spread, as one that was never there, still needs some blocks that agree.
     scale = np.maximum(np.sqrt(upper), slack)
+    # Of a feature that hardly varied, more is usual than it showed: else no shift of it could be seen.
+    low, high = np.minimum(low, means - _USUAL_SPREADS * scale), np.maximum(high, means + _USUAL_SPREADS * scale)
     return Reference(
         table=np.stack([means, slack, scale, low, high]),
         errors=errors,
         degrees_of_freedom=freedom,
         n=len(used) * block,
         period=None if period is None else period * block,
-        settled=_settled(batches),
+        settled=_settled(batches, _LEAST_SLACK * total),
     )
 
 
@@ -154,7 +156,7 @@ def _batches(rows: Array, length: float) -> Array:
     return np.stack([rows[start:end].mean(axis=0) for start, end in pairwise(bounds)])
 
 
-def _settled(batches: Array) -> bool:
+def _settled(batches: Array, negligible: float) -> bool:
     apart = ((batches - batches.mean(axis=0)) ** 2).sum(axis=0)
     steps = (np.diff(batches, axis=0) ** 2).sum(axis=0)
-    return bool((steps >= _LEAST_RATIO * apart).all())
+    return bool(((steps >= _LEAST_RATIO * apart) | (apart <= len(batches) * negligible**2)).all())

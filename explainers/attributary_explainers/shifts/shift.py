@@ -26,8 +26,8 @@ class ImportanceShift:
     10 240, 20 480 and 40 960 observations, and is used from when a change of a tenth of the total importance can be
     told; the largest is used in any case, and `least_change` says what can be told. Where its parts differ by more than
     noise, as while a model learns, the older half goes, and it grows again. What comes is compared with the reference
-    block by block of 128 observations. A shift is told once. Then a new reference is taken, and when there is one the
-    shift's end is told: the importance is back where it was, or stays where it is now.
+    block by block of 128 observations. A shift is told once. Then a new reference is taken, and when its parts agree
+    the shift's end is told: the importance is back where it was, or stays where it is now.
 
     **Promise.** One shift that is none is told at most per `once_in` observations on average, over all features and
     over all explainers that share the promise, however long the stream is, as long as what makes observations depend on
@@ -175,9 +175,10 @@ class ImportanceShift:
             rows.halve()
             found, is_last = estimate(rows.values, BLOCK, self.n_explainers), False
         rows.grow()
-        if found is None or not found.settled or not (found.precise or is_last):
+        if found is None or not found.settled:
             return None
-        self._watch = Watch(found, BLOCK, self.once_in * self.n_explainers, self.n_observations + 1)
+        if found.precise or is_last:
+            self._watch = Watch(found, BLOCK, self.once_in * self.n_explainers, self.n_observations + 1)
         if is_last:
             self._rows = None
         return None if self.shift is None else self._end(self.shift, found)
