@@ -32,10 +32,11 @@ POWERS = (
 
 
 def rows(*, quick: bool = False, jobs: int = 1) -> list[Row]:
-    """Return all lines."""
-    runs, power_runs = (8, 4) if quick else (RUNS, POWER_RUNS)
-    lines = [null_row(kind, runs, jobs) for kind in STREAMS]
-    return lines + [power_row(*case, power_runs, jobs) for case in POWERS]
+    """Return all lines; quickly, three of them with two runs each."""
+    if quick:
+        return [null_row(kind, 2, jobs) for kind in PROMISED[:2]] + [power_row(*POWERS[0], 2, jobs)]
+    lines = [null_row(kind, RUNS, jobs) for kind in STREAMS]
+    return lines + [power_row(*case, POWER_RUNS, jobs) for case in POWERS]
 
 
 def null_row(kind: str, runs: int, jobs: int) -> Row:
