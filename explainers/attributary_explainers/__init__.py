@@ -60,6 +60,8 @@ from .models.sklearn import SklearnModel
 from .pickling import dump_model, freeze, load_model
 from .predictions import is_usable
 from .ranking import ndcg, ranks, shares, shift
+from .shifts.events import Level, Shift, ShiftEnd
+from .shifts.shift import ImportanceShift
 from .smoothing.importance import SmoothedImportance
 from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .typing import ModelFunction
@@ -90,6 +92,7 @@ __all__ = [
     "GeometricReservoir",
     "ImportanceChange",
     "ImportanceHistory",
+    "ImportanceShift",
     "Imputer",
     "IncrementalExplainer",
     "IncrementalMDI",
@@ -99,6 +102,7 @@ __all__ = [
     "IntervalPFI",
     "InvalidParameterError",
     "LaggedReservoir",
+    "Level",
     "LocalReservoirWarning",
     "Loss",
     "MarginalImputer",
@@ -111,6 +115,8 @@ __all__ = [
     "RejectedAlarm",
     "RemovalExplainer",
     "Reservoir",
+    "Shift",
+    "ShiftEnd",
     "ShiftedImputer",
     "SklearnModel",
     "SlidingWindowReservoir",
