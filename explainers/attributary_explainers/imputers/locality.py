@@ -13,7 +13,7 @@ from ..validation import LARGEST
 
 EVERY = 50
 """Observations between two that are looked at."""
-_ROWS = 100
+_ROWS = 50
 _CATEGORIES = 12
 _FORGOTTEN = 200
 _SLOWER = 10.0
@@ -33,7 +33,7 @@ class Locality:
     is the share by which a replacement changes too little: of a linear model under the squared loss, importance is too
     small by about c. On streams with seasons, where stored values may also be opposite to the present one, only the
     order of its size says something: importance may be off by about |c|, in either direction. A category counts by the
-    indicators of its first twelve values. One observation in fifty is looked at, and a hundred of the stored ones.
+    indicators of its first twelve values. One observation in fifty is looked at, and fifty of the stored ones.
 
     Parameters
     ----------
@@ -80,8 +80,7 @@ class Locality:
         """Return the columns of a feature, each with its value and the mean of those that it may be replaced by."""
         stored = [row[name] for row in rows if name in row]
         if is_number(value):
-            numbers = [other for other in stored if is_number(other)]
-            mean = math.fsum(numbers) / len(numbers) if numbers else math.nan
+            mean = _mean(stored)
             return [(self._column(name, None), (float(value), mean))] if math.isfinite(mean) else []
         try:
             known = [category for of, category in self._index if of == name and category is not None]
@@ -139,6 +138,14 @@ class Locality:
         self._n = state["n"]
         self._index = {(name, category): i for i, (name, category) in enumerate(state["names"])}
         self._moments = np.array(state["moments"], dtype=np.float64).reshape(5, -1)
+
+
+def _mean(values: Sequence[Any]) -> float:
+    """Return the mean of those that are numbers, NaN where none is."""
+    if set(map(type, values)) == {float} and abs(total := sum(values)) < LARGEST:
+        return float(total) / len(values)  # none is NaN or infinite
+    numbers = [value for value in values if is_number(value)]
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def is_number(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,8 @@ class MarginalImputer(Imputer):
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
-        note = prediction_key(y_pred) if self.by_prediction and self.sampling == "stratified" else None
+        is_noted = self.by_prediction and self.sampling == "stratified"
+        note = partial(prediction_key, y_pred) if is_noted else None
         slot = self.reservoir.update(x, rng, note)
         latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:

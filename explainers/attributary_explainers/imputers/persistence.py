@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from ..typing import Array, Features, Snapshot
+from ..typing import Features, Snapshot
 from .locality import is_number
 
 _LAGS = 20.0
@@ -15,6 +13,9 @@ _LAGS = 20.0
 _LEAST_LOOKS = 40
 _LOOKS = 100
 _FORGOTTEN = 200
+
+_Moments = tuple[float, ...]
+_NOTHING: _Moments = (0.0,) * 6
 
 
 class Persistence:
@@ -36,7 +37,7 @@ class Persistence:
         self.lag = max(1, round(1.0 / (_LAGS * alpha)))
         self._n = 0
         self._last: dict[Any, float] = {}
-        self._moments: dict[Any, Array] = {}
+        self._moments: dict[Any, _Moments] = {}
         """By feature the number of pairs, the means of the earlier and the later value, variances and covariance."""
 
     def update(self, x: Features) -> bool:
@@ -54,14 +55,18 @@ class Persistence:
         return True
 
     def _add(self, name: Any, earlier: float, later: float) -> None:
-        moments = self._moments.setdefault(name, np.zeros(6))
-        moments[0] += 1.0
-        rate = max(1.0 / moments[0], 1.0 / _LOOKS)
-        off = np.array([earlier, later]) - moments[1:3]
-        with np.errstate(all="ignore"):  # of numbers near the largest there is no correlation
-            moments[1:3] += rate * off
-            products = np.array([off[0] * off[0], off[1] * off[1], off[0] * off[1]])
-            moments[3:] = (1.0 - rate) * (moments[3:] + rate * products)
+        # A few numbers: arrays would take several times as long.
+        n, mean, mean_later, variance, variance_later, both = self._moments.get(name, _NOTHING)
+        rate = max(1.0 / (n + 1.0), 1.0 / _LOOKS)
+        off, off_later, kept = earlier - mean, later - mean_later, 1.0 - rate
+        self._moments[name] = (
+            n + 1.0,
+            mean + rate * off,
+            mean_later + rate * off_later,
+            kept * (variance + rate * off * off),
+            kept * (variance_later + rate * off_later * off_later),
+            kept * (both + rate * off * off_later),
+        )
 
     def value(self) -> dict[Any, float]:
         """Return the autocorrelation time by feature; 0 where values are no more alike than any two.
@@ -70,8 +75,8 @@ class Persistence:
         """
         return {name: self._time(moments) for name, moments in self._moments.items()}
 
-    def _time(self, moments: Array) -> float:
-        n, _, _, earlier, later, both = moments.tolist()
+    def _time(self, moments: _Moments) -> float:
+        n, _, _, earlier, later, both = moments
         if n < _LEAST_LOOKS or not (0.0 < earlier < math.inf and 0.0 < later < math.inf and math.isfinite(both)):
             return math.nan
         r = both / math.sqrt(earlier) / math.sqrt(later)
@@ -81,11 +86,11 @@ class Persistence:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        moments = [[name, *values.tolist()] for name, values in self._moments.items()]
+        moments = [[name, *values] for name, values in self._moments.items()]
         return {"n": self._n, "last": [list(pair) for pair in self._last.items()], "moments": moments}
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
         self._n = state["n"]
         self._last = dict(map(tuple, state["last"]))
-        self._moments = {name: np.array(values, dtype=np.float64) for name, *values in state["moments"]}
+        self._moments = {name: tuple(values) for name, *values in state["moments"]}

@@ -63,7 +63,7 @@ class Reservoir(abc.ABC):
         rng
             The explainer's generator.
         note
-            Plain data to keep beside the row.
+            Plain data to keep beside the row, or what returns it: that is asked only where the row is kept.
         """
 
     def _put(self, slot: int, row: dict[Any, Any], note: Any, number: int) -> None:
@@ -124,7 +124,7 @@ class _AtOnce(Reservoir):
         self.n_seen += 1
         slot = len(self.rows) if len(self.rows) < self.size else self._slot(rng)
         if slot is not None:
-            self._put(slot, dict(x), note, self.n_seen)
+            self._put(slot, dict(x), note() if callable(note) else note, self.n_seen)
         return slot
 
     @abc.abstractmethod
@@ -266,7 +266,7 @@ class LaggedReservoir(Reservoir):
         self.n_seen += 1
         chosen_of = max(min(3 * self.n_seen, 2 * self._within), 3 * self.size)
         if rng.random() * chosen_of < 3 * self.size:
-            self._waiting.append((self.n_seen, dict(x), note))
+            self._waiting.append((self.n_seen, dict(x), note() if callable(note) else note))
         if not self._count_behind() or self._n_behind <= self._room():
             return None
         number, row, of_row = self._waiting.pop(int(rng.random() * self._n_behind))

@@ -94,8 +94,9 @@ class HalvesByAge:
 
         A single draw is from both halves, and so are all of a single stored row.
         """
-        numbers, n_rows = rng.random(n).tolist(), len(self.older) + len(self.younger)
+        numbers = rng.random(n).tolist()
         if n == 1:
+            n_rows = len(self.older) + len(self.younger)
             place = min(int(numbers[0] * n_rows), n_rows - 1)
             return self.older.at([place]) if place < len(self.older) else self.younger.at([place - len(self.older)])
         n_older = independent_sets(n)[0]
@@ -108,11 +109,11 @@ def _move(slot: int, source: SlotOrder, target: SlotOrder) -> None:
 
 
 def _drawn(order: SlotOrder, numbers: Sequence[float], stratified: bool) -> list[int]:
-    n, last = len(order), len(order) - 1
+    n = len(order)
     if not stratified:
-        return order.at([min(int(u * n), last) for u in numbers])
+        return order.at([int(u * n) for u in numbers])  # u is below 1, and so few slots are no trouble to a double
     width = n / len(numbers)
-    return order.at([min(int((i + u) * width), last) for i, u in enumerate(numbers)])
+    return order.at([min(int((i + u) * width), n - 1) for i, u in enumerate(numbers)])
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:

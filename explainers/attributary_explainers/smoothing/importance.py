@@ -16,12 +16,12 @@ from .kernels import (
     FAST_SLOW,
     MEAN,
     SEEN,
-    SLOW,
     SLOW_SLOW,
     SPREAD,
     SPREAD_SQUARES,
     VARIANCE,
     smooth,
+    twice_smoothed,
 )
 from .means import Weights, memory_of
 from .quantiles import t_quantile
@@ -167,16 +167,15 @@ class SmoothedImportance:
         return found
 
     def twice_smoothed(self) -> tuple[Array, Array]:
-        """Return (k s - phi) / (k - 1), k for `slower`, and its variance, each of shape (names,).
+        """Return (k s - phi) / (k - 1), k for `slower`, and its standard error, each of shape (names,).
 
         It is the mean phi smoothed once more, by alpha / k: what swings with the angular frequency w is left by
         1 / ((1 + iw / alpha) (1 + kiw / alpha)). No increment has a negative weight, and the newest ones have little.
+        The error is 0 before the second increment.
         """
-        k = self._slower
-        found = (k * self.moments[SLOW] - self.moments[MEAN]) / (k - 1.0)
-        fast, both, slow = self._contrast[[FAST_FAST, FAST_SLOW, SLOW_SLOW]]
-        of_fast = (k * k * slow - 2.0 * k * both + fast) / ((k - 1.0) ** 2 * fast)
-        return found, self.variances() * of_fast
+        found = np.empty((2, len(self._index)))
+        twice_smoothed(self._slower, self.weights.n, self.weights.squares, self._contrast, self.moments, found)
+        return found[0], found[1]
 
     @property
     def degrees_of_freedom(self) -> float:

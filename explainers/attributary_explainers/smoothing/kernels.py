@@ -5,6 +5,7 @@ A call takes longer than what it does, and so does each array that it is given: 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -86,3 +87,24 @@ def smooth(
         if spread > 0.0:
             apart = moments[MEAN, f] - moments[SLOW, f]
             moments[SPREAD, f] += spread * (apart * apart - moments[SPREAD, f])
+
+
+@compiled
+def twice_smoothed(slower: float, n: int, squares: float, weights: Any, moments: Any, found: Any) -> None:
+    """Write the mean smoothed once more, by the slow mean's rate, and its standard error: shape (2, features).
+
+    Parameters
+    ----------
+    slower
+        How many times slower than the mean the second mean is.
+    n, squares
+        Of the increments so far: their number, and the sum of the squared weights of the mean.
+    """
+    fast, both, slow = weights[FAST_FAST], weights[FAST_SLOW], weights[SLOW_SLOW]
+    of_fast = (slower * slower * slow - 2.0 * slower * both + fast) / ((slower - 1.0) ** 2 * fast)
+    expected = weights[EXPECTED_SPREAD]
+    of_spread = fast / expected if expected > 0.0 else 0.0
+    of_variance = squares / (1.0 - squares) if expected <= 0.0 and n > 1 and squares < 1.0 else 0.0
+    for f in range(moments.shape[1]):
+        found[0, f] = (slower * moments[SLOW, f] - moments[MEAN, f]) / (slower - 1.0)
+        found[1, f] = math.sqrt((moments[SPREAD, f] * of_spread + moments[VARIANCE, f] * of_variance) * of_fast)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import Any
 
@@ -66,8 +65,7 @@ class MarginalPrediction:
             names, values = _columns(prediction)
             return names, values, np.zeros(len(values))
         if self._known is None:
-            means, variances = self._mean.twice_smoothed() if self.gap else (self._mean.moments[MEAN].copy(), None)
-            errors = np.zeros(len(means)) if variances is None else np.sqrt(np.nan_to_num(variances))
+            means, errors = self._mean.twice_smoothed() if self.gap else (self._mean.moments[MEAN].copy(), np.zeros(0))
             self._known = tuple(self._mean.names), means, errors
         if self.gap:
             return self._known
@@ -106,5 +104,7 @@ def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
 
 
 def _is_fit(prediction: Probabilities | float) -> bool:
-    values = prediction.values() if isinstance(prediction, dict) else (prediction,)
-    return all(math.isfinite(value) and abs(value) < LARGEST for value in values)
+    for value in prediction.values() if isinstance(prediction, dict) else (prediction,):
+        if not abs(value) < LARGEST:  # NaN, too
+            return False
+    return True

@@ -131,8 +131,8 @@ class ShiftedSampler:
 
     def _begin(self, rows: Sequence[Features]) -> None:
         encoded = self._read(rows, [], anew=True)
-        assert encoded is not None
-        self._use(encoded)
+        if encoded is not None:  # None: no feature of what is stored can be encoded yet
+            self._use(encoded)
 
     def _read(self, rows: Sequence[Features], products: list[tuple[Any, Any]], *, anew: bool) -> Array | None:
         """Learn other columns, with an encoding that is made anew; return the rows in it if any means something else.
