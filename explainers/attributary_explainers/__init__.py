@@ -9,9 +9,12 @@ from .batch.tables import BatchImportance
 from .batch.window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 from .change.detectors import DETECTOR_NAMES, make_detector
 from .change.discrepancy import Distance, expected_discrepancy
+from .change.events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .change.explainer import ChangeExplainer
-from .change.explanation import ChangeExplanation, RejectedAlarm
 from .change.importance import ImportanceChange
+from .change.onset import Onset
+from .change.paper import PaperChangeExplainer
+from .change.verdict import Estimate, Losses
 from .errors import (
     BiasedImportanceWarning,
     ConstantLossWarning,
@@ -72,9 +75,11 @@ __all__ = [
     "RESERVOIR_NAMES",
     "SAMPLING_NAMES",
     "SKIP_REASONS",
+    "Alarm",
     "BatchImportance",
     "BatchModel",
     "BiasedImportanceWarning",
+    "ChangeEvent",
     "ChangeExplainer",
     "ChangeExplanation",
     "ChangeMark",
@@ -83,6 +88,7 @@ __all__ = [
     "ConstantImputer",
     "ConstantLossWarning",
     "Distance",
+    "Estimate",
     "ExplainerError",
     "Explainers",
     "FastPathFaultWarning",
@@ -100,14 +106,17 @@ __all__ = [
     "LaggedReservoir",
     "LocalReservoirWarning",
     "Loss",
+    "Losses",
     "MarginalImputer",
     "ModelError",
     "ModelFailureWarning",
     "ModelFunction",
     "NaivePathWarning",
     "NoPredictionError",
+    "NotConfirmed",
     "ObservationalDoubtWarning",
-    "RejectedAlarm",
+    "Onset",
+    "PaperChangeExplainer",
     "RemovalExplainer",
     "Reservoir",
     "ShiftedImputer",
