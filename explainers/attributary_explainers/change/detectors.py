@@ -46,9 +46,9 @@ class _RisingKSWIN(drift.KSWIN):
     """Is River's detector, but only newest values with a larger mean than the others alarm."""
 
     def update(self, x: float) -> None:
+        values = [*self.window, x][-self.window_size :]  # River keeps the newest alone after a detection
         super().update(x)  # type: ignore[no-untyped-call]  # River's detectors are untyped
         if self._drift_detected:
-            values = list(self.window)
             newest, others = values[-self.stat_size :], values[: -self.stat_size]
             self._drift_detected = sum(newest) * len(others) > sum(others) * len(newest)
 

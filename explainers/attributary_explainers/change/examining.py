@@ -48,7 +48,7 @@ class Examining(Settling):
             events = self._tell_matured(matured) if matured.due - now <= 3 * self.window // 4 else []
         is_muted = self._course.is_told(now)
         self._examined = Examined(route, self.n_observations, now, now + self.window, is_muted, self._discrepancy)
-        self._held.rows  # noqa: B018 - asks for what waits, before the baseline ends
+        self._examined.path = _path(self._held.rows)
         self._held.baseline_until = self.n_observations - self.window // 5
         return events if is_muted else [*events, self._tell_alarm(self._examined)]
 
@@ -63,8 +63,9 @@ class Examining(Settling):
         assert examined is not None
         if examined.copy is None and now - examined.at >= half:
             examined.copy, examined.copy_n = Frozen.of(self.model), self.n_observations
-            rows = self._held.rows
-            examined.onset = onset_of([row.reference_loss for row in rows], [row.n for row in rows])
+            examined.path += _path(self._held.since(examined.n))
+            examined.onset = onset_of([loss for _, loss in examined.path], [n for n, _ in examined.path])
+            examined.path = []
         if now < examined.due:
             return []
         rows = self._held.since(examined.n)
@@ -102,7 +103,7 @@ class Examining(Settling):
         events: list[ChangeEvent] = []
         if told:
             verdict = losses.verdict
-            importances = self._importances(reference.model, copy, later)
+            importances = self._importances(reference.model, copy, later, before=self._held.first)
             events = self._told(examined, verdict, losses, importances, onset=examined.onset, pattern=found)
             self._matured_at_age = None
         else:
@@ -185,3 +186,7 @@ class Examining(Settling):
         assert self._reference is not None
         since = self._reference.n
         return self._about(examined.route, examined.n, since, self._version_of_reference, examined.discrepancy)
+
+
+def _path(rows: Sequence[Row]) -> list[tuple[int, float]]:
+    return [(row.n, row.reference_loss) for row in rows]

@@ -81,7 +81,7 @@ class Row:
 
 
 class HeldOut:
-    """Keeps the last `window` observations since the reference was taken, and the reference's first losses.
+    """Keeps the last `window` observations since the reference was taken, the first ones, and its first losses.
 
     The reference does not change, so observations can wait for one call of it; `rows` asks for all that wait.
 
@@ -108,6 +108,8 @@ class HeldOut:
         self.baseline: list[float] = []
         self.baseline_until: int | None = None
         """Observations after this one do not enter the baseline."""
+        self.first: list[Row] = []
+        """The first half window of observations since the reference was taken."""
         self._reference: ModelFunction | None = None
         self._size = 1
         self._rows: deque[Row] = deque(maxlen=window)
@@ -127,7 +129,8 @@ class HeldOut:
 
         None compares with nothing.
         """
-        self._rows, self.baseline, self.baseline_until, self._waiting = deque(maxlen=self.window), [], None, []
+        self._rows, self.baseline, self.first = deque(maxlen=self.window), [], []
+        self.baseline_until, self._waiting = None, []
         self._take(reference)
         if reference is not None:
             self._waiting = list(rows)
@@ -192,6 +195,8 @@ class HeldOut:
             if len(self._rows) == self.window and self._enters(oldest := self._rows[0]):
                 self.baseline.append(oldest.reference_loss)
             self._rows.append(row)
+            if len(self.first) < self.window // 2:
+                self.first.append(row)
 
     def _enters(self, row: Row) -> bool:
         is_late = self.baseline_until is not None and row.n > self.baseline_until
@@ -215,6 +220,7 @@ class HeldOut:
             "n_rows": self.n_rows,
             "baseline": list(self.baseline),
             "baseline_until": self.baseline_until,
+            "first": [_plain(row) for row in self.first],
             "rows": [_plain(row) for row in self._rows],
             "waiting": [_plain(row) for row in self._waiting],
         }
@@ -224,6 +230,7 @@ class HeldOut:
         self._take(reference)
         self.n_rows, self.baseline = snapshot["n_rows"], list(snapshot["baseline"])
         self.baseline_until = snapshot["baseline_until"]
+        self.first = [Row(*values) for values in snapshot["first"]]
         self._rows.extend(Row(*values) for values in snapshot["rows"])
         self._waiting = [Row(*values) for values in snapshot["waiting"]]
 

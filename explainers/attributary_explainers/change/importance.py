@@ -32,11 +32,12 @@ def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
 
 @dataclass(frozen=True)
 class ImportanceChange:
-    """Holds the importances of the reference model and of the model now, on observations that neither has learnt.
+    """Holds the importances of the reference model and of the model now, on observations that they have not learnt.
 
-    delta = phi(h_t, D) - phi(h_r, D), with h_r the reference, h_t the model now and D the same observations for both.
+    delta = phi(h_t, D_t) - phi(h_r, D_r), with h_r the reference and D_r the first observations after it was taken, h_t
+    the model now and D_t the recent observations. Where the data are as they were, and for versions, D_r is D_t.
     All are per feature or group, in the unit of the loss; a feature that one side does not know has importance 0 there.
-    Source: Change, equation 4, which takes phi(h_r) on the reference's own data; `PaperChangeExplainer` does so.
+    Source: Change, equation 4, whose D_r the reference has learnt.
 
     Attributes
     ----------
@@ -49,12 +50,14 @@ class ImportanceChange:
     before, after
         Importances of the reference and of the model now, with their standard errors.
     delta_std_error
-        Of the change: both models are evaluated on the same rows and draws, so it is usually smaller than those of the
-        two.
+        Of the change: where both models are evaluated on the same rows and draws, it is usually smaller than those of
+        the two.
     before_loss, after_loss
         Mean loss of the two.
     margin
         Change that is of no interest, in the unit of the loss: p-values are of the part beyond it. 0 but for versions.
+    is_paired
+        Whether both models were evaluated on the same rows and draws.
     """
 
     method: str
@@ -70,6 +73,7 @@ class ImportanceChange:
     before_loss: float
     after_loss: float
     margin: float = 0.0
+    is_paired: bool = False
 
     @property
     def unit(self) -> str:

@@ -74,13 +74,17 @@ class Measure:
                 taken[method] = sage_contributions(tables, self.n_samples, rng)
         return taken
 
-    def compare(self, old: Any, new: Any, data: Data, seed: int, margin: float = 0.0) -> dict[str, ImportanceChange]:
-        """Return, by method, the change from the first model to the second, on the same rows and draws.
+    def compare(
+        self, old: Any, new: Any, data: Data, seed: int, *, before: Data | None = None, margin: float = 0.0
+    ) -> dict[str, ImportanceChange]:
+        """Return, by method, the change from the first model to the second.
 
         Parameters
         ----------
         data
             Observations that neither model has learnt.
+        before
+            Other observations, for the first model. None: both are evaluated on the same rows and draws.
         margin
             Share of the total importance, the larger of the two models' sums of positive ones, that is no change.
 
@@ -90,15 +94,27 @@ class Measure:
             As for `batch_pfi`.
         """
         found = {}
-        for method, (a, b) in self.take([old, new], data, seed).items():
+        if before is None:
+            taken = self.take([old, new], data, seed)
+        else:
+            then, now = self.take([old], before, seed), self.take([new], data, seed)
+            taken = {method: [then[method][0], now[method][0]] for method in now}
+        for method, (a, b) in taken.items():
             total = max(sum(max(v, 0.0) for v in of.importance.values()) for of in (a, b))
-            paired = b.minus(a).std_error
-            found[method] = change_of(method, self.loss, a, b, paired, margin * total)
+            error = b.minus(a).std_error if before is None else independent(a.std_error, b.std_error)
+            found[method] = change_of(method, self.loss, a, b, error, margin * total, is_paired=before is None)
         return found
 
 
 def change_of(
-    method: str, loss: Loss, before: Contributions, after: Contributions, std_error: Importance, margin: float = 0.0
+    method: str,
+    loss: Loss,
+    before: Contributions,
+    after: Contributions,
+    std_error: Importance,
+    margin: float = 0.0,
+    *,
+    is_paired: bool = False,
 ) -> ImportanceChange:
     """Return the change of importance between two contributions, with the standard error of the difference."""
     return ImportanceChange(
@@ -115,4 +131,13 @@ def change_of(
         before_loss=before.loss,
         after_loss=after.loss,
         margin=margin,
+        is_paired=is_paired,
     )
+
+
+def independent(a: Importance, b: Importance) -> Importance:
+    """Return the standard error of a difference between estimates from two data sets.
+
+    A feature that one of them does not know adds none.
+    """
+    return {f: float(np.hypot(a.get(f, 0.0), b.get(f, 0.0))) for f in dict.fromkeys((*a, *b))}

@@ -20,7 +20,7 @@ from .detectors import make_detector
 from .discrepancy import as_distance, as_prediction, expected_discrepancy
 from .events import ChangeExplanation
 from .importance import ImportanceChange
-from .measure import Measure, change_of
+from .measure import Measure, change_of, independent
 
 Data = list[tuple[dict[Any, Any], Any]]
 
@@ -154,9 +154,7 @@ class PaperChangeExplainer:
         )
 
     def _change(self, method: str, then: Contributions, now: Contributions) -> ImportanceChange:
-        a, b = then.std_error, now.std_error
-        independent = {f: float(np.hypot(a.get(f, 0.0), b.get(f, 0.0))) for f in dict.fromkeys((*a, *b))}
-        return change_of(method, self._measure.loss, then, now, independent)
+        return change_of(method, self._measure.loss, then, now, independent(then.std_error, now.std_error))
 
     def _refer(self, data: Data) -> dict[str, Contributions]:
         """Take the model on these data as the reference; return its contributions by method."""

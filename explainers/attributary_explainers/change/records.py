@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .heldout import Frozen, dump
@@ -43,6 +43,9 @@ class Examined:
         Whether the alarm itself was not told, because it may be part of a pattern that was.
     is_doubt
         Whether this is the second look at a model that looked worse.
+    path
+        Losses of the reference before the alarm, with the numbers of their observations; in them the onset is looked
+        for.
     copy, copy_n
         The model in the middle of the first window, which has not learnt what follows, and its observation.
     """
@@ -57,6 +60,7 @@ class Examined:
     copy: Frozen | None = None
     copy_n: int = 0
     onset: Onset | None = None
+    path: list[tuple[int, float]] = field(default_factory=list)
 
 
 @dataclass
@@ -115,6 +119,8 @@ def plain(state: Reference | Examined | Matured | Deployed | None) -> dict[str, 
             value = [value.observation, value.low, value.high]
         elif isinstance(value, tuple):
             value = list(value)
+        elif name == "path":
+            value = [list(pair) for pair in value]
         found[name] = value
     return found
 
@@ -131,6 +137,8 @@ def restored(kind: type[Any], stored: Mapping[str, Any] | None) -> Any:
         fields["losses"] = losses_from(fields["losses"])
     if fields.get("onset") is not None:
         fields["onset"] = Onset(*fields["onset"])
+    if "path" in fields:
+        fields["path"] = [(n, loss) for n, loss in fields["path"]]
     if "discrepancy" in fields:
         fields["discrepancy"] = tuple(fields["discrepancy"])
     return kind(**fields)

@@ -94,7 +94,7 @@ class Settling(ChangeState):
         if losses is None:
             self.n_not_confirmed += 1
             return [NotConfirmed(**of, closes=deployed.n, found=None)]
-        importances, failure = self._importances(deployed.old, reference.model, known, self.margin)
+        importances, failure = self._importances(deployed.old, reference.model, known, margin=self.margin)
         self.n_explained["version"] += 1
         return [
             ChangeExplanation(

@@ -106,12 +106,19 @@ class ChangeState:
         return losses_of(self._held.loss, self._held.baseline, arrays(rows)[0], arrays(later)[1])
 
     def _importances(
-        self, old: Frozen, new: Frozen, rows: Sequence[Row], margin: float = 0.0
+        self,
+        old: Frozen,
+        new: Frozen,
+        rows: Sequence[Row],
+        *,
+        before: Sequence[Row] | None = None,
+        margin: float = 0.0,
     ) -> tuple[dict[str, ImportanceChange], str | None]:
         """Return the change in importance by method, or why there is none."""
         try:
-            data = [(row.x, row.y) for row in rows]
-            return self._measure.compare(old.model, new.model, data, self._seed(), margin), None
+            now, then = ([(row.x, row.y) for row in of] for of in (rows, before or ()))
+            seed, pairs = self._seed(), None if before is None else then
+            return self._measure.compare(old.model, new.model, now, seed, before=pairs, margin=margin), None
         except Exception as error:  # noqa: BLE001 - a verdict is told even where a model fails on mixed rows
             return {}, f"{type(error).__name__}: {error}"
 

@@ -22,6 +22,8 @@ DOUBTFUL = 2.0
 
 _FEWEST_BLOCKS = 8
 
+_MATERIAL = 0.1
+
 DRIFTS = ("followed", "harder")
 """Verdicts that say that the data have changed."""
 
@@ -128,10 +130,14 @@ class Losses:
         | g = 0 | harder | equal | easier |
         | g < 0 | degraded | degraded | degraded |
 
+        A gain of less than a tenth of what the reference has lost counts as none beside w > 0.
         The reference does not move: where the data are as they were, the expectation of `worsened` is 0, however much
         the model still learns. That tells learning from drift.
         """
-        return _KINDS[self.gain.sign(), self.worsened_sign]
+        found = _KINDS[self.gain.sign(), self.worsened_sign]
+        if found == "followed" and self.worsened and self.gain.mean < _MATERIAL * self.worsened.mean:
+            return "harder"  # the same rows are compared: a gain far too small to matter is beyond noise, too
+        return found
 
     @property
     def worsened_sign(self) -> int:
