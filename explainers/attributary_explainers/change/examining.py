@@ -8,10 +8,10 @@ from typing import Any
 from .events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .heldout import Frozen, Row, arrays
 from .importance import ImportanceChange
-from .onset import onset_of
+from .judging.onset import onset_of
+from .judging.verdict import DRIFTS, Estimate, Losses
 from .records import Examined
 from .settling import Settling
-from .verdict import DRIFTS, Estimate, Losses
 
 
 class Examining(Settling):
