@@ -9,9 +9,12 @@ from .batch.tables import BatchImportance
 from .batch.window import IntervalPFI, SlidingWindowSAGE, interval_pfi
 from .change.detectors import DETECTOR_NAMES, make_detector
 from .change.discrepancy import Distance, expected_discrepancy
+from .change.events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .change.explainer import ChangeExplainer
-from .change.explanation import ChangeExplanation, RejectedAlarm
 from .change.importance import ImportanceChange
+from .change.judging.onset import Onset
+from .change.judging.verdict import Estimate, Losses
+from .change.paper import PaperChangeExplainer
 from .errors import (
     BiasedImportanceWarning,
     ConstantLossWarning,
@@ -75,9 +78,11 @@ __all__ = [
     "RESERVOIR_NAMES",
     "SAMPLING_NAMES",
     "SKIP_REASONS",
+    "Alarm",
     "BatchImportance",
     "BatchModel",
     "BiasedImportanceWarning",
+    "ChangeEvent",
     "ChangeExplainer",
     "ChangeExplanation",
     "ChangeMark",
@@ -86,6 +91,7 @@ __all__ = [
     "ConstantImputer",
     "ConstantLossWarning",
     "Distance",
+    "Estimate",
     "ExplainerError",
     "Explainers",
     "FastPathFaultWarning",
@@ -105,14 +111,17 @@ __all__ = [
     "Level",
     "LocalReservoirWarning",
     "Loss",
+    "Losses",
     "MarginalImputer",
     "ModelError",
     "ModelFailureWarning",
     "ModelFunction",
     "NaivePathWarning",
     "NoPredictionError",
+    "NotConfirmed",
     "ObservationalDoubtWarning",
-    "RejectedAlarm",
+    "Onset",
+    "PaperChangeExplainer",
     "RemovalExplainer",
     "Reservoir",
     "Shift",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import plots
 from .batch.tables import BatchImportance
-from .change.explanation import ChangeExplanation
+from .change.events import ChangeExplanation
 from .errors import InvalidParameterError
 from .incremental.base import IncrementalExplainer
 from .ranking import BAND, shares

@@ -31,6 +31,28 @@ class _PageHinkley(drift.PageHinkley):
         super().update(float(x))  # type: ignore[no-untyped-call]  # River's detectors are untyped
 
 
+class _RisingADWIN(drift.ADWIN):
+    """Is River's detector, but only a rise of the mean alarms; after a fall it goes on with the newest values."""
+
+    def update(self, x: float) -> None:
+        before = self.estimation
+        super().update(x)  # type: ignore[no-untyped-call]  # River's detectors are untyped
+        # Read after a detection: the mean of the newest values alone, for the older ones have been dropped.
+        if self._drift_detected and self.estimation <= before:
+            self._drift_detected = False
+
+
+class _RisingKSWIN(drift.KSWIN):
+    """Is River's detector, but only newest values with a larger mean than the others alarm."""
+
+    def update(self, x: float) -> None:
+        values = [*self.window, x][-self.window_size :]  # River keeps the newest alone after a detection
+        super().update(x)  # type: ignore[no-untyped-call]  # River's detectors are untyped
+        if self._drift_detected:
+            newest, others = values[-self.stat_size :], values[: -self.stat_size]
+            self._drift_detected = sum(newest) * len(others) > sum(others) * len(newest)
+
+
 class _FHDDM(drift.binary.FHDDM):
     """Is River's detector, fed what the paper's window holds: 1 for a correct prediction.
 
@@ -138,6 +160,9 @@ _DETECTORS: dict[str, tuple[type[base.DriftDetector] | type[base.BinaryDriftDete
     ),
 }
 
+_RISING: dict[str, type[base.DriftDetector]] = {"adwin": _RisingADWIN, "kswin": _RisingKSWIN}
+"""One-sided classes, of the detectors that have no parameter for it."""
+
 DETECTOR_NAMES = tuple(_DETECTORS)
 """Names that `make_detector` accepts."""
 
@@ -154,7 +179,7 @@ _WARNINGS = {
 
 
 def make_detector(
-    name: str, parameters: Mapping[str, Any] | None = None, *, seed: int | None = None
+    name: str, parameters: Mapping[str, Any] | None = None, *, seed: int | None = None, one_sided: bool = False
 ) -> base.DriftDetector | base.BinaryDriftDetector:
     """Return a drift detector: call `update(value)` per observation; `drift_detected` says whether that alarmed.
 
@@ -222,6 +247,9 @@ def make_detector(
         Valid range as of `kswin.seed`: seed of a detector that draws (kswin), where `parameters` has none. With
         neither, a seed is drawn from the operating system once, so that a restored detector still continues as if
         never stopped.
+    one_sided
+        Whether only a rise of the values alarms, where `parameters` do not say otherwise: adwin and kswin take a fall
+        for no alarm, page_hinkley has the mode `up`, the others are one-sided by default.
 
     Raises
     ------
@@ -262,7 +290,9 @@ def make_detector(
         # A seed of None would be drawn anew after every alarm: two runs from one snapshot would differ.
         checked["seed"] = secrets.randbits(63) if seed is None else checks["seed"]("seed", seed)
     _check_together(name, detector, checked)
-    return detector(**checked)
+    if one_sided and name == "page_hinkley":
+        checked.setdefault("mode", "up")
+    return (_RISING.get(name, detector) if one_sided else detector)(**checked)
 
 
 def _check_together(name: str, detector: type, checked: Parameters) -> None:

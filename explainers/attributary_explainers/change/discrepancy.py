@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..predictions import is_usable, most_probable, predict_rows
-from ..smoothing.means import SmoothedMean
-from ..typing import Features, ModelFunction, Output, Prediction, Snapshot
+from ..typing import Features, ModelFunction, Output, Prediction
 from ..validation import LARGEST, check_choice
 
 
@@ -53,65 +56,37 @@ def as_prediction(y_pred: Any, output: Output) -> Prediction:
     return {y_pred: 1.0}
 
 
-class IncrementalDiscrepancy:
-    """Smooths the distance between the reference's predictions and those that the current model made in the stream.
+def spread(ys: Sequence[Any], distance: Distance) -> float:
+    """Return the mean distance of two different targets; 0 where there are fewer than two, or none.
 
-    With every observation, D_t = (1 - alpha) D_{t-1} + alpha ||h_r(x_t) - h_t(x_t)||, divided by 1 - (1 - alpha)^n: the
-    mean is over the last 2 / alpha observations and the models of that time, so it follows a sudden change with that
-    delay; on a model that has stayed as it is, it has the expectation of equation 3 over the inputs that come now.
+    Of classes that is the probability that two targets differ, (1 - sum of squared shares) n / (n - 1); of numbers
+    Gini's mean difference, in O(n log n). Targets that are no finite numbers are left out.
 
-    Parameters
-    ----------
-    alpha
-        Valid range (0, 1]. Larger follows faster and is noisier.
-    batch_size
-        Valid range >= 1; the reference does not change, so that many observations can wait for one call of it. The
-        value is then late by so many observations at most.
-
-    Source: Change, section 6, names it as future work.
+    Examples
+    --------
+    >>> spread(["a", "a", "b", "b"], as_distance("label")), spread([1.0, 2.0, 4.0], as_distance("number"))
+    (0.6666666666666666, 2.0)
     """
-
-    def __init__(self, reference: ModelFunction, distance: Distance, alpha: float, batch_size: int = 1) -> None:
-        self._reference = reference
-        self._distance = distance
-        self._mean = SmoothedMean(alpha)
-        self._batch_size = batch_size
-        self._waiting: list[tuple[Features, Prediction]] = []
-
-    @property
-    def value(self) -> float | None:
-        """The smoothed distance; None before the first."""
-        return self._mean.value
-
-    @property
-    def n(self) -> int:
-        """Number of observations in the smoothed distance."""
-        return self._mean.weights.n
-
-    def update(self, x: Features, prediction: Prediction) -> None:
-        """Take in what the current model predicted for `x`, which is kept until the reference has been asked."""
-        self._waiting.append((x, dict(prediction) if isinstance(prediction, dict) else prediction))
-        if len(self._waiting) < self._batch_size:
-            return
-        waiting, self._waiting = self._waiting, []
-        referred = predict_rows(self._reference, [row for row, _ in waiting])
-        for (_, current), then in zip(waiting, referred, strict=True):
-            if is_usable(then):
-                # An infinite one would stay in the mean for ever; a large one says as much.
-                self._mean.update(min(self._distance(then, current), LARGEST))
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {"mean": self._mean.snapshot(), "waiting": _copied(self._waiting)}
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Take back what `snapshot` gave."""
-        self._mean = SmoothedMean.from_snapshot(snapshot["mean"])
-        self._waiting = _copied(snapshot["waiting"])
+    if distance.output != "number":
+        n = len(ys)
+        counts = Counter(ys).values()
+        return 1.0 - sum(c * (c - 1) for c in counts) / (n * (n - 1)) if n > 1 else 0.0
+    v = np.array([number for y in ys if math.isfinite(number := _as_float(y))])
+    n = len(v)
+    if n < 2:
+        return 0.0
+    unit = float(np.abs(v).max())
+    if unit == 0.0:
+        return 0.0
+    v = np.sort(v / unit)  # a sum of large ones would be infinite
+    return float(2.0 * np.dot(2.0 * np.arange(1, n + 1) - n - 1, v) / (n * (n - 1))) * unit
 
 
-def _copied(waiting: Sequence[tuple[Features, Prediction]]) -> list[tuple[Features, Prediction]]:
-    return [(dict(x), dict(p) if isinstance(p, dict) else p) for x, p in waiting]
+def _as_float(y: Any) -> float:
+    try:
+        return float(y)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _label(a: dict[Any, float], b: dict[Any, float]) -> float:

@@ -1,59 +1,60 @@
-"""Explains a model change by the change in feature importance (Change section 4, Algorithm 1)."""
+"""Says what happened to a model: its data changed, it has learnt more, or it has become worse."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidParameterError, NoPredictionError
+from ..errors import InvalidParameterError
 from ..incremental.base import check_snapshot, snapshot_loss
 from ..losses.losses import Loss
-from ..models.function import is_classifier, model_function, resolve_loss
+from ..models.function import model_function, resolve_loss
 from ..pickling import freeze
-from ..predictions import is_usable
-from ..ranking import SIGNIFICANCE
+from ..predictions import is_usable, most_probable
 from ..typing import Features, Groups, Snapshot
-from ..validation import check_choice, check_groups, check_integer
-from .alarms import ROUTES, Alarms
-from .discrepancy import Distance, as_distance, as_prediction
-from .explanation import ChangeExplanation, RejectedAlarm
-from .importance import ImportanceChange
-from .reference import (
-    Measure,
-    MeasuredImportance,
-    Reference,
-    change_between,
-    check_methods,
-    importances_under,
-    loss_of_importances,
-)
-from .state import KEPT_REJECTED, ChangeState
-from .versions import compare_versions, draw_seed
+from ..validation import check_choice, check_groups, check_integer, check_number
+from .discrepancy import as_distance, as_prediction
+from .events import Alarm, ChangeEvent
+from .examining import Examining
+from .heldout import Frozen, HeldOut, Row
+from .judging.course import Course
+from .judging.verdict import VERDICTS, loss_of_verdicts
+from .measure import Measure, check_methods
+from .records import Deployed
+from .watch import Watch
 
-Data = list[tuple[dict[Any, Any], Any]]
+ROUTES = ("detector", "discrepancy", "version")
+"""What can raise an alarm."""
+
+_DELTA = 0.025
+"""ADWIN's, where nothing is said."""
 
 
-class ChangeExplainer(ChangeState):
-    """Says when a model has become another one, and which features it relies on more or less than before.
+class ChangeExplainer(Examining):
+    """Says when something has happened to a model, what it was, and which features it relies on more or less.
 
-    1. The first `min_observations` give the reference: a frozen copy of the model, the last `window` observations,
-       and the importances of that model on them. Nothing is watched meanwhile.
-    2. From then on two things raise an alarm: the drift detector, which is fed the signal of each observation; and the
-       incremental discrepancy, the smoothed distance between the predictions of reference and current model, where it
-       exceeds `threshold`. The next `window` observations are collected, that one included. Where the detector alarms
-       again meanwhile, and the model has not changed yet, the collection starts again, `max_restarts` times: the data
-       that explain a change are not from before it.
-    3. Then the expected discrepancy, the mean distance between the predictions of reference and current model
-       over both data sets, is compared with `threshold`. Above it, the importances of the current model on the
-       collected data minus the reference's are the explanation, and the current model becomes the reference.
-       Otherwise nothing is said, `rejected` keeps the alarm with its discrepancy, and the reference stays.
+    It compares the model with a *reference*, a frozen copy from before, on observations that neither has learnt: what
+    the model predicted before it learnt them, and what the reference says to any observation after it was taken.
 
-    Call `update(x, y, y_pred)` once per observation, after the model has learnt it, with the prediction it
-    made before: the current model of step 3 is the one that has learnt all `window` observations. Where the model is
-    replaced by another, call `new_version`: that is a change by definition, and explained at once.
+    1. After the first `window` observations the reference is taken.
+    2. An alarm is raised by the drift detector; or where the discrepancy over the last window exceeds `threshold` and
+       one of the two models has become worse. It is told at once, as `Alarm`.
+    3. `window` observations later the losses say what happened (`Losses.verdict`). *Followed* and *harder* mean that
+       the data have changed; then the present model is the new reference. *Degraded* is looked at once more, a window
+       later, before it is told, and the reference stays. Anything else is told as `NotConfirmed`.
+    4. At ages of one, two, four ... windows the model is looked at without an alarm. Where it has learnt more, and has
+       settled, it is told as *matured*, once after each change, and is the new reference.
+
+    Changes that follow one another within ten windows are a trend, or go back and forth; that is said with the second,
+    and the others are told only if they are twice as large as all before (`Course`).
+
+    Call `update(x, y, y_pred)` once per observation, after the model has learnt it, with the prediction it made before.
+    Where the model is replaced by another, call `new_version`: both are compared on the `window` observations that
+    come next.
 
     Parameters
     ----------
@@ -61,143 +62,135 @@ class ChangeExplainer(ChangeState):
         As for the explainers. It is copied when a reference is taken, so it must be picklable (a plain
         function is taken as it is).
     window
-        Valid range >= 2; K in the paper. Larger gives smaller standard errors and later explanations.
+        Valid range >= 20; K in the paper. Larger sees smaller changes and gives smaller standard errors, and explains
+        later; alarms come as soon with any.
     threshold
-        Valid range >= 0; tau in the paper, in the unit of `distance`. Larger explains fewer changes.
-    detector, detector_params
-        Name and parameters of the drift detector, see `make_detector`; None has no detector. ADWIN's `delta`: larger
-        alarms more.
-    signal
-        What the detector reads: `zero_one` (the 0/1 error) or `loss`; None is zero_one for a classifier,
-        loss otherwise.
-    watch_discrepancy
-        Whether the incremental discrepancy raises alarms: slow change, of which no detector tells, is explained then,
-        and so is what happens while a detector's false alarm is looked into. The paper's procedure has none.
-    max_restarts
-        Valid range >= 0; how often a further alarm of the detector starts a collection again, while the discrepancy on
-        what has been collected is within the threshold. The paper's is 0.
+        Valid range >= 0; tau in the paper, in the unit of `discrepancy`. Larger lets the models differ more before
+        that is an alarm.
+    discrepancy
+        `relative`: mean distance of the predictions over the mean distance of two targets, without a unit: 1 is as far
+        apart as two observed targets. `absolute`: the mean distance, in the unit of `distance`, as in the paper.
     distance
         `label` (0 or 1), `probability` (half the L1 distance) or `number` (absolute difference); None is
-        label for a classifier, number otherwise.
+        number where the loss reads numbers, label otherwise.
+    watch_discrepancy
+        Whether the discrepancy raises alarms: of slow change no detector tells.
+    detector, detector_params
+        Name and parameters of the drift detector, see `make_detector`; None has no detector. ADWIN's `delta`, here
+        0.025 by default: larger alarms more.
+    one_sided
+        Whether only a rise of the loss alarms: a model that gets better is no reason to worry.
+    signal
+        What the detector reads: `zero_one` (the 0/1 error) or `loss`, without a unit (`Watch`); None is zero_one where
+        the model predicts labels or probabilities, loss otherwise.
     importances
-        Methods, `pfi` or `sage` or both; the first is that of the sentence. With `()` a change is only declared.
+        Methods, `pfi` or `sage` or both; the first is that of the sentence. With `()` only verdicts are given.
     loss
-        Loss of the importances; None is zero_one for a classifier (the paper's), brier or, without probabilities,
-        expected_zero_one where sage is among the importances, squared or score otherwise. With zero_one, sage is
-        biased.
+        Loss of the importances, as for the explainers. Verdicts rest on Brier, 0/1 or absolute loss
+        (`loss_of_verdicts`).
     groups, n_permutations
         As for `batch_pfi`.
     n_samples
         Valid range >= 1; draws per coalition, of sage alone.
-    min_observations
-        Observations until the first reference is taken, at least `window`, which None stands for. A model that still
-        learns its first concept changes; this long it is left in peace.
-    cooldown
-        Valid range >= 0; observations after each new reference and each rejection in which no alarm is taken.
+    margin
+        Valid range >= 0; of versions: share of the total importance that is no difference. Two models that are taught
+        equally long differ a little, too.
     batch_size
-        Valid range >= 1; the reference is asked for so many observations at once, and the incremental discrepancy is
-        late by so many. None is 32 where the model predicts many rows at once, else 1.
-    explain_data
-        Whether an alarm whose discrepancy stays within the threshold is explained as a change of the data where the
-        importances of the reference differ on them beyond noise: of use for models that do not learn.
+        Valid range >= 1; the reference is asked for so many observations at once. None is 32 where the model predicts
+        many rows at once, else 1.
     version
-        Name of the model's version, for explanations.
+        Name of the model's version, for events.
     seed
         Seed of the explainer's own generator.
 
     Source: Muschalik, Fumagalli, Hammer, Huellermeier, Agnostic Explanation of Model Change based on Feature
-    Importance, KI 36, 2022, equation 4 and Algorithm 1; `watch_discrepancy=False, max_restarts=0` is that procedure.
-    Deviation: batch PFI has the factor N / (N - 1).
+    Importance, KI 36, 2022. `PaperChangeExplainer` is its Algorithm 1; verdicts, the relative discrepancy and versions
+    are ours.
 
     Examples
     --------
     >>> from river.datasets import synth
     >>> from river.forest import ARFClassifier
     >>> model = ARFClassifier(n_models=3, seed=1)
-    >>> change = ChangeExplainer(model, window=300, threshold=0.3, detector_params={"delta": 0.025}, seed=1)
+    >>> change = ChangeExplainer(model, window=300, seed=1)
     >>> first = synth.STAGGER(classification_function=0, seed=1).take(1000)
-    >>> second = synth.STAGGER(classification_function=2, seed=2).take(2000)
+    >>> second = synth.STAGGER(classification_function=2, seed=2).take(1000)
     >>> for x, y in (*first, *second):
-    ...     y_pred = model.predict_one(x)
+    ...     y_pred = model.predict_proba_one(x)
     ...     model.learn_one(x, y)
-    ...     if explanation := change.update(x, y, y_pred):
-    ...         print("color lost importance:", explanation.delta["color"] < 0)
-    color lost importance: True
+    ...     for event in change.update(x, y, y_pred):
+    ...         print(type(event).__name__, getattr(event, "verdict", ""))
+    Alarm
+    ChangeExplanation followed
     """
 
     def __init__(
         self,
         model: Any,
         *,
-        window: int = 300,
-        threshold: float = 0.3,
+        window: int = 1000,
+        threshold: float = 0.2,
+        discrepancy: str = "relative",
+        distance: str | None = None,
+        watch_discrepancy: bool = True,
         detector: str | None = "adwin",
         detector_params: Mapping[str, Any] | None = None,
+        one_sided: bool = True,
         signal: str | None = None,
-        watch_discrepancy: bool = True,
-        max_restarts: int = 1,
-        distance: str | None = None,
         importances: Sequence[str] = ("pfi",),
         loss: str | Loss | Callable[[Any, Any], float] | None = None,
         groups: Groups | None = None,
         n_permutations: int = 1,
         n_samples: int = 4,
-        min_observations: int | None = None,
-        cooldown: int = 0,
+        margin: float = 0.15,
         batch_size: int | None = None,
-        explain_data: bool = False,
         version: str | None = None,
         seed: int | None = None,
     ) -> None:
-        classifier = is_classifier(model)
-        self.model = model
-        self.version = version
-        self.window = check_integer("window", window, minimum=2)
-        self.max_restarts = check_integer("max_restarts", max_restarts, minimum=0)
-        self.min_observations = check_integer(
-            "min_observations", self.window if min_observations is None else min_observations, minimum=self.window
-        )
-        self.explain_data = bool(explain_data)
-        if self.explain_data and not importances:
-            raise InvalidParameterError("importances", "pfi or sage where explain_data is on", importances)
-        signal = ("zero_one" if classifier else "loss") if signal is None else signal
-        self.signal = check_choice("signal", signal, ("zero_one", "loss"))
-        distance = ("label" if classifier else "number") if distance is None else distance
-        self.distance: Distance = as_distance(distance)
+        self.model, self.version = model, version
+        self.window = check_integer("window", window, minimum=20)
+        self.threshold = check_number("threshold", threshold, minimum=0.0)
+        self.scale = check_choice("discrepancy", discrepancy, ("relative", "absolute"))
+        self.watch_discrepancy = bool(watch_discrepancy)
+        self.margin = check_number("margin", margin, minimum=0.0)
+        if detector is None and not self.watch_discrepancy:
+            raise InvalidParameterError("detector", "a name where watch_discrepancy is off: else nothing alarms", None)
         self._measure = Measure(
             check_methods(importances),
-            self.distance,
-            loss_of_importances(model, loss, sage="sage" in importances),
+            resolve_loss(model, loss),
             check_groups(groups),
             check_integer("n_permutations", n_permutations, minimum=1),
             check_integer("n_samples", n_samples, minimum=1),
         )
+        if detector == "adwin" and detector_params is None:
+            detector_params = {"delta": _DELTA}
+        judged = loss_of_verdicts(model, loss)
+        is_number = judged.output in ("number", "any")
+        self.distance = as_distance(distance or ("number" if is_number else "label"))
         self._rng = np.random.default_rng(seed)
-        self._alarms = Alarms(
-            window=self.window,
-            threshold=threshold,
-            detector=detector,
-            detector_params=detector_params,
-            signal=resolve_loss(model, "zero_one" if self.signal == "zero_one" else self._measure.loss),
-            watch_discrepancy=watch_discrepancy,
-            cooldown=cooldown,
-            batch_size=batch_size,
-            distance=self.distance,
+        self._watch = Watch(
+            detector,
+            detector_params,
+            signal=check_choice("signal", signal or ("loss" if is_number else "zero_one"), ("zero_one", "loss")),
+            one_sided=one_sided,
             seed=self._seed,
         )
+        self._held = HeldOut(
+            self.window,
+            judged,
+            self.distance,
+            relative=self.scale == "relative",
+            batch_size=None if batch_size is None else check_integer("batch_size", batch_size, minimum=1),
+        )
         self._check_model(model)
-        self.n_observations = self.n_rejected = self.n_explained = self.n_data_changes = self.n_restarts = 0
+        self.n_observations = self.n_not_confirmed = 0
         self.n_alarms: Counter[str] = Counter(dict.fromkeys(ROUTES, 0))
-        self._rejected: deque[RejectedAlarm] = deque(maxlen=KEPT_REJECTED)
-        self._recent: deque[tuple[dict[Any, Any], Any]] = deque(maxlen=self.window)
-        self._reference: Reference | None = None
-        # Observations collected so far, for the first reference or after an alarm; None where nothing is collected.
-        self._n_collected: int | None = 0
-        # Route of the alarm that is looked into, the observation at which it was raised, and restarts since.
-        self._alarm = ("", 0, 0)
+        self.n_explained: Counter[str] = Counter(dict.fromkeys((*VERDICTS, "version"), 0))
+        self._course = Course(self.window)
+        self._forget()
 
-    def update(self, x: Features, y: Any, y_pred: Any) -> ChangeExplanation | None:
-        """Take in one observation that the model has just learnt.
+    def update(self, x: Features, y: Any, y_pred: Any) -> tuple[ChangeEvent, ...]:
+        """Take in one observation that the model has just learnt; return the events that follow, mostly none.
 
         Parameters
         ----------
@@ -205,182 +198,87 @@ class ChangeExplainer(ChangeState):
             The observation; x is copied.
         y_pred
             What the model predicted for x before learning: probabilities or a label for a classifier, a number
-            otherwise; the distance `probability` takes a label as certain. None, where it had no prediction yet, feeds
-            neither detector nor discrepancy.
+            otherwise. Nothing is made of None, where it had no prediction yet, nor of an infinite loss.
 
         Returns
         -------
-        ChangeExplanation or None
-            An explanation with the observation that completes it.
+        Alarm, ChangeExplanation and NotConfirmed, in their order.
         """
         self.n_observations += 1
-        row, prediction = dict(x), as_prediction(y_pred, self.distance.output)
-        alarm = self._alarms.update(self.n_observations, row, y, prediction) if is_usable(prediction) else None
-        self._recent.append((row, y))
-        if alarm is not None:
-            self._on_alarm(alarm)
-        if self._n_collected is None:
-            if self._reference is not None and is_usable(prediction):
-                self._reference.add_next(row, y)
-            return None
-        self._n_collected += 1
-        if self._n_collected < (self.min_observations if self._reference is None else self.window):
-            return None
-        try:
-            explanation = self._conclude(list(self._recent))
-        except Exception as error:
-            # The model has no prediction for some row, or an infinite loss: tried again when some rows have gone. What
-            # the model raises is the caller's affair, and is not raised again with every row.
-            self._n_collected -= max(1, self.window // 10)
-            if isinstance(error, (NoPredictionError, InvalidParameterError)):
-                return None
-            raise
-        self._n_collected = None
-        return explanation
+        prediction = as_prediction(y_pred, self.distance.output)
+        if not is_usable(prediction):
+            return ()
+        loss = self._held.loss(y, prediction)
+        if not math.isfinite(loss):
+            return ()
+        given = dict(prediction) if isinstance(prediction, dict) else prediction
+        self._held.add(Row(self.n_observations, dict(x), y, given, not isinstance(y_pred, dict), loss))
+        now = self._held.n_rows
+        if self._reference is None:
+            if now - self._born >= self.window:
+                self._refer(Frozen.of(self.model))
+            return ()
+        is_wrong = isinstance(prediction, dict) and most_probable(prediction) != y
+        is_alarm = self._watch.update(is_wrong, loss)
+        events = self._finish(now)
+        looks = now % max(1, self.window // 10) == 0
+        if looks:
+            self._look(now)
+        if self._examined is not None:
+            events += self._examine(now)
+        elif route := self._alarm(now, is_alarm, looks):
+            events += self._raise(route, now)
+        if self._examined is None and now >= self._next_check:
+            self._check(now)
+        return tuple(events)
 
-    def new_version(self, model: Any, version: str | None = None, *, explain: bool = True) -> ChangeExplanation | None:
-        """Go on with another model in the place of the present one, and explain the change at once.
+    def new_version(self, model: Any, version: str | None = None, *, explain: bool = True) -> tuple[ChangeEvent, ...]:
+        """Go on with another model in the place of the present one.
 
-        Both models are evaluated on the recent observations, at most `window`: the data are the same, so the change is
-        the model's alone, and its standard errors are those of a paired comparison. The new model, or what it will have
-        learnt, is then the reference, and the detector starts afresh; an alarm that was being looked into is dropped.
+        Both are frozen, and compared on the `window` observations that come next, which neither has learnt: the data
+        and draws are the same, and a feature is named where its importance differs by more than `margin` of the total,
+        beyond noise. The new version is the reference, and detector and patterns start afresh.
 
         Parameters
         ----------
         model
             The new model; it must do what the parameters ask of a model.
         version
-            Its name, for explanations.
+            Its name, for events.
         explain
             False only replaces the model: for a present one that no longer predicts at all.
 
         Returns
         -------
-        ChangeExplanation or None
-            None where there are fewer than two recent observations, or one of the two models predicts nothing for some.
+        What closes an open alarm of the old version, and the alarm of the new one, which its explanation closes.
 
         Raises
         ------
         ModelError
-            The new model cannot be explained or copied. What a model raises is let through too. The present model
-            stays in both cases.
+            The new model cannot be explained or copied. The present model stays.
         """
         self._check_model(model)
-        data, before, found = list(self._recent), self.version, None
-        if explain and len(data) >= 2:
-            found = compare_versions(self._measure, self.model, model, data, self._rng)
-        reference = None
-        if found is not None and len(data) == self.window:
-            reference = Reference(freeze(model), data, found.importances_of_new, self.n_observations, version)
-        self.model, self.version = model, version
-        self._alarms.restart()
-        self._set_reference(reference)
-        if found is None:
-            return None
-        self.n_explained += 1
-        self._alarm = ("version", self.n_observations, 0)
-        return self._explanation(
-            "model", found.discrepancy, found.n, found.changes, self.n_observations, before, len(data)
-        )
+        old = Frozen.of(self.model) if explain else None
+        new = Frozen.of(model)
+        events = self._replaced()
+        before, self.model, self.version = self.version, model, version
+        self._forget()
+        self._watch.restart()
+        self._course = Course(self.window)
+        self._refer(new)
+        if old is None:
+            return tuple(events)
+        now = self._held.n_rows
+        self._deployed = Deployed(old, self.n_observations, now + self.window, before)
+        self.n_alarms["version"] += 1
+        of = self._about("version", self.n_observations, self.n_observations, before, (0.0, 0))
+        return (*events, Alarm(**of, due=self.n_observations + self.window))
 
     def _check_model(self, model: Any) -> None:
         # What the model cannot do shows now, not when the first reference is taken.
-        for output in (self._alarms.signal.output, self.distance.output, self._measure.loss.output):
+        for output in (self._held.output, self._measure.loss.output):
             model_function(model, output)
         freeze(model)
-
-    def _on_alarm(self, alarm: str) -> None:
-        if self._n_collected is None:
-            self.n_alarms[alarm] += 1
-            self._alarm = (alarm, self.n_observations, 0)
-            self._n_collected = 0
-        elif alarm == "detector" and self._n_collected and self._alarm[2] < self.max_restarts:
-            # Where the model has not changed yet, what was collected is from before this alarm. Where it has, its error
-            # falls again, and that alarms, too. (A discrepancy that rises meanwhile is no news.)
-            collected = list(self._recent)[-1 - self._n_collected : -1]
-            if (then := self._reference) is not None:
-                value, _ = self._measure.discrepancy(then.model, self.model, [*then.data, *collected])
-                if value > self.threshold:
-                    self._alarm = (*self._alarm[:2], self.max_restarts)
-                    return
-            self.n_restarts += 1
-            self._alarm = (alarm, self.n_observations, self._alarm[2] + 1)
-            self._n_collected = 0
-
-    def _conclude(self, data: Data) -> ChangeExplanation | None:
-        if self._reference is None:
-            taken = self._measure.take([self.model], data, self._seed())
-            self._set_reference(self._new_reference(data, importances_under(taken, 0)))
-            return None
-        reference = self._reference
-        value, n = self._measure.discrepancy(reference.model, self.model, [*reference.data, *data])
-        changed = value > self.threshold
-        if not changed and not (self.explain_data and self._measure.methods):
-            self._reject(value)
-            return None
-        taken = self._measure.take([reference.model, self.model], data, self._seed())
-        changes = change_between(reference.measured, taken, self._measure.loss, reference.memorised(self._measure))
-        if changed:
-            self._set_reference(self._new_reference(data, importances_under(taken, 1)))
-            self.n_explained += 1
-        elif min(next(iter(changes.values())).data_part_p_values.values(), default=1.0) <= SIGNIFICANCE:
-            # Only the data: were the model the new reference too, slow change could creep by in small steps.
-            self._reference = reference.with_data(data, importances_under(taken, 0))
-            self._alarms.dismiss(self._alarm[0], self.n_observations)
-            self.n_data_changes += 1
-        else:
-            self._reject(value)
-            return None
-        kind, since = "model" if changed else "data", reference.n_observations
-        return self._explanation(kind, value, n, changes, since, reference.version, len(data))
-
-    def _reject(self, value: float) -> None:
-        route, detected, _ = self._alarm
-        self.n_rejected += 1
-        self._rejected.append(RejectedAlarm(self.n_observations, detected, route, value, self.threshold))
-        self._alarms.dismiss(route, self.n_observations)
-
-    def _new_reference(self, data: Data, found: dict[str, MeasuredImportance]) -> Reference:
-        return Reference(freeze(self.model), data, found, self.n_observations, self.version)
-
-    def _set_reference(self, reference: Reference | None) -> None:
-        """Compare the model with `reference` from now on; None starts collecting data for one."""
-        self._reference = reference
-        self._alarms.compare_with(None if reference is None else reference.model, self.n_observations)
-        self._n_collected = 0 if reference is None else None
-
-    def _seed(self) -> int:
-        return draw_seed(self._rng)
-
-    def _explanation(
-        self,
-        kind: str,
-        discrepancy: float,
-        n_discrepancy: int,
-        changes: dict[str, ImportanceChange],
-        since: int,
-        version_before: str | None,
-        window: int,
-    ) -> ChangeExplanation:
-        route, detected, _ = self._alarm
-        return ChangeExplanation(
-            kind=kind,
-            route=route,
-            n_observations=self.n_observations,
-            n_detected=detected,
-            reference_observation=since,
-            detector=self.detector_name,
-            detector_params=dict(self._alarms.detector_params),
-            signal=self._alarms.signal.name,
-            window=window,
-            discrepancy=discrepancy,
-            threshold=self.threshold,
-            n_discrepancy=n_discrepancy,
-            distance=self.distance.name,
-            version_before=version_before,
-            version=self.version,
-            importances=changes,
-        )
 
     @classmethod
     def from_snapshot(

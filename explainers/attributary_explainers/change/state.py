@@ -2,51 +2,65 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..batch.tables import BatchImportance
 from ..incremental.base import SNAPSHOT_FORMAT
 from ..losses.losses import Loss
 from ..typing import Snapshot
-from .alarms import Alarms
 from .discrepancy import Distance
-from .explanation import RejectedAlarm
-from .reference import Measure, Reference
+from .heldout import Frozen, HeldOut, Row, arrays, dump
+from .importance import ImportanceChange
+from .judging.course import Course
+from .judging.verdict import Losses, losses_of
+from .measure import Measure
+from .records import Deployed, Examined, Matured, Reference, plain, restored
+from .watch import Watch
 
-KEPT_REJECTED = 16
-_COUNTS = ("n_observations", "n_rejected", "n_explained", "n_data_changes", "n_restarts")
+_CLOCKS = ("_born", "_next_check", "_quiet_until", "_detector_quiet_until", "_n_dismissed", "_matured_at_age")
 
 
 class ChangeState:
-    """Holds the parameters, counts, reference and recent observations of a `ChangeExplainer`."""
+    """Holds the parameters, counts and reference of a `ChangeExplainer`, and what is open."""
 
     name = "change"
 
     model: Any
     version: str | None
     window: int
-    max_restarts: int
-    min_observations: int
-    explain_data: bool
-    signal: str
+    threshold: float
+    scale: str
+    margin: float
+    watch_discrepancy: bool
     distance: Distance
     n_observations: int
-    n_rejected: int
-    n_explained: int
-    n_data_changes: int
-    n_restarts: int
+    n_not_confirmed: int
     n_alarms: Counter[str]
+    n_explained: Counter[str]
     _measure: Measure
     _rng: np.random.Generator
-    _alarms: Alarms
-    _rejected: deque[RejectedAlarm]
-    _recent: deque[tuple[dict[Any, Any], Any]]
-    _reference: Reference | None
-    _n_collected: int | None
-    _alarm: tuple[str, int, int]
+    _watch: Watch
+    _held: HeldOut
+    _course: Course
+
+    def _forget(self) -> None:
+        """Begin anew with a model: no reference, nothing open."""
+        self._reference: Reference | None = None
+        self._examined: Examined | None = None
+        self._matured: Matured | None = None
+        self._deployed: Deployed | None = None
+        self._half: Frozen | None = None
+        self._before_course: Frozen | None = None
+        self._discrepancy = (0.0, 0)
+        self._born = self._held.n_rows
+        self._next_check = 0
+        self._quiet_until = self._detector_quiet_until = self._n_dismissed = 0
+        self._matured_at_age: int | None = None
+        self._is_degraded = False
+        self._held.compare_with(None)
 
     @property
     def loss(self) -> Loss:
@@ -54,85 +68,152 @@ class ChangeState:
         return self._measure.loss
 
     @property
-    def threshold(self) -> float:
-        """Discrepancy above which a change is explained (tau)."""
-        return self._alarms.threshold
+    def loss_of_verdicts(self) -> Loss:
+        """The loss that verdicts rest on."""
+        return self._held.loss
 
     @property
     def detector_name(self) -> str | None:
         """Name of the drift detector; None without one."""
-        return self._alarms.detector_name
+        return self._watch.name
 
     @property
     def discrepancy(self) -> float | None:
-        """Smoothed distance between the reference's and the model's predictions; None without a reference."""
-        return self._alarms.discrepancy.value if self._alarms.discrepancy else None
+        """Discrepancy over the last window, a tenth of a window old at most; None before it is known."""
+        return self._discrepancy[0] if self._discrepancy[1] else None
 
     @property
     def n_discrepancy(self) -> int:
-        """Observations in `discrepancy`, since the reference was taken."""
-        return 0 if self._alarms.discrepancy is None else self._alarms.discrepancy.n
+        """Observations in `discrepancy`."""
+        return self._discrepancy[1]
 
     @property
     def reference_observation(self) -> int | None:
         """Observation after which the reference model was taken; None without one. Names the reference."""
-        return self._reference.n_observations if self._reference else None
+        return self._reference.n if self._reference else None
 
     @property
-    def reference(self) -> dict[str, BatchImportance] | None:
-        """Importance of the reference model on its data, by method; None without one."""
-        return {m: of.batch for m, of in self._reference.measured.items()} if self._reference else None
+    def is_examining(self) -> bool:
+        """Whether an alarm that was told is open."""
+        return self._examined is not None and not self._examined.is_muted
 
     @property
-    def is_collecting(self) -> bool:
-        """Whether observations are being collected: for the first reference, or after an alarm."""
-        return self._n_collected is not None
+    def pattern(self) -> str | None:
+        """`trend` or `recurring` while such a pattern, which was told, goes on; else None."""
+        return self._course.pattern if self._course.is_told(self._held.n_rows) else None
+
+    def _losses(self, rows: Sequence[Row], later: Sequence[Row]) -> Losses:
+        return losses_of(self._held.loss, self._held.baseline, arrays(rows)[0], arrays(later)[1])
+
+    def _importances(
+        self,
+        old: Frozen,
+        new: Frozen,
+        rows: Sequence[Row],
+        *,
+        before: Sequence[Row] | None = None,
+        margin: float = 0.0,
+    ) -> tuple[dict[str, ImportanceChange], str | None]:
+        """Return the change in importance by method, or why there is none."""
+        try:
+            now, then = ([(row.x, row.y) for row in of] for of in (rows, before or ()))
+            seed, pairs = self._seed(), None if before is None else then
+            return self._measure.compare(old.model, new.model, now, seed, before=pairs, margin=margin), None
+        except Exception as error:  # noqa: BLE001 - a verdict is told even where a model fails on mixed rows
+            return {}, f"{type(error).__name__}: {error}"
+
+    def _about(
+        self, route: str, detected: int, reference: int, before: str | None, discrepancy: tuple[float, int]
+    ) -> dict[str, Any]:
+        """Return what every event says."""
+        return {
+            "route": route,
+            "n_observations": self.n_observations,
+            "n_detected": detected,
+            "reference_observation": reference,
+            "detector": self._watch.name,
+            "detector_params": dict(self._watch.params),
+            "signal": self._watch.signal,
+            "window": self.window,
+            "discrepancy": discrepancy[0],
+            "threshold": self.threshold,
+            "n_discrepancy": discrepancy[1],
+            "distance": self.distance.name,
+            "scale": self.scale,
+            "version_before": before,
+            "version": self.version,
+        }
 
     @property
-    def rejected(self) -> list[RejectedAlarm]:
-        """The last alarms that were no change of the model, at most 16, the newest last; `n_rejected` counts all."""
-        return list(self._rejected)
+    def _version_of_reference(self) -> str | None:
+        return self._reference.version if self._reference else None
+
+    def _refer(self, model: Frozen, n: int | None = None, rows: Sequence[Row] = ()) -> None:
+        """Take a reference; `rows` are observations that it has not learnt either."""
+        now = self._held.n_rows
+        self._reference = Reference(model, self.n_observations if n is None else n, now - len(rows), self.version)
+        self._half, self._next_check = None, now + self.window
+        self._n_dismissed = self._quiet_until = self._detector_quiet_until = 0
+        self._is_degraded, self._discrepancy = False, (0.0, 0)
+        self._held.compare_with(model.model, rows)
+
+    def _seed(self) -> int:
+        return int(self._rng.integers(2**31))
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments as plain data."""
         return {
-            "signal": self.signal,
-            "max_restarts": self.max_restarts,
-            "min_observations": self.min_observations,
-            "explain_data": self.explain_data,
-            **self._alarms.parameters,
+            "window": self.window,
+            "threshold": self.threshold,
+            "discrepancy": self.scale,
+            "distance": self.distance.name,
+            "watch_discrepancy": self.watch_discrepancy,
+            "detector": self._watch.name,
+            "detector_params": dict(self._watch.params),
+            "one_sided": self._watch.one_sided,
+            "signal": self._watch.signal,
+            "margin": self.margin,
+            "batch_size": self._held.batch_size,
             **self._measure.parameters,
         }
 
     def snapshot(self) -> Snapshot:
-        """Return everything but the current model; reference model and detector as the bytes of `dump_model`."""
+        """Return everything but the current model; frozen models and the detector as the bytes of `dump_model`."""
         return {
             "format": SNAPSHOT_FORMAT,
             "explainer": self.name,
             "parameters": self.parameters,
             "version": self.version,
             "generator": self._rng.bit_generator.state,
-            "alarms": self._alarms.snapshot(),
-            "reference": self._reference.snapshot() if self._reference else None,
-            "recent": [(dict(x), y) for x, y in self._recent],
-            "collected": self._n_collected,
-            "alarm": list(self._alarm),
-            "rejected": [[r.n_observations, r.n_detected, r.route, r.discrepancy, r.threshold] for r in self._rejected],
-            "n_alarms": dict(self.n_alarms),
-            "counts": [getattr(self, name) for name in _COUNTS],
+            "watch": self._watch.snapshot(),
+            "held": self._held.snapshot(),
+            "course": self._course.snapshot(),
+            "reference": plain(self._reference),
+            "examined": plain(self._examined),
+            "matured": plain(self._matured),
+            "deployed": plain(self._deployed),
+            "half": dump(self._half),
+            "before_course": dump(self._before_course),
+            "clocks": [getattr(self, name) for name in _CLOCKS],
+            "is_degraded": self._is_degraded,
+            "discrepancy": list(self._discrepancy),
+            "counts": [self.n_observations, self.n_not_confirmed, dict(self.n_alarms), dict(self.n_explained)],
         }
 
     def _restore(self, snapshot: Snapshot) -> None:
         self._rng.bit_generator.state = snapshot["generator"]
-        if snapshot["reference"]:
-            self._reference = Reference.from_snapshot(snapshot["reference"])
-        self._alarms.restore(snapshot["alarms"], self._reference and self._reference.model)
-        self._recent.extend((dict(x), y) for x, y in snapshot["recent"])
-        self._n_collected = snapshot["collected"]
-        route, detected, restarts = snapshot["alarm"]
-        self._alarm = (route, detected, restarts)
-        self._rejected.extend(RejectedAlarm(*values) for values in snapshot["rejected"])
-        self.n_alarms = Counter(snapshot["n_alarms"])
-        for name, count in zip(_COUNTS, snapshot["counts"], strict=True):
-            setattr(self, name, count)
+        self._watch.restore(snapshot["watch"])
+        self._course = Course(**snapshot["course"])
+        self._reference = restored(Reference, snapshot["reference"])
+        self._held.restore(snapshot["held"], self._reference and self._reference.model.model)
+        self._examined = restored(Examined, snapshot["examined"])
+        self._matured = restored(Matured, snapshot["matured"])
+        self._deployed = restored(Deployed, snapshot["deployed"])
+        self._half, self._before_course = Frozen.load(snapshot["half"]), Frozen.load(snapshot["before_course"])
+        for name, value in zip(_CLOCKS, snapshot["clocks"], strict=True):
+            setattr(self, name, value)
+        self._is_degraded = snapshot["is_degraded"]
+        self._discrepancy = (snapshot["discrepancy"][0], snapshot["discrepancy"][1])
+        self.n_observations, self.n_not_confirmed, alarms, explained = snapshot["counts"]
+        self.n_alarms, self.n_explained = Counter(alarms), Counter(explained)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,9 @@ def change(
 ) -> Axes:
     """Draw the importance of features before and after a model change, the largest change on top.
 
-    A diamond is the importance that the old model has on the new data: from the white bar to it is the data's part of
-    the change, from it to the full bar the model's. A star marks a change that is significant at 5 % over all features
-    together (`ChangeExplanation.significant`); the number beside the bars is the change. A feature that one side does
-    not know has no bar there.
+    Both are of the same observations, which neither model has learnt. A star marks a change that is significant at 5 %
+    over all features together (`ChangeExplanation.significant`); the number beside the bars is the change. A feature
+    that one side does not know has no bar there.
 
     Parameters
     ----------
@@ -59,7 +58,6 @@ def change(
     shown = largest_first(delta, found.features)[:top]
     places = np.arange(len(shown))[::-1]
     _bars(ax, found, shown, places, band)
-    _old_model_on_new_data(ax, found, shown, places)
     ax.axvline(0.0, color=DIM, linewidth=0.8)
     ax.set_yticks(places, list(map(text_of, shown)))
     ax.set_ylim(-0.6, len(shown) - 0.4)
@@ -74,11 +72,10 @@ def change(
             annotation_clip=False,
         )
     hidden = len(delta) - len(shown)
-    sign = ">" if explanation.discrepancy > explanation.threshold else "≤"
-    title = f"Change at {explanation.n_observations:,}: discrepancy {explanation.discrepancy:.2f}".replace(",", " ")
+    what = (explanation.verdict or "change").capitalize()
     frame(
         ax,
-        title if explanation.route == "version" else f"{title} {sign} {explanation.threshold:.2f}",
+        f"{what} at {explanation.n_observations:,}: discrepancy {explanation.discrepancy:.2f}".replace(",", " "),
         f"{found.method.upper()} importance ({text_of(found.unit, LONGEST_UNIT)})",
         "",
     )
@@ -109,24 +106,6 @@ def _bars(
         if band > 0.0 and whiskers:
             h, p, e = (np.array(column) for column in zip(*whiskers, strict=True))
             ax.errorbar(h, p + offset, xerr=e, fmt="none", ecolor=TEXT, elinewidth=1.0, capsize=2.5)
-
-
-def _old_model_on_new_data(ax: Axes, found: MethodChange, shown: list[Any], places: Places) -> None:
-    if found.crossed == found.before:
-        return  # a version: the data are the same
-    there = [(found.crossed[name], place) for name, place in zip(shown, places, strict=True) if name in found.crossed]
-    if there:
-        values, at = zip(*there, strict=True)
-        ax.plot(
-            values,
-            at,
-            linestyle="none",
-            marker="D",
-            markersize=5,
-            color=COLOURS[1],
-            label="old model, new data",
-            zorder=3,
-        )
 
 
 def changes(

@@ -99,19 +99,15 @@ class MethodChange(Protocol):
 
     @property
     def before(self) -> dict[Any, float]:
-        """Importance of the old model on the old data."""
+        """Importance of the old model."""
 
     @property
     def before_std_error(self) -> dict[Any, float]:
         """Standard error of `before`."""
 
     @property
-    def crossed(self) -> dict[Any, float]:
-        """Importance of the old model on the new data."""
-
-    @property
     def after(self) -> dict[Any, float]:
-        """Importance of the new model on the new data."""
+        """Importance of the new model."""
 
     @property
     def after_std_error(self) -> dict[Any, float]:
@@ -133,16 +129,20 @@ class Explanation(Protocol):
         """How the change was noticed."""
 
     @property
+    def verdict(self) -> str | None:
+        """What happened, where that is known."""
+
+    @property
     def n_observations(self) -> int:
         """Observation at which the change was explained."""
 
     @property
     def discrepancy(self) -> float:
-        """Expected discrepancy between old and new model."""
+        """Discrepancy between old and new model."""
 
     @property
     def threshold(self) -> float:
-        """Discrepancy above which a change is explained."""
+        """Discrepancy above which the models count as different."""
 
     @property
     def first(self) -> MethodChange:

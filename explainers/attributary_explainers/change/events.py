@@ -1,0 +1,245 @@
+"""Holds what a change explainer tells: alarms, explanations, and alarms that were not confirmed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import plots
+from ..errors import InvalidParameterError
+from ..ranking import SIGNIFICANCE
+from ..typing import Importance
+from . import sentences
+from .importance import ImportanceChange
+from .judging.onset import Onset
+from .judging.verdict import DRIFTS, Losses
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeEvent:
+    """Holds what all events of a change explainer say.
+
+    Attributes
+    ----------
+    route
+        What raised the alarm: `detector`, `discrepancy`, `version` (another version took over) or `check` (a look at
+        the model from time to time; no alarm).
+    n_observations
+        Observation at which the event was made, counted from 1 since the explainer began.
+    n_detected
+        Observation at which the alarm was raised, or the check made.
+    reference_observation
+        Observation after which the reference model was taken; that of the replacement for a version.
+    detector, detector_params, signal
+        The drift detector, None without one, and what it reads: `zero_one` or `loss`.
+    window
+        Observations on which a verdict rests (K).
+    discrepancy, threshold, n_discrepancy, distance, scale
+        Discrepancy between reference and model, the threshold (tau), the observations it is the mean of, what was
+        compared (`label`, `probability` or `number`), and whether it is `relative` to the spread of the targets or
+        `absolute`.
+    version_before, version
+        Names of the model's versions, where the caller gave them.
+    """
+
+    route: str
+    n_observations: int
+    n_detected: int
+    reference_observation: int
+    detector: str | None
+    detector_params: dict[str, Any]
+    signal: str
+    window: int
+    discrepancy: float
+    threshold: float
+    n_discrepancy: int
+    distance: str
+    scale: str
+    version_before: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm(ChangeEvent):
+    """Says that a model may have changed and is examined, or that another version has taken over.
+
+    It is closed by the `ChangeExplanation` or `NotConfirmed` whose `closes` is `n_observations` of the alarm.
+
+    Attributes
+    ----------
+    due
+        Observation at which the verdict is expected, where the model predicts for all until then.
+    """
+
+    due: int
+
+    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
+        """Return one English sentence; `observation` is the number to name instead of the explainer's own."""
+        return sentences.of_alarm(self, model_id, _shift(self, observation))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotConfirmed(ChangeEvent):
+    """Says that an alarm was nothing worth telling.
+
+    Attributes
+    ----------
+    closes
+        `n_observations` of the alarm.
+    found
+        What the losses say: `equal`, `easier`, `matured`, `degraded` (a doubt that did not last), `followed` or
+        `harder` (part of what was told already), `replaced` by another version; None where nothing can be compared.
+    losses
+        The losses that this rests on; None where there are none.
+    """
+
+    closes: int
+    found: str | None
+    losses: Losses | None = None
+
+    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
+        """Return one English sentence; `observation` is the number to name instead of the explainer's own."""
+        return sentences.of_not_confirmed(self, model_id, _shift(self, observation))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeExplanation(ChangeEvent):
+    """Says what happened to a model, and which features it relies on more or less than before.
+
+    The attributes of `ImportanceChange` are there too, of the first method: `delta`, `significant()` ...
+
+    Attributes
+    ----------
+    verdict
+        `followed`, `harder`, `matured` or `degraded`, see `Losses.verdict`; None for versions, and for the paper's
+        procedure.
+    closes
+        `n_observations` of the alarm; None for a check, which has none.
+    losses
+        The losses that the verdict rests on; None in the paper's procedure.
+    onset
+        Since when; None for `matured`, and for versions.
+    pattern
+        `trend` or `recurring` where this change follows another: changes that continue it are not told. None: a single
+        one.
+    importances
+        Method, `pfi` or `sage`, to the change in importance.
+    failure
+        Why there are no importances, where a model failed on rows whose features were replaced; else None.
+    """
+
+    verdict: str | None
+    closes: int | None = None
+    losses: Losses | None = None
+    onset: Onset | None = None
+    pattern: str | None = None
+    importances: dict[str, ImportanceChange] = field(default_factory=dict)
+    failure: str | None = None
+
+    @property
+    def is_drift(self) -> bool:
+        """Whether the data have changed."""
+        return self.verdict in DRIFTS
+
+    @property
+    def first(self) -> ImportanceChange:
+        """The change in importance by the first method.
+
+        Raises
+        ------
+        InvalidParameterError
+            The explanation has no importances.
+        """
+        if not self.importances:
+            raise InvalidParameterError("importances", "pfi or sage, to have a change in importance", ())
+        return next(iter(self.importances.values()))
+
+    @property
+    def loss(self) -> str:
+        """Loss that the importances are in."""
+        return self.first.loss
+
+    @property
+    def features(self) -> list[Any]:
+        """Every feature that either side knows."""
+        return self.first.features
+
+    @property
+    def before(self) -> Importance:
+        """Importance of the reference model."""
+        return self.first.before
+
+    @property
+    def after(self) -> Importance:
+        """Importance of the model now, on the same observations."""
+        return self.first.after
+
+    @property
+    def before_std_error(self) -> Importance:
+        """Standard error of `before`."""
+        return self.first.before_std_error
+
+    @property
+    def after_std_error(self) -> Importance:
+        """Standard error of `after`."""
+        return self.first.after_std_error
+
+    @property
+    def delta(self) -> Importance:
+        """Change in importance per feature; negative where the model relies on it less than before."""
+        return self.first.delta
+
+    @property
+    def delta_std_error(self) -> Importance:
+        """Standard error of `delta`."""
+        return self.first.delta_std_error
+
+    @property
+    def before_ranks(self) -> dict[Any, int]:
+        """Rank per feature before, 1 for the most important."""
+        return self.first.before_ranks
+
+    @property
+    def after_ranks(self) -> dict[Any, int]:
+        """Rank per feature after, 1 for the most important."""
+        return self.first.after_ranks
+
+    @property
+    def shift(self) -> float:
+        """Share of importance that has moved to other features."""
+        return self.first.shift
+
+    @property
+    def ndcg(self) -> float:
+        """NDCG of the ranking after against that before."""
+        return self.first.ndcg
+
+    @property
+    def p_values(self) -> dict[Any, float]:
+        """p-value per feature that its change is noise, adjusted for testing all."""
+        return self.first.p_values
+
+    def significant(self, level: float = SIGNIFICANCE) -> list[Any]:
+        """Return the features whose change is beyond noise, as `ImportanceChange.significant` does."""
+        return self.first.significant(level) if self.importances else []
+
+    def plot(self, **parameters: Any) -> Any:
+        """Draw importance before and after; return the matplotlib Axes. Parameters are those of `plots.change`."""
+        return plots.change(self, **parameters)
+
+    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
+        """Return one English sentence: since when, what happened, and which features.
+
+        The number after each plus-minus sign is the half-width of a 95 % interval, 1.96 standard errors.
+
+        Parameters
+        ----------
+        observation
+            Number of the event's observation, for a caller that does not count from the explainer's beginning; all
+            numbers in the sentence are then the caller's.
+        """
+        return sentences.of_explanation(self, model_id, _shift(self, observation))
+
+
+def _shift(event: ChangeEvent, observation: int | None) -> int:
+    return 0 if observation is None else observation - event.n_observations

@@ -1,0 +1,194 @@
+"""Raises alarms, and finds out what happened on the observations that come after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
+from .heldout import Frozen, Row, arrays
+from .importance import ImportanceChange
+from .judging.onset import onset_of
+from .judging.verdict import DRIFTS, Estimate, Losses
+from .records import Examined
+from .settling import Settling
+
+
+class Examining(Settling):
+    """Looks after alarms: from the first word to the verdict."""
+
+    def _look(self, now: int) -> None:
+        """Take the discrepancy anew, a tenth of a window after the last time."""
+        rows = self._held.rows
+        if len(rows) > 1:
+            self._discrepancy = (self._held.discrepancy(rows), len(rows))
+        if not self._watch.has_unit and len(rows) >= self.window // 2:
+            self._watch.set_unit([row.reference_loss for row in rows])
+
+    def _alarm(self, now: int, is_alarm: bool, looks: bool) -> str | None:
+        """Return the route of an alarm that is due now, or None."""
+        assert self._reference is not None
+        age = now - self._reference.at
+        if is_alarm and age >= self.window // 2 and now > self._detector_quiet_until:
+            return "detector"
+        if not (looks and self.watch_discrepancy and age >= self.window and now > self._quiet_until):
+            return None
+        if self._discrepancy[0] <= self.threshold:
+            return None
+        # A model that learns leaves its reference behind; that is no alarm while neither has become worse.
+        losses = self._losses(rows := self._held.rows, rows)
+        is_worse = losses.gain.sign() < 0
+        self._is_degraded &= losses.gain.mean < 0
+        return "discrepancy" if losses.worsened_sign > 0 or (is_worse and not self._is_degraded) else None
+
+    def _raise(self, route: str, now: int) -> list[ChangeEvent]:
+        events: list[ChangeEvent] = []
+        if self._matured is not None:  # told on what there is: what comes now may be after a drift
+            matured, self._matured = self._matured, None
+            events = self._tell_matured(matured) if matured.due - now <= 3 * self.window // 4 else []
+        is_muted = self._course.is_told(now)
+        self._examined = Examined(route, self.n_observations, now, now + self.window, is_muted, self._discrepancy)
+        self._examined.path = path = _path(self._held.rows)
+        # What comes shortly before an alarm may already be after the change.
+        self._held.baseline_until = path[-1 - self.window // 5][0] if len(path) > self.window // 5 else 0
+        return events if is_muted else [*events, self._tell_alarm(self._examined)]
+
+    def _tell_alarm(self, examined: Examined) -> Alarm:
+        self.n_alarms[examined.route] += 1
+        of = self._about(examined.route, examined.n, examined.n, self._version_of_reference, examined.discrepancy)
+        return Alarm(**{**of, "n_observations": examined.n}, due=examined.n + self.window)
+
+    def _examine(self, now: int) -> list[ChangeEvent]:
+        """Go on with an open alarm."""
+        examined, half = self._examined, self.window // 2
+        assert examined is not None
+        if examined.copy is None and now - examined.at >= half:
+            examined.copy, examined.copy_n = Frozen.of(self.model), self.n_observations
+            examined.path += _path(self._held.since(examined.n))
+            numbers, path = [n for n, _ in examined.path], [loss for _, loss in examined.path]
+            examined.onset = onset_of(path, numbers, examined.n)
+            examined.path = []
+        if now < examined.due:
+            return []
+        rows = self._held.since(examined.n)
+        later = [row for row in rows if row.n > examined.copy_n]
+        if len(later) < 2:
+            return self._dismiss(now, examined, None, None)
+        losses = self._losses(rows, later)
+        discrepancy = self._held.discrepancy(later)
+        verdict, differs = losses.verdict, discrepancy > self.threshold
+        examined.discrepancy = (discrepancy, len(later))
+        if verdict in DRIFTS:
+            return self._changed(now, examined, losses, later)
+        if losses.is_doubtful and differs and not self._is_degraded:
+            if not examined.is_doubt:  # a tree that was replaced is better again soon
+                examined.is_doubt, examined.due = True, now + self.window
+                return []
+            if verdict == "degraded":
+                return self._degraded(now, examined, losses, later)
+        return self._dismiss(now, examined, verdict, losses, later if verdict == "easier" else ())
+
+    def _changed(self, now: int, examined: Examined, losses: Losses, later: list[Row]) -> list[ChangeEvent]:
+        """Tell drift, and take the copy of the model as the reference from now on."""
+        reference, copy = self._reference, examined.copy
+        assert reference is not None
+        assert copy is not None
+        assert losses.worsened is not None
+        pattern = "trend"
+        if self._before_course is not None and self._course.is_alive(now):
+            former = self._held.losses(self._before_course.model, later)
+            gain = Estimate.of(arrays(later)[0] - former)
+            pattern = "recurring" if gain.sign(2.0) > 0 else "trend"
+        is_first = not self._course.is_alive(now)
+        told, found = self._course.add(now, examined.discrepancy[0], losses.worsened.mean, pattern)
+        self._before_course = reference.model if is_first else None
+        events: list[ChangeEvent] = []
+        if told:
+            verdict = losses.verdict
+            importances = self._importances(reference.model, copy, later, before=self._held.first)
+            events = self._told(examined, verdict, losses, importances, onset=examined.onset, pattern=found)
+            self._matured_at_age = None
+        else:
+            events = self._not_confirmed(examined, losses.verdict, losses)
+        self._examined = None
+        self._born = now - len(later)
+        self._refer(copy, examined.copy_n, later)
+        return events
+
+    def _degraded(self, now: int, examined: Examined, losses: Losses, later: list[Row]) -> list[ChangeEvent]:
+        """Tell a model that is worse than its reference, which stays."""
+        reference, copy = self._reference, examined.copy
+        assert reference is not None
+        assert copy is not None
+        told, found = self._course.add(now, examined.discrepancy[0], -losses.gain.mean, "recurring")
+        if not told:
+            return self._dismiss(now, examined, "degraded", losses)
+        importances = self._importances(reference.model, copy, later)
+        events = self._told(examined, "degraded", losses, importances, onset=examined.onset, pattern=found)
+        self._is_degraded = True
+        self._close(now)
+        return events
+
+    def _dismiss(
+        self, now: int, examined: Examined, found: str | None, losses: Losses | None, later: Sequence[Row] = ()
+    ) -> list[ChangeEvent]:
+        """Close an alarm that is not worth telling; `later` where the present model is the reference from now on."""
+        events = self._not_confirmed(examined, found, losses)
+        self._close(now)
+        if later and examined.copy is not None:  # the data are easier: what is harder later is measured from here
+            self._refer(examined.copy, examined.copy_n, later)
+        return events
+
+    def _close(self, now: int) -> None:
+        """Go back to watching; a detector that alarms again and again for nothing is heard ever more rarely."""
+        self._examined, self._held.baseline_until = None, None
+        self._quiet_until = now + self.window
+        self._detector_quiet_until = now + self.window * (0, 2, 4)[min(self._n_dismissed, 2)]
+        self._n_dismissed += 1
+
+    def _replaced(self) -> list[ChangeEvent]:
+        """Close what is open, because another version takes over."""
+        events: list[ChangeEvent] = []
+        if (deployed := self._deployed) is not None:
+            of = self._about("version", deployed.n, deployed.n, deployed.version_before, (0.0, 0))
+            events.append(NotConfirmed(**of, closes=deployed.n, found="replaced"))
+            self.n_not_confirmed += 1
+        if self._examined is not None:
+            events += self._not_confirmed(self._examined, "replaced", None)
+        return events
+
+    def _told(
+        self,
+        examined: Examined,
+        verdict: str,
+        losses: Losses,
+        found: tuple[dict[str, ImportanceChange], str | None],
+        **more: Any,
+    ) -> list[ChangeEvent]:
+        alarm = [self._tell_alarm(examined)] if examined.is_muted else []
+        self.n_explained[verdict] += 1
+        explanation = ChangeExplanation(
+            **self._about_examined(examined),
+            verdict=verdict,
+            closes=examined.n,
+            losses=losses,
+            importances=found[0],
+            failure=found[1],
+            **more,
+        )
+        return [*alarm, explanation]
+
+    def _not_confirmed(self, examined: Examined, found: str | None, losses: Losses | None) -> list[ChangeEvent]:
+        if examined.is_muted:
+            return []
+        self.n_not_confirmed += 1
+        return [NotConfirmed(**self._about_examined(examined), closes=examined.n, found=found, losses=losses)]
+
+    def _about_examined(self, examined: Examined) -> dict[str, Any]:
+        assert self._reference is not None
+        since = self._reference.n
+        return self._about(examined.route, examined.n, since, self._version_of_reference, examined.discrepancy)
+
+
+def _path(rows: Sequence[Row]) -> list[tuple[int, float]]:
+    return [(row.n, row.reference_loss) for row in rows]

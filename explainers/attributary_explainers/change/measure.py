@@ -1,0 +1,143 @@
+"""Measures the importances of models on the same observations, and how they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..batch.contributions import Contributions, pfi_contributions, sage_contributions
+from ..batch.tables import DataTable
+from ..errors import InvalidParameterError
+from ..losses.losses import Loss
+from ..typing import Features, Groups, Importance
+from ..validation import check_choice
+from .importance import ImportanceChange
+
+Data = Sequence[tuple[Features, Any]]
+
+METHODS = ("pfi", "sage")
+"""Names of the methods by which a change in importance is measured."""
+
+
+def check_methods(importances: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of methods as a tuple; InvalidParameterError where one is unknown or given twice."""
+    methods = (importances,) if isinstance(importances, str) else tuple(importances)
+    for method in methods:
+        check_choice("importances", method, METHODS)
+    if len(set(methods)) < len(methods):
+        raise InvalidParameterError("importances", "each method once", importances)
+    return methods
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measures the importances of models on a data set."""
+
+    methods: tuple[str, ...]
+    loss: Loss
+    groups: Groups
+    n_permutations: int
+    n_samples: int
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments as plain data."""
+        return {
+            "importances": list(self.methods),
+            "loss": self.loss.name,
+            "groups": {group: list(features) for group, features in self.groups.items()},
+            "n_permutations": self.n_permutations,
+            "n_samples": self.n_samples,
+        }
+
+    def take(self, models: Sequence[Any], data: Data, seed: int) -> dict[str, list[Contributions]]:
+        """Return, by method, the contributions under every model, on the same rows and draws.
+
+        Raises
+        ------
+        InvalidParameterError, NoPredictionError
+            As for `batch_pfi`.
+        """
+        taken: dict[str, list[Contributions]] = {}
+        tables = [DataTable(model, data, self.loss, self.groups) for model in models]
+        if not self.methods:  # what is not explained has to predict, too
+            for table in tables:
+                table.predictions(table.xs)
+        for method in self.methods:
+            rng = np.random.default_rng(seed)
+            if method == "pfi":
+                taken[method] = pfi_contributions(tables, self.n_permutations, rng)
+            else:
+                taken[method] = sage_contributions(tables, self.n_samples, rng)
+        return taken
+
+    def compare(
+        self, old: Any, new: Any, data: Data, seed: int, *, before: Data | None = None, margin: float = 0.0
+    ) -> dict[str, ImportanceChange]:
+        """Return, by method, the change from the first model to the second.
+
+        Parameters
+        ----------
+        data
+            Observations that neither model has learnt.
+        before
+            Other observations, for the first model. None: both are evaluated on the same rows and draws.
+        margin
+            Share of the total importance, the larger of the two models' sums of positive ones, that is no change.
+
+        Raises
+        ------
+        InvalidParameterError, NoPredictionError
+            As for `batch_pfi`.
+        """
+        found = {}
+        if before is None:
+            taken = self.take([old, new], data, seed)
+        else:
+            then, now = self.take([old], before, seed), self.take([new], data, seed)
+            taken = {method: [then[method][0], now[method][0]] for method in now}
+        for method, (a, b) in taken.items():
+            total = max(sum(max(v, 0.0) for v in of.importance.values()) for of in (a, b))
+            error = b.minus(a).std_error if before is None else independent(a.std_error, b.std_error)
+            found[method] = change_of(method, self.loss, a, b, error, margin * total, is_paired=before is None)
+        return found
+
+
+def change_of(
+    method: str,
+    loss: Loss,
+    before: Contributions,
+    after: Contributions,
+    std_error: Importance,
+    margin: float = 0.0,
+    *,
+    is_paired: bool = False,
+) -> ImportanceChange:
+    """Return the change of importance between two contributions, with the standard error of the difference."""
+    return ImportanceChange(
+        method=method,
+        loss=loss.name,
+        loss_unit=loss.unit,
+        loss_largest=loss.largest,
+        n_observations=after.own.shape[1],
+        before=before.importance,
+        after=after.importance,
+        before_std_error=before.std_error,
+        after_std_error=after.std_error,
+        delta_std_error=std_error,
+        before_loss=before.loss,
+        after_loss=after.loss,
+        margin=margin,
+        is_paired=is_paired,
+    )
+
+
+def independent(a: Importance, b: Importance) -> Importance:
+    """Return the standard error of a difference between estimates from two data sets.
+
+    A feature that one of them does not know adds none.
+    """
+    return {f: float(np.hypot(a.get(f, 0.0), b.get(f, 0.0))) for f in dict.fromkeys((*a, *b))}

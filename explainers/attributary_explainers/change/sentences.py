@@ -1,0 +1,181 @@
+"""Says events of change in one English sentence each, for the person on call."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+from ..ranking import BAND, SIGNIFICANCE, largest_first
+from .importance import ImportanceChange
+from .judging.onset import Onset
+from .judging.verdict import Estimate, Losses
+
+Event: TypeAlias = Any
+"""An event of the module `events`, which knows this one."""
+
+NAMED = 4
+"""Changed features that a sentence names at most; the others are counted."""
+
+QUIET = 3
+"""Features within noise that a sentence names at most, the most important first; the others are counted."""
+
+_RAISED = {"detector": "its loss rose", "discrepancy": "it has moved away from its reference"}
+
+_FOUND = {
+    "equal": "nothing beyond noise has changed",
+    "easier": "the data have become easier",
+    "matured": "the data are as they were, and the model is still learning",
+    "degraded": "it looked worse than its reference and no longer does",
+    "followed": "it is part of a change that was told",
+    "harder": "it is part of a change that was told",
+    "replaced": "another version has taken over",
+    None: "the models cannot be compared",
+}
+
+_VERDICTS = {
+    "followed": "the data changed (loss of the old model {then} -> {now}), and the model has followed ({model})",
+    "harder": "the data changed (loss of the old model {then} -> {now}), and the model has not gained on it ({model})",
+    "matured": "the data are as they were ({then}, {now}), and the model has learnt more ({model})",
+    "degraded": "it is worse ({model}) than the model of {reference} ({now}) on the same observations",
+}
+
+_PATTERNS = {
+    "trend": "; the data keep changing: this is told once",
+    "recurring": "; the data go back to what they were: this is told once",
+}
+
+
+def of_alarm(event: Event, model_id: str, shift: int) -> str:
+    """Return the sentence of an alarm; `shift` is added to the numbers of observations."""
+    at, due = _number(event.n_observations + shift), _number(event.due + shift)
+    if event.route == "version":
+        return f"{model_id} {_version(event)} at {at}: the two are compared on what neither has learnt, until {due}"
+    return f"{model_id} may have changed at {at} ({_RAISED[event.route]}): it is examined until {due}"
+
+
+def of_not_confirmed(event: Event, model_id: str, shift: int) -> str:
+    """Return the sentence of an alarm that was not confirmed."""
+    return f"the alarm of {model_id} at {_number(event.closes + shift)} is not confirmed: {_FOUND[event.found]}"
+
+
+def of_explanation(event: Event, model_id: str, shift: int) -> str:
+    """Return the sentence of an explanation: since when, what happened, and which features."""
+    head = f"{model_id} {_head(event, shift)}"
+    if event.losses is not None and event.verdict is not None:
+        head += f": {_what(event.losses, event.verdict, event.reference_observation + shift)}"
+    elif event.losses is not None:
+        head += f": {_better(event.losses)}"
+    return f"{head}{_PATTERNS.get(event.pattern or '', '')}{_features(event)}"
+
+
+def _head(event: Event, shift: int) -> str:
+    if event.route == "version":
+        return f"{_version(event)} at {_number(event.n_detected + shift)} (discrepancy {event.discrepancy:.2f})"
+    if event.verdict is None:
+        sides = compared(event.discrepancy, event.threshold)
+        return f"changed at {_number(event.n_observations + shift)} (discrepancy {sides})"
+    if event.verdict == "matured":
+        return f"has matured since {_number(event.reference_observation + shift)}"
+    since = _since(event.onset, event.n_detected, shift)
+    return f"has become worse {since}" if event.verdict == "degraded" else f"changed {since}"
+
+
+def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
+    noticed = f"noticed at {_number(n_detected + shift)}"
+    if onset is None:
+        return f"({noticed})"
+    at = _number(onset.observation + shift)
+    if onset.low is None:
+        return f"before {_number(onset.high + shift)} ({noticed})"
+    return f"at {at} ({_number(onset.low + shift)} to {_number(onset.high + shift)}, {noticed})"
+
+
+def _what(losses: Losses, verdict: str, reference: int) -> str:
+    then = losses.reference_then
+    return _VERDICTS[verdict].format(
+        then="unknown" if then is None or then.n == 0 else _text(then.mean),
+        now=_text(losses.reference_now.mean),
+        model=_text(losses.model_now.mean),
+        reference=_number(reference),
+    )
+
+
+def _better(losses: Losses) -> str:
+    old, new = losses.reference_now.mean, losses.model_now.mean
+    sign = beyond(losses.gain, 0.1 * abs(old))
+    word = {1: "lower", -1: "higher", 0: "about equal"}[sign]
+    return f"its loss is {word} ({_text(old)} -> {_text(new)})"
+
+
+def beyond(gain: Estimate, margin: float) -> int:
+    """Return the sign of a difference that exceeds the margin by more than 1.96 standard errors, else 0."""
+    if abs(gain.mean) - margin <= BAND * gain.std_error:
+        return 0
+    return 1 if gain.mean > 0 else -1
+
+
+def _version(event: Event) -> str:
+    old = f" from version {event.version_before}" if event.version_before is not None else ""
+    return f"went{old} to version {event.version}" if event.version is not None else "has a new version"
+
+
+def _features(event: Event) -> str:
+    if event.failure is not None:
+        return f"; no importances: {event.failure}"
+    if not event.importances:
+        return ""
+    first = event.first
+    named = largest_first(first.delta, [f for f, p in first.p_values.items() if p <= SIGNIFICANCE])
+    if not named:
+        return "; no feature's importance changed beyond noise"
+    delta, error = first.delta, first.delta_std_error
+    parts = [_moved(f, delta[f], error.get(f, 0.0), whole=i == 0) for i, f in enumerate(named[:NAMED])]
+    if (hidden := len(named) - NAMED) > 0:
+        parts.append(f"{hidden} more changed by less")
+    return "; " + "; ".join([", ".join(parts), *_quiet(first, named)])
+
+
+def _quiet(first: ImportanceChange, named: list[Any]) -> list[str]:
+    """Return the text about features whose change is within noise, the most important first."""
+    known = set(named)
+    size = {f: max(abs(first.before.get(f, 0.0)), abs(first.after.get(f, 0.0))) for f in first.features}
+    quiet = largest_first(size, [f for f in first.features if f not in known])
+    if not quiet:
+        return []
+    shown = quiet[:QUIET] if len(quiet) > QUIET + 1 else quiet
+    more = f" and {len(quiet) - len(shown)} more" if len(quiet) > len(shown) else ""
+    return [f"{', '.join(map(str, shown))}{more} within noise"]
+
+
+def compared(discrepancy: float, threshold: float) -> str:
+    """Return both numbers with the sign between them, and as many decimals as it takes to tell them apart."""
+    sign = ">" if discrepancy > threshold else "<="
+    for decimals in range(2, 17):
+        shown = f"{discrepancy:.{decimals}f}", f"{threshold:.{decimals}f}"
+        if shown[0] != shown[1] or discrepancy == threshold:
+            break
+    return f"{shown[0]} {sign} {shown[1]}"
+
+
+def _number(observation: int) -> str:
+    return f"{observation:,}".replace(",", " ")
+
+
+def _text(value: float) -> str:
+    # Losses come in any unit: two decimals where they say something, significant digits where they do not.
+    return f"{value:.2f}" if 0.005 <= abs(value) < 1000 or value == 0.0 else f"{value:.2g}"
+
+
+def _moved(feature: Any, change: float, std_error: float, *, whole: bool) -> str:
+    verb, of = ("gained", " of importance") if change > 0 else ("lost", " of its importance")
+    return f"{feature} {verb} {_interval(abs(change), BAND * std_error)}{of if whole else ''}"
+
+
+def _interval(value: float, half: float) -> str:
+    """Return a number and the half-width of its interval, to as many decimals as the half-width needs."""
+    if not (math.isfinite(half) and half > 0.0):
+        return _text(value)
+    decimals = max(-math.floor(math.log10(half)), 2 if half < 1.0 else 0)
+    if decimals > 6 or value >= 1e6:
+        return f"{value:.3g} ± {half:.1g}"
+    return f"{value:.{decimals}f} ± {half:.{decimals}f}"

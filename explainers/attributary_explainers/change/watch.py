@@ -1,0 +1,96 @@
+"""Feeds a drift detector a signal without a unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import InvalidParameterError
+from ..pickling import dump_model, load_model
+from ..typing import Snapshot
+from .detectors import DETECTORS_OF_ERRORS, make_detector
+
+
+class Watch:
+    """Watches a loss with a drift detector, in a signal that has the same values in any unit of the loss.
+
+    The signal `zero_one` is 1 for a wrong label, else 0. The signal `loss` is l / (l + m) in [0, 1), where m is the
+    mean loss of the first reference on observations that it had not learnt; from then on it stays, because another
+    unit would be an alarm. Where losses can be negative, scores for example, it is 1/2 (1 + z / (1 + |z|)) with
+    z = (l - m) / mean |l - m|. A detector whose bounds have an absolute part (ADWIN) else finds the same change later
+    where numbers are smaller.
+
+    Parameters
+    ----------
+    detector, detector_params, one_sided
+        As for `ChangeExplainer`.
+    signal
+        `zero_one` or `loss`.
+    seed
+        Gives the seed of each new detector.
+    """
+
+    def __init__(
+        self,
+        detector: str | None,
+        detector_params: Mapping[str, Any] | None,
+        *,
+        signal: str,
+        one_sided: bool,
+        seed: Callable[[], int],
+    ) -> None:
+        if detector is None and detector_params:
+            raise InvalidParameterError("detector_params", "none where there is no detector", detector_params)
+        if detector in DETECTORS_OF_ERRORS and signal != "zero_one":
+            raise InvalidParameterError("signal", f"zero_one with {detector}, which reads errors: 0 or 1", signal)
+        self.name, self.params = detector, dict(detector_params or {})
+        self.signal, self.one_sided = signal, bool(one_sided)
+        self._seed = seed
+        self._unit: tuple[float, float] | None = None
+        self._detector = self._new()
+
+    def restart(self) -> None:
+        """Begin anew: losses of another model say nothing about this one's."""
+        self._detector, self._unit = self._new(), None
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether it is known what a typical loss is."""
+        return self.signal == "zero_one" or self._unit is not None
+
+    def set_unit(self, losses: list[float]) -> None:
+        """Take what is typical from losses on observations that had not been learnt."""
+        mean = math.fsum(losses) / len(losses)
+        around = math.fsum(abs(loss - mean) for loss in losses) / len(losses)
+        self._unit = (mean, around if min(losses) < 0.0 else 0.0)
+
+    def update(self, is_wrong: bool, loss: float) -> bool:
+        """Take in what the model did with one observation; return whether the detector alarms."""
+        if self._detector is None or not self.has_unit:
+            return False
+        value = float(is_wrong) if self.signal == "zero_one" else self.without_unit(loss)
+        self._detector.update(value)
+        return bool(self._detector.drift_detected)
+
+    def without_unit(self, loss: float) -> float:
+        """Return the signal `loss` for a loss."""
+        mean, around = self._unit or (0.0, 0.0)
+        if around > 0.0:
+            z = (loss - mean) / around
+            return 0.5 * (1.0 + z / (1.0 + abs(z)))
+        return loss / (loss + mean) if loss > 0.0 else 0.0
+
+    def _new(self) -> Any:
+        if self.name is None:
+            return None
+        return make_detector(self.name, self.params, seed=self._seed(), one_sided=self.one_sided)
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from; the detector as the bytes of `dump_model`."""
+        return {"detector": dump_model(self._detector), "unit": None if self._unit is None else list(self._unit)}
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take back what `snapshot` gave."""
+        self._detector = load_model(snapshot["detector"])
+        self._unit = None if snapshot["unit"] is None else (snapshot["unit"][0], snapshot["unit"][1])

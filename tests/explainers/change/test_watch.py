@@ -1,0 +1,83 @@
+"""The signal of the detector has no unit, and only a rise alarms."""
+
+import numpy as np
+import pytest
+
+from attributary_explainers import InvalidParameterError, make_detector
+from attributary_explainers.change.watch import Watch
+
+
+def watch(signal="loss", **parameters):
+    given = {"detector": "adwin", "detector_params": {"delta": 0.025}, "one_sided": True, "seed": lambda: 1}
+    given.update(parameters)
+    return Watch(given.pop("detector"), given.pop("detector_params"), signal=signal, **given)
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.7])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 1e3, 1e6])
+def test_alarms_come_at_the_same_observation_at_any_scale(scale, shift):
+    rng = np.random.default_rng(2)
+    losses = np.concatenate((rng.exponential(size=1500), rng.exponential(size=300) * 3)) + shift
+    found = []
+    for unit in (1.0, scale):
+        of = watch()
+        of.set_unit((unit * losses[:200]).tolist())
+        found.append([n for n, loss in enumerate(unit * losses, start=1) if of.update(False, float(loss))])
+    assert found[0] == found[1]
+    assert 1500 < found[0][0] < 1700
+
+
+def test_the_signal_is_a_half_at_a_typical_loss():
+    of = watch()
+    of.set_unit([1.0, 3.0])
+    assert [of.without_unit(loss) for loss in (0.0, 2.0, 6.0)] == pytest.approx([0.0, 0.5, 0.75])
+    of.set_unit([-1.0, 3.0])
+    assert [of.without_unit(loss) for loss in (-1.0, 1.0, 3.0)] == pytest.approx([0.25, 0.5, 0.75])
+
+
+def test_before_a_typical_loss_is_known_nothing_is_watched():
+    of = watch()
+    assert not any(of.update(True, float(n)) for n in range(500))
+    assert watch("zero_one").has_unit
+
+
+@pytest.mark.parametrize("name", ["adwin", "page_hinkley", "kswin"])
+def test_a_fall_of_the_error_is_no_alarm(name):
+    def alarms(one_sided, levels):
+        rng = np.random.default_rng(4)
+        detector = make_detector(name, seed=1, one_sided=one_sided)
+        found = []
+        for n, level in enumerate(np.repeat(levels, 1000), start=1):
+            detector.update(float(rng.random() < level))
+            if detector.drift_detected:
+                found.append(n)
+        return found
+
+    assert alarms(one_sided=False, levels=(0.9, 0.1)) or name == "page_hinkley"
+    assert [n for n in alarms(one_sided=True, levels=(0.9, 0.1)) if n > 1000] == []
+    assert [n for n in alarms(one_sided=True, levels=(0.1, 0.9)) if n > 1000]
+
+
+def test_after_a_fall_the_newest_values_are_what_a_rise_is_told_from():
+    rng = np.random.default_rng(5)
+    detector = make_detector("adwin", {"delta": 0.025}, one_sided=True)
+    found = []
+    for n, level in enumerate(np.repeat((0.5, 0.1, 0.5), 1000), start=1):
+        detector.update(float(rng.random() < level))
+        if detector.drift_detected:
+            found.append(n)
+    assert len(found) == 1
+    assert 2000 < found[0] < 2100
+
+
+@pytest.mark.parametrize(
+    ("parameters", "signal", "named"),
+    [
+        ({"detector": None, "detector_params": {"delta": 0.1}}, "loss", "detector_params"),
+        ({"detector": "ddm", "detector_params": {}}, "loss", "signal"),
+    ],
+)
+def test_what_cannot_be_is_refused(parameters, signal, named):
+    with pytest.raises(InvalidParameterError) as error:
+        watch(signal, **parameters)
+    assert error.value.parameter == named
