@@ -38,13 +38,13 @@ def test_a_stream_without_drift_raises_no_alert_in_two_hours(tmp_path: Path) -> 
 
 def test_a_stream_with_drift_raises_the_alert_of_the_change_when_it_was_explained(tmp_path: Path) -> None:
     found = raised(tmp_path, COMPOSE.env["CREDIT_STREAM"], hours=1.5)
-    # A window of 500 observations from the alarm on, and one observation is one second.
+    # A window of 1000 observations from the alarm on, and one observation is one second.
     first = min(found["AttributaryChangeDetected"])
-    assert FIRST + 500 < 60 * first <= FIRST + 1000
-    # All these could have fired above.
-    moved = {f"Attributary{name}" for name in ("RankingShifted", "ShareShifted", "FeatureCollapsed", "FeatureSurged")}
-    assert set(found) == {"AttributaryChangeDetected", "AttributaryDiscrepancyHigh", *moved}
-    assert min(minute for name in moved for minute in found[name]) >= FIRST / 60
+    assert FIRST + 1000 < 60 * first <= FIRST + 1500
+    # All these could have fired above. Those about importance are true before the change is explained, too.
+    moved = {f"Attributary{name}" for name in ("ImportanceShifted", "FeatureCollapsed", "FeatureSurged")}
+    assert {"AttributaryChangeDetected"} <= set(found) <= {"AttributaryChangeDetected", *moved}
+    assert all(minute >= FIRST / 60 for name in moved for minute in found.get(name, []))
 
 
 def raised(folder: Path, stream: str, *, hours: float) -> dict[str, list[int]]:

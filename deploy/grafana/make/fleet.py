@@ -10,15 +10,18 @@ from .tables import Column, rows
 
 OF = {"model_id": "~$model_id"}
 OF_EXPLAINER = {**OF, "explainer": "~$explainer"}
+TOLD = {**OF, "verdict": "!matured"}
 
 HOW_TO_READ = """\
 One row per model. Begin with what is red.
 
 - **loss / baseline** above 1: the model does worse than a mean that knows no feature, so its importances mean little.
-- **discrepancy / threshold** near 1: the model is about to be another one than the one it was; above 1 for as long as
-  the window lasts, the change is explained and becomes the new reference.
+- **shifted** counts the features whose importance has moved, lastingly: beyond what noise does.
+- **stale** is 1 where figures stand still: observations come, and none could be explained.
+- **discrepancy / threshold** above 1: the model is another one than its reference, an earlier copy of itself. It may
+  have learnt, or follow a change; the verdict of a change says which.
 - **shift** is the share of importance that has moved since the reference, **NDCG** whether the order at the top is
-  the same. Read both: of ten equal features one dying leaves NDCG at 1.
+  the same. Read both: of ten equal features one dying leaves NDCG at 1. Neither knows what is noise.
 
 A click on a model opens its own dashboard. Red lines are changes, blue ones new versions; `attributary changes` prints
 what explains them.
@@ -27,7 +30,7 @@ what explains them.
 
 def fleet() -> Board:
     """Return the dashboard `attributary-fleet`."""
-    board = Board(FLEET, "Attributary / Fleet", "All models: losses, shifts, changes, alerts.")
+    board = Board(FLEET, "Attributary / Fleet", "All models: losses, changes, shifts, alerts.")
     board.variables(variables.job(), variables.model(multi=True), variables.explainer("~$model_id", multi=True))
     board.annotations(variables.changes("~$model_id"), variables.deployments("~$model_id"))
     losses = f"{latest('model_loss', **OF)} / {latest('model_baseline_loss', **OF)}"
@@ -46,8 +49,8 @@ def fleet() -> Board:
         ),
         number(
             "Changes",
-            "Changes of the models that were explained in the dashboard's time range, by any route.",
-            Query(f"sum({happened('model_changes_total', **OF)}) or vector(0)"),
+            "Changes that were explained in the dashboard's time range, by any route; not that a model has learnt.",
+            Query(f"sum({happened('model_changes_total', **TOLD)}) or vector(0)"),
             decimals=0,
             steps=((None, GREEN), (1, YELLOW)),
         ),
@@ -82,7 +85,9 @@ def fleet() -> Board:
         (latest("model_discrepancy", **OF), "discrepancy"),
         (latest("model_discrepancy_threshold", **OF), "threshold"),
         (latest("model_discrepancy_observations", **OF), "n"),
-        (f"sum by (model_id) ({happened('model_changes_total', **OF)})", "changes"),
+        (f"sum by (model_id) ({happened('model_changes_total', **TOLD)})", "changes"),
+        (f"sum by (model_id) ({latest('importance_shifted', **OF_EXPLAINER)})", "shifted"),
+        (f"max by (model_id) ({latest('explainer_stale', **OF_EXPLAINER)})", "stale"),
         (f"{latest('model_last_change_timestamp_seconds', **OF)} * 1000", "last change"),
         (f"{latest('last_observation_timestamp_seconds', **OF)} * 1000", "last observation"),
         (latest("model_state_bytes", **OF), "state"),
@@ -91,7 +96,8 @@ def fleet() -> Board:
         rows(
             "All models",
             "What is so now; changes are those of the time range. Shift is the largest and NDCG the smallest over the "
-            "chosen explainers; n is the number of observations in the discrepancy.",
+            "chosen explainers; shifted counts the features of all of them; n is the number of observations in the "
+            "discrepancy.",
             "model_id",
             *(Query(expr, name) for expr, name in now),
             hidden=("loss", "loss_unit", "loss_largest"),
@@ -110,6 +116,8 @@ def fleet() -> Board:
                 Column("threshold", decimals=3),
                 Column("n", decimals=0),
                 Column("changes", decimals=0, steps=((None, GREEN), (1, YELLOW))),
+                Column("shifted", decimals=0, steps=((None, GREEN), (1, YELLOW))),
+                Column("stale", decimals=0, steps=((None, GREEN), (1, RED))),
                 Column("last change", "dateTimeFromNow"),
                 Column("last observation", "dateTimeFromNow"),
                 Column("state", "bytes"),
@@ -119,10 +127,11 @@ def fleet() -> Board:
     board.line(
         graph(
             "Changes over time",
-            "Changes explained in each step, by what raised them: drift detector, the discrepancy, or a new version.",
+            "Explained in each step, by verdict, and by what raised it: drift detector, discrepancy, a new version, or "
+            "a look from time to time.",
             Query(
                 known(grown("model_changes_total", "$__interval", **OF), latest("model_changes_total", **OF), "route"),
-                "{{model_id}} ({{route}})",
+                "{{model_id}}: {{verdict}} ({{route}})",
                 exemplars=True,
             ),
             bars=True,
@@ -158,10 +167,10 @@ def fleet() -> Board:
         ),
         graph(
             "Discrepancy / threshold",
-            "Above 1 a change is explained, once the window is full; then the model becomes the new reference.",
+            "Above 1 the model is another one than its reference: it has learnt, or follows a change.",
             Query(distance, "{{model_id}}"),
             least=0,
-            steps=((None, GREEN), (1, RED)),
+            steps=((None, GREEN), (1, YELLOW)),
             empty="no model has change explanation",
         ),
     )

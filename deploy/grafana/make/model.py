@@ -4,37 +4,15 @@ from __future__ import annotations
 
 from . import variables
 from .board import MODEL, Board, choice, variable
-from .panels import GREEN, RED, YELLOW, Query, band, graph, note, number, states
-from .queries import grown, happened, known, latest, per_second, ranks, rate, series
+from .chosen import OF, OF_EXPLAINER, OF_FEATURE, OF_TOLD, UNIT
+from .panels import GREEN, RED, YELLOW, Query, band, graph, number, states
+from .queries import happened, latest, per_second, ranks, series
+from .reference import reference, shifts
 from .tables import Column, compared, rows
 
-OF = {"model_id": "$model_id"}
-OF_EXPLAINER = {**OF, "explainer": "$explainer"}
-OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
 PLACES = 10
-UNIT = "$loss loss: $loss_unit, at most $loss_largest"
-"""What importances and losses are in; the labels are those of `model_info`."""
 THEN = " @ $change offset $before"
 """Goes after a selector: `before` the last change."""
-
-HOW_TO_READ = """\
-**Importance** is how much worse the loss gets without the feature, in $loss_unit; the loss (`$loss`) of one observation
-is at most $loss_largest, +Inf where there is none. It says what *this model* needs, not what is true of the world:
-read it only while the model's loss is below the baseline's.
-
-**The band** is the 95 % interval: on a stationary stream it holds the exact value about 95 times in 100. While
-the model learns or the stream drifts, importance also lags by its window, which no standard error says.
-
-**Share** is the part of all importance, negatives counted as 0; **rank** 1 is the most important.
-
-**A red line** is a change of the model: the *discrepancy*, the smoothed distance of its predictions from those of
-the model at the reference, went over its threshold. *What has changed* compares `$before` before that with now. A
-blue line is a new version. If shift or loss moves without a red line, the data may have changed and not the model.
-
-**The explanation** of each change is an event on the changes topic: a sentence, importances before, crossed and after,
-and what of the difference is the model's and what the data's. `attributary changes $model_id` prints it. The worker has
-the last one, too: *What has changed* links to it.
-"""
 
 
 def model() -> Board:
@@ -95,23 +73,22 @@ def model() -> Board:
             steps=((None, GREEN), (0.9, YELLOW), (1, RED)),
         ),
         number(
-            "Shift",
-            "Share of importance that has moved since the reference.",
-            Query(latest("importance_shift_ratio", **OF_EXPLAINER)),
-            unit="percentunit",
+            "Features shifted",
+            "Features and groups whose importance has moved, lastingly, and has not been released.",
+            Query(f"sum({latest('importance_shifted', **OF_EXPLAINER)})"),
             size=(3, 4),
-            empty="no reference yet",
+            empty="not watched yet",
             decimals=0,
-            steps=((None, GREEN), (0.25, YELLOW), (0.5, RED)),
+            steps=((None, GREEN), (1, YELLOW)),
         ),
         number(
             "Discrepancy / threshold",
-            "Above 1 a change is explained once the window is full.",
+            "Above 1 the model is another one than its reference: it has learnt, or follows a change.",
             Query(f"{latest('model_discrepancy', **OF)} / {latest('model_discrepancy_threshold', **OF)}"),
             size=(3, 4),
             empty="no discrepancy yet",
             decimals=2,
-            steps=((None, GREEN), (0.8, YELLOW), (1, RED)),
+            steps=((None, GREEN), (1, YELLOW)),
         ),
         number(
             "Behind the importance",
@@ -123,8 +100,8 @@ def model() -> Board:
         ),
         number(
             "Changes",
-            "Changes of the model that were explained in the dashboard's time range.",
-            Query(f"sum({happened('model_changes_total', **OF)}) or vector(0)"),
+            "Changes that were explained in the dashboard's time range; not that the model has learnt more.",
+            Query(f"sum({happened('model_changes_total', **OF_TOLD)}) or vector(0)"),
             size=(3, 4),
             decimals=0,
             steps=((None, GREEN), (1, YELLOW)),
@@ -218,124 +195,8 @@ def model() -> Board:
             most=PLACES,
         ),
     )
-    board.heading("Model and reference")
-    discrepancy, threshold = latest("model_discrepancy", **OF), latest("model_discrepancy_threshold", **OF)
-    board.line(
-        graph(
-            "Loss",
-            f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
-            Query(latest("model_loss", **OF), "model"),
-            Query(latest("model_baseline_loss", **OF), "baseline"),
-            size=(8, 8),
-            dashed="baseline",
-        ),
-        graph(
-            "Discrepancy",
-            "Distance of the model's predictions from those of the model at the reference. Over the threshold once the "
-            "window is full: a change, and this model is the new reference. n counts the observations since.",
-            Query(discrepancy, "discrepancy"),
-            Query(threshold, "threshold"),
-            Query(latest("model_discrepancy_observations", **OF), "n"),
-            size=(8, 8),
-            least=0,
-            dashed="threshold",
-            right=("n", "short"),
-            empty="this model has no change explanation",
-        ),
-        graph(
-            "Shift and NDCG",
-            "Against the importances of the reference. NDCG alone is blind: of ten equal features one dying gives 1.",
-            Query(latest("importance_shift_ratio", **OF_EXPLAINER), "shift"),
-            Query(latest("importance_ndcg_ratio", **OF_EXPLAINER), "NDCG"),
-            unit="percentunit",
-            size=(8, 8),
-            least=0,
-            most=1,
-            empty="no reference yet",
-        ),
-    )
-    board.line(
-        graph(
-            "What became of alarms",
-            "In each step: model changes by route, changes of the data alone, and alarms whose discrepancy stayed "
-            "within the threshold.",
-            Query(grown("model_changes_total", "$__interval", **OF), "change ({{route}})", exemplars=True),
-            Query(grown("model_data_changes_total", "$__interval", **OF), "data change"),
-            Query(grown("model_changes_rejected_total", "$__interval", **OF), "rejected ({{route}})"),
-            bars=True,
-            least=0,
-            size=(8, 8),
-            empty="this model has no change explanation",
-        ),
-        graph(
-            "Discrepancy of rejected alarms",
-            "Whether alarms are rejected by a little or by far.",
-            Query(latest("model_rejected_discrepancy", **OF), "last rejected"),
-            Query(threshold, "threshold"),
-            least=0,
-            size=(8, 8),
-            dashed="threshold",
-            empty="no alarm was rejected",
-        ),
-        note("How to read this", HOW_TO_READ, size=(8, 16)),
-    )
-    # The text is as high as two lines of panels: the next line stands beside it.
-    board.move_up(8)
-    skipped = per_second("explainer_skipped_total", **OF_EXPLAINER)
-    ever = latest("explainer_skipped_total", **OF_EXPLAINER)
-    board.line(
-        graph(
-            "Observations",
-            "Observed, and those of the chosen explainer that were not explained, by reason.",
-            Query(per_second("model_observations_total", **OF), "observed"),
-            Query(known(skipped, ever, "reason"), "skipped: {{reason}}"),
-            unit="ops",
-            least=0,
-            size=(8, 8),
-        ),
-        graph(
-            "What explaining takes",
-            "Share of the time, the budget for it where there is one, and one in how many observations is explained.",
-            Query(latest("explain_share_ratio", **OF), "share of the time"),
-            Query(latest("explain_budget_ratio", **OF), "budget"),
-            Query(latest("explain_every_observations", **OF), "one in"),
-            unit="percentunit",
-            least=0,
-            size=(8, 8),
-            dashed="budget",
-            right=("one in", "short"),
-        ),
-    )
-    board.line(
-        graph(
-            "Evaluations",
-            "Observations of the workers by how they were evaluated: fast, or naive, one call of the model per row.",
-            Query(rate("model_evaluations_total", **OF), "{{path}}"),
-            unit="ops",
-            least=0,
-            stacked=True,
-            size=(8, 6),
-        ),
-        graph(
-            "Alarms",
-            "Raised in each step, by the drift detector or by the discrepancy.",
-            Query(grown("model_alarms_total", "$__interval", **OF), "{{route}}"),
-            bars=True,
-            least=0,
-            size=(8, 6),
-            empty="this model has no change explanation",
-        ),
-        graph(
-            "Collecting",
-            "1 while observations are collected, for a reference or after an alarm: only then a change is explained.",
-            Query(latest("model_collecting", **OF), "collecting"),
-            unit="none",
-            least=0,
-            most=1,
-            size=(8, 6),
-            empty="this model has no change explanation",
-        ),
-    )
+    reference(board)
+    shifts(board)
     board.heading("Importance with its 95 % interval")
     board.line(
         band(

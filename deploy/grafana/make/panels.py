@@ -237,12 +237,19 @@ def gauges(
 
 
 def states(
-    title: str, description: str, query: Query, *, unit: str = "none", size: tuple[int, int], most: float
+    title: str,
+    description: str,
+    query: Query,
+    *,
+    unit: str = "none",
+    size: tuple[int, int],
+    most: float,
+    empty: str = "no data in this time range",
 ) -> Panel:
     """Return a line for each series, coloured by its value over time; equal values are joined."""
     panel = common_parts(
-        statetimeline.Panel(), title, description, [query], unit=unit, empty="no data in this time range", least=1,
-        most=most, decimals=0,
+        statetimeline.Panel(), title, description, [query], unit=unit, empty=empty, least=1, most=most,
+        decimals=0,
     )  # fmt: skip
     panel.color_scheme(builders.FieldColor().mode(models.FieldColorModeId.CONTINUOUS_GR_YL_RD))
     panel.merge_values(True).show_value(commons.VisibilityMode.AUTO).row_height(0.9).fill_opacity(70)

@@ -31,7 +31,8 @@ def samples() -> Iterator[str]:
             if (worker == "x") if at < MOVED else (worker == "y" or at == MOVED):
                 yield one("model_observations_total", 'model_id="m"', worker, at, n)
                 changes = float(at >= 900)
-                yield one("model_changes_total", 'model_id="m", route="detector"', worker, at, changes)
+                told = 'model_id="m", route="detector", verdict="followed"'
+                yield one("model_changes_total", told, worker, at, changes)
                 for feature, value in (("a", 3 - at / 600), ("b", 1.5), ("c", 0.1), ("__other__", 9)):
                     yield one(
                         "feature_importance", f'model_id="m", explainer="pfi", feature="{feature}"', worker, at, value

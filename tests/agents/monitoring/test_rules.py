@@ -184,7 +184,8 @@ def test_every_threshold_is_of_use_in_a_rule_and_in_its_text(name: str) -> None:
     after = {alert.name: alert for alert in alerts(changed)}
     rules = [key for key in before if before[key].expr != after[key].expr]
     assert rules
-    silent = {"min_observations", "min_discrepancy_observations", "collapsed_from", "compare_with", "lag_window"}
+    silent = {"min_observations", "explains_observations", "explains_within", "collapsed_from", "compare_with"}
+    silent |= {"lag_window"}
     if name not in silent:
         assert any(before[key].description != after[key].description for key in rules) or name == "change_window"
 
@@ -192,12 +193,12 @@ def test_every_threshold_is_of_use_in_a_rule_and_in_its_text(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("share_shift", "NAME=VALUE"),
+        ("dominant_share", "NAME=VALUE"),
         ("nothing=1", "NAME=VALUE"),
-        ("share_shift=much", "a number of 0 or more, got 'much'"),
-        ("share_shift=-1", "a number of 0 or more"),
-        ("share_shift=nan", "a number of 0 or more"),
-        ("share_shift=inf", "a number of 0 or more"),
+        ("dominant_share=much", "a number of 0 or more, got 'much'"),
+        ("dominant_share=-1", "a number of 0 or more"),
+        ("dominant_share=nan", "a number of 0 or more"),
+        ("dominant_share=inf", "a number of 0 or more"),
         ("compare_with=3600", "a duration such as 90s, 10m or 1h, got '3600'"),
         ("compare_with=0m", "a duration"),
         ("compare_with=1h30m", "a duration"),
@@ -213,11 +214,11 @@ def export(*arguments: str) -> Any:
 
 
 def test_export_prints_or_writes(tmp_path: Path) -> None:
-    printed = export("--threshold", "share_shift=0.5", "--threshold", "change_window=1h", "--dashboard-base", "")
+    printed = export("--threshold", "dominant_share=0.5", "--threshold", "change_window=1h", "--dashboard-base", "")
     assert printed.exit_code == 0
-    (shifted,) = [r for g in yaml.safe_load(printed.output)["groups"] for r in g["rules"] if "ShareS" in str(r)]
-    assert "> 0.5\n" in shifted["expr"]
-    assert "more than 50%" in shifted["annotations"]["description"]
+    (dominant,) = [r for g in yaml.safe_load(printed.output)["groups"] for r in g["rules"] if "SingleF" in str(r)]
+    assert ">= 0.5\n" in dominant["expr"]
+    assert "50% or more" in dominant["annotations"]["description"]
     assert "dashboard_url" not in printed.output
     assert export("--out", str(tmp_path)).exit_code == 0
     assert (tmp_path / RULES_FILE).read_text() == text_of(OPTIONS)
@@ -235,8 +236,8 @@ def test_workers_are_told_apart_by_the_labels_that_are_named() -> None:
 
 def test_links_begin_as_asked() -> None:
     other = replace(OPTIONS, runbook_base="https://wiki.example/runbooks/", dashboard_base="https://grafana.example")
-    rule = ALERTS["ShareShifted"].rule(other)
-    assert rule["annotations"]["runbook_url"] == "https://wiki.example/runbooks/AttributaryShareShifted.md"
+    rule = ALERTS["ImportanceShifted"].rule(other)
+    assert rule["annotations"]["runbook_url"] == "https://wiki.example/runbooks/AttributaryImportanceShifted.md"
     assert rule["annotations"]["dashboard_url"].startswith("https://grafana.example/d/attributary-model?var-model_id=")
 
 

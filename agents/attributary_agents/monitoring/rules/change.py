@@ -7,6 +7,9 @@ from .options import Thresholds
 from .recorded import recorded, rise
 
 _CHANGES = recorded("model_changes_total")
+_DRIFT = f'{_CHANGES}{{verdict=~"followed|harder|none"}}'
+"""Changes of the data, and new versions, which have no verdict."""
+_OBSERVATIONS = recorded("model_observations_total")
 _LAST = recorded("model_last_change_timestamp_seconds")
 _EXPLAINED = {"explanation": "attributary changes {{ $labels.model_id }}"}
 """The command that prints the change event."""
@@ -19,7 +22,7 @@ _THROUGH_A_GAP = "2m"
 def change_alerts(at: Thresholds) -> list[Alert]:
     """Return the alerts of the area `change`."""
     window = at.change_window
-    by_itself = f'{recorded("model_changes_total")}{{route!="version"}}'
+    by_itself = f'{_CHANGES}{{route!="version", verdict!="matured"}}'
     return [
         Alert(
             "ChangeDetected",
@@ -28,24 +31,31 @@ def change_alerts(at: Thresholds) -> list[Alert]:
             # A change is one rare event. Counters of a known model start at 0, so its first change is a rise. Where the
             # first scrape of a model comes behind its first change, the time of the change tells; it is the
             # observation's own, so only for a stream that is not far behind. It tells for half as long: were it the
-            # last to tell of a change that is counted, the alert would end as another one, without a route.
-            f"{rise(_CHANGES, window)} > 0\n"
-            f"or ignoring (route)\n"
-            f"0 * ((time() - {_LAST} > -60) < {_seconds(window) // 2}) + 1",
+            # last to tell of a change that is counted, the alert would end as another one, without a route. Of a model
+            # that was there before the window it says nothing: what is late there may have been another verdict.
+            f"{rise(_DRIFT, window)} > 0\n"
+            f"or ignoring (route, verdict)\n"
+            f"0 * ((time() - {_LAST} > -60) < {_seconds(window) // 2}) + 1\n"
+            f"and\n"
+            f"sum without (route, verdict) ({_DRIFT}) > 0\n"
+            f"unless\n"
+            f"{_OBSERVATIONS} offset {window}",
             "{{ $labels.model_id }} has changed",
-            f"{{{{ $value }}}} change(s) in {window}{{{{ with $labels.route }}}}, raised by: {{{{ . }}}}{{{{ end }}}}. "
+            f"{{{{ $value }}}} change(s) in {window}{{{{ with $labels.route }}}}, raised by: {{{{ . }}}}{{{{ end }}}}"
+            '{{ with $labels.verdict }}{{ if ne . "none" }}, verdict: {{ . }}{{ end }}{{ end }}. '
             "Which features it relies on more or less stands in the change event.",
             keep=_THROUGH_A_GAP,
             dashboard=MODEL_DASHBOARD,
             annotations=_EXPLAINED,
         ),
         Alert(
-            "DataChanged",
+            "ModelDegraded",
             "change",
-            "info",
-            f"{rise(recorded('model_data_changes_total'), window)} > 0",
-            "{{ $labels.model_id }} relies on other features because its data has changed",
-            f"{{{{ $value }}}} alarm(s) in {window} explained by the data: the model predicts as before.",
+            "warning",
+            f"sum without (route, verdict) ({rise(_degraded(), window)}) > 0",
+            "{{ $labels.model_id }} has become worse than it was",
+            f"Told {{{{ $value }}}} time(s) in {window}: on the same observations, which neither had learnt, its loss "
+            "is above that of its reference, an earlier copy of itself.",
             keep=_THROUGH_A_GAP,
             dashboard=MODEL_DASHBOARD,
             annotations=_EXPLAINED,
@@ -54,32 +64,20 @@ def change_alerts(at: Thresholds) -> list[Alert]:
             "ChangeStorm",
             "change",
             "warning",
-            f"sum without (route) ({rise(by_itself, at.storm_window)}) >= {number(at.storm_changes)}",
+            f"sum without (route, verdict) ({rise(by_itself, at.storm_window)}) >= {number(at.storm_changes)}",
             "{{ $labels.model_id }} does not come to rest",
             f"{{{{ $value }}}} changes in {at.storm_window}, {number(at.storm_changes)} or more.",
             dashboard=MODEL_DASHBOARD,
             annotations=_EXPLAINED,
-        ),
-        Alert(
-            "DiscrepancyHigh",
-            "change",
-            "warning",
-            f"{recorded('model_discrepancy')} > {recorded('model_discrepancy_threshold')}\n"
-            f"and {recorded('model_discrepancy_observations')} >= {number(at.min_discrepancy_observations)}",
-            "{{ $labels.model_id }} predicts differently from its reference",
-            'The discrepancy is {{ printf "%.3g" $value }}, above '
-            f"{ask('model_discrepancy_threshold', 'model_id', form=DIGITS)}; "
-            f"n = {ask('model_discrepancy_observations', 'model_id')} observations.",
-            wait="5m",
-            dashboard=MODEL_DASHBOARD,
         ),
     ]
 
 
 def quality_alerts(at: Thresholds) -> list[Alert]:
     """Return the alerts of the area `quality`."""
-    letters, consumed = recorded("dead_letters_total"), recorded("records_consumed_total")
-    missing = f"sum without (partition, reason) ({rise(_missing(letters), at.dead_letters_window)})"
+    consumed = recorded("records_consumed_total")
+    missing = f"sum without (partition, reason) ({rise(_letters('missing_label'), at.dead_letters_window)})"
+    not_finite = f"sum without (partition, reason) ({rise(_letters('prediction_not_finite'), at.dead_letters_window)})"
     records = f"sum without (partition) ({rise(consumed, at.dead_letters_window)})"
     margin = f"{number(1 + at.baseline_margin)} * " if at.baseline_margin else ""
     by = f", by more than {percent(at.baseline_margin)}" if at.baseline_margin else ""
@@ -109,11 +107,36 @@ def quality_alerts(at: Thresholds) -> list[Alert]:
             "They are dead letters with the reason missing_label.",
             wait="5m",
         ),
+        Alert(
+            "PredictionsNotFinite",
+            "quality",
+            "warning",
+            f"{not_finite} >= {number(at.not_finite_predictions)}",
+            "A model on {{ $labels.topic }} predicts NaN or infinity",
+            f"{{{{ $value }}}} observation(s) in {at.dead_letters_window}, {number(at.not_finite_predictions)} or "
+            "more, became dead letters with the reason prediction_not_finite. One absurd number can do that to a "
+            "model for ever; each dead letter names its model.",
+        ),
+        Alert(
+            "FiguresStale",
+            "quality",
+            "warning",
+            f"{recorded('explainer_stale')} == 1",
+            "The figures of {{ $labels.model_id }} stand still ({{ $labels.explainer }})",
+            "None has been updated since the last event: observations come, and none could be explained. The figures "
+            f"are made of {ask('explainer_observations', 'model_id', 'explainer')} observations.",
+            wait="10m",
+            dashboard=MODEL_DASHBOARD,
+        ),
     ]
 
 
-def _missing(letters: str) -> str:
-    return f'{letters}{{reason="missing_label"}}'
+def _degraded() -> str:
+    return f'{_CHANGES}{{verdict="degraded"}}'
+
+
+def _letters(reason: str) -> str:
+    return f'{recorded("dead_letters_total")}{{reason="{reason}"}}'
 
 
 def _seconds(duration: str) -> int:

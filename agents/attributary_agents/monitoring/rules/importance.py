@@ -1,17 +1,18 @@
 """Defines the alerts about importance: what a model relies on has shifted.
 
-All wait until the importance is made of enough observations. NDCG alone is blind, of ten equal features one dying gives
-1.00: so there is the share that has moved beside it, and each feature by itself.
+A worker itself tells a lasting shift, with a bound on false ones. The other alerts compare shares, and wait until those
+are made of enough observations. A change explains that importance moves: for its window it holds those alerts back.
 """
 
 from __future__ import annotations
 
-from .alerts import MODEL_DASHBOARD, Alert, ask, number, percent
+from .alerts import DIGITS, MODEL_DASHBOARD, Alert, ask, number, percent
 from .options import Thresholds
-from .recorded import USUAL_SHARE, recorded
+from .recorded import CHANGES_TOLD, USUAL_SHARE, recorded
 
 _SHARE = f'{recorded("feature_importance_share_ratio")}{{feature!="__other__"}}'
 _N = recorded("explainer_observations")
+_OF_FEATURE = ("model_id", "explainer", "feature")
 _FEATURE = "{{ $labels.feature }} of {{ $labels.model_id }}"
 
 
@@ -21,25 +22,23 @@ def importance_alerts(at: Thresholds) -> list[Alert]:
     n = f"n = {ask('explainer_observations', 'model_id', 'explainer')} observations"
     ago = at.compare_with
     before = f"{USUAL_SHARE} offset {ago}"
+    unexplained = f"unless ignoring (explainer, feature)\n{_explaining(at)}"
     # Also then: the share of a model that had just begun is noise.
     comparable = (
         f"and ignoring (feature) {enough}\n"
-        f"and ignoring (feature) last_over_time({_N}[10m] offset {ago}) >= {number(at.min_observations)}"
+        f"and ignoring (feature) last_over_time({_N}[10m] offset {ago}) >= {number(at.min_observations)}\n"
+        f"{unexplained}"
     )
     return [
         _alert(
-            "RankingShifted",
-            f"{recorded('importance_ndcg_ratio')} < {number(at.ranking_ndcg)}\nand {enough}",
-            "{{ $labels.model_id }} ranks its features differently ({{ $labels.explainer }})",
-            f'NDCG of the ranking against the reference is {{{{ printf "%.2f" $value }}}}, below '
-            f"{number(at.ranking_ndcg)}; {n}.",
-        ),
-        _alert(
-            "ShareShifted",
-            f"{recorded('importance_shift_ratio')} > {number(at.share_shift)}\nand {enough}",
-            "{{ $labels.model_id }} relies on other features ({{ $labels.explainer }})",
-            f"{{{{ $value | humanizePercentage }}}} of the importance has moved since the reference, more than "
-            f"{percent(at.share_shift)}; {n}.",
+            "ImportanceShifted",
+            f"{recorded('importance_shifted')} == 1\n{unexplained}",
+            f"{_FEATURE}: its importance has moved, lastingly ({{{{ $labels.explainer }}}})",
+            f"Its share is {ask('feature_importance_share_ratio', *_OF_FEATURE, form='humanizePercentage')} now; a "
+            f"change of {ask('importance_least_shift', *_OF_FEATURE, form=DIGITS)} or more, in the unit of the loss, "
+            f"can be told; {n}. Since when, from where and by how much stands in the event.",
+            wait="0s",
+            annotations={"explanation": "attributary changes {{ $labels.model_id }}"},
         ),
         _alert(
             "FeatureCollapsed",
@@ -83,5 +82,35 @@ def importance_alerts(at: Thresholds) -> list[Alert]:
     ]
 
 
-def _alert(name: str, expr: str, summary: str, description: str) -> Alert:
-    return Alert(name, "importance", "warning", expr, summary, description, wait="5m", dashboard=MODEL_DASHBOARD)
+def _explaining(at: Thresholds) -> str:
+    """Return the expression for models whose last change is within the observations, and the time, that it explains.
+
+    Compared with the count of changes at the last minute that lies so many observations back; where none does within
+    the time, with the lowest count of that time. It is counted in observations, and not by an inhibition: that of
+    Alertmanager lasts as long as the alert on the change, which is millions of observations on a fast stream.
+    """
+    n = recorded("model_observations_total")
+    long_ago = f"{CHANGES_TOLD} and {n} <= {n} @ end() - {number(at.explains_observations)}"
+    return (
+        f"{CHANGES_TOLD} > (\n"
+        f"    max_over_time(({long_ago})[{at.explains_within}:1m])\n"
+        f"  or\n"
+        f"    min_over_time({CHANGES_TOLD}[{at.explains_within}])\n"
+        f")"
+    )
+
+
+def _alert(
+    name: str, expr: str, summary: str, description: str, wait: str = "5m", annotations: dict[str, str] | None = None
+) -> Alert:
+    return Alert(
+        name,
+        "importance",
+        "warning",
+        expr,
+        summary,
+        description,
+        wait,
+        dashboard=MODEL_DASHBOARD,
+        annotations=annotations or {},
+    )

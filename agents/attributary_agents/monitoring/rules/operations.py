@@ -69,7 +69,7 @@ def _workers(options: RuleOptions) -> list[Alert]:
 
 def _records(options: RuleOptions) -> list[Alert]:
     at = options.thresholds
-    letters = f'{recorded("dead_letters_total")}{{reason!="missing_label"}}'
+    letters = f'{recorded("dead_letters_total")}{{reason!~"missing_label|prediction_not_finite"}}'
     window = at.dead_letters_window
     return [
         _alert(

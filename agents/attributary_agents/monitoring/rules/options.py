@@ -22,8 +22,6 @@ class Thresholds:
     """Holds the values at which alerts begin. Durations are written as in Prometheus: 90s, 10m, 1h."""
 
     min_observations: float = _setting(1000, "Observations before an importance or a loss is trusted")
-    ranking_ndcg: float = _setting(0.9, "NDCG of the ranking below which it has shifted, 0 to 1")
-    share_shift: float = _setting(0.3, "Share of importance that has moved, 0 to 1")
     compare_with: str = _setting("1h", "How far back the share lies that a feature's share is compared with")
     collapsed_from: float = _setting(0.1, "Share that a feature had at least, to collapse")
     collapsed_to: float = _setting(0.25, "Largest part of that share that is left")
@@ -31,13 +29,17 @@ class Thresholds:
     surged_by: float = _setting(3, "Factor by which the share has grown")
     dominant_share: float = _setting(0.8, "Share with which a single feature dominates")
     change_window: str = _setting("10m", "How long the alert on a change fires")
+    explains_observations: float = _setting(
+        1000, "Observations for which a change holds back alerts of importance; use change.window"
+    )
+    explains_within: str = _setting("1h", "How long it does so at most, on a slow stream")
     storm_changes: float = _setting(5, "Changes within storm_window that make a storm, not counting new versions")
     storm_window: str = _setting("1h", "Window of a storm")
-    min_discrepancy_observations: float = _setting(100, "Observations before a discrepancy is trusted")
     baseline_margin: float = _setting(0, "Part by which the loss exceeds that of the baseline")
     labels_missing_ratio: float = _setting(0.05, "Part of the records without a label")
     dead_letters_ratio: float = _setting(0.01, "Part of the records that are dead letters, for any one reason")
-    dead_letters_window: str = _setting("10m", "Window of labels_missing_ratio and dead_letters_ratio")
+    not_finite_predictions: float = _setting(1, "Predictions within dead_letters_window that were not finite")
+    dead_letters_window: str = _setting("10m", "Window in which dead letters are counted")
     stopped_after: str = _setting("15m", "How long a model may be without observations")
     gone_within: str = _setting("1h", "How long the alert fires that a model is on no worker")
     lag_records: float = _setting(1000, "Records of a partition that wait, while their number grows")

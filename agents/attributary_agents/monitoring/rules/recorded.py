@@ -18,21 +18,18 @@ WORKER_LABELS = ("instance", "pod")
 
 NAMES = (
     "feature_importance_share_ratio",
-    "importance_ndcg_ratio",
-    "importance_shift_ratio",
+    "importance_shifted",
+    "importance_least_shift",
     "explainer_observations",
+    "explainer_stale",
     "explain_every_observations",
     "explain_share_ratio",
     "explain_budget_ratio",
     "model_loss",
     "model_baseline_loss",
-    "model_discrepancy",
-    "model_discrepancy_threshold",
-    "model_discrepancy_observations",
     "model_state_bytes",
     "model_observations_total",
     "model_changes_total",
-    "model_data_changes_total",
     "model_versions_total",
     "model_last_change_timestamp_seconds",
     "records_consumed_total",
@@ -47,6 +44,9 @@ RATES = ("model_observations_total", "records_consumed_total", "dead_letters_tot
 
 USUAL_SHARE = "feature:attributary_feature_importance_share_ratio:avg10m"
 """A feature's mean share over 10 minutes, to compare with: a gap of a scrape or two does not show in it."""
+
+CHANGES_TOLD = "model:attributary_model_changes_told:sum"
+"""The changes of a model that an alert tells of: all but those that only say that it has learnt more."""
 
 _LEVELS = (("feature", "feature"), ("explainer", "explainer"), ("model_id", "model"), ("partition", "partition"))
 
@@ -110,6 +110,8 @@ def recordings(worker_labels: tuple[str, ...] = WORKER_LABELS) -> list[Recording
     # The slope, which is right whatever the interval of evaluation; 0 for a while where a counter goes back.
     share = f'{recorded("feature_importance_share_ratio")}{{feature!="__other__"}}'
     base.append(Recording(USUAL_SHARE, f"avg_over_time({share}[10m])"))
+    told = f'{recorded("model_changes_total")}{{verdict!="matured"}}'
+    base.append(Recording(CHANGES_TOLD, f"sum without (route, verdict) ({told})"))
     return base + [Recording(rate(name), f"clamp_min(deriv({recorded(name)}[5m]), 0)") for name in RATES]
 
 

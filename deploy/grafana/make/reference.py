@@ -1,0 +1,193 @@
+"""Adds to the dashboard of one model how it stands to its reference, what became of alarms, and which shifts last."""
+
+from __future__ import annotations
+
+from .board import Board
+from .chosen import OF, OF_EXPLAINER, OF_FEATURE, UNIT
+from .panels import Query, graph, note, states
+from .queries import grown, known, latest, per_second, rate
+
+HOW_TO_READ = """\
+**Importance** is how much worse the loss gets without the feature, in $loss_unit; the loss (`$loss`) of one observation
+is at most $loss_largest, +Inf where there is none. It says what *this model* needs, not what is true of the world:
+read it only while the model's loss is below the baseline's.
+
+**The band** is the 95 % interval: on a stationary stream it holds the exact value about 95 times in 100. While
+the model learns or the stream drifts, importance also lags by its window, which no standard error says.
+
+**Share** is the part of all importance, negatives counted as 0; **rank** 1 is the most important.
+
+**A red line** is a change that was explained. *What has changed* compares `$before` before that with now. A blue line
+is a new version. The verdict says what happened: *followed*, the data changed and the model with them; *harder*, they
+changed and it has not gained; *matured*, it has learnt more; *degraded*, it became worse than its *reference*, an
+earlier copy of itself. An alarm is examined first, and most of them may be nothing.
+
+**A shifted feature** has moved lastingly, beyond what noise does however long one looks. A change smaller than the
+least that can be told is not told.
+
+**The explanation** of each change is an event on the changes topic: a sentence, since when, three losses that the
+verdict rests on, importances before and after. `attributary changes $model_id` prints it. The worker has the last one,
+too: *What has changed* links to it.
+"""
+
+
+def reference(board: Board) -> None:
+    """Add losses, discrepancy, alarms with their verdicts, and what explaining takes."""
+    board.heading("Model and reference")
+    discrepancy, threshold = latest("model_discrepancy", **OF), latest("model_discrepancy_threshold", **OF)
+    board.line(
+        graph(
+            "Loss",
+            f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
+            Query(latest("model_loss", **OF), "model"),
+            Query(latest("model_baseline_loss", **OF), "baseline"),
+            size=(8, 8),
+            dashed="baseline",
+        ),
+        graph(
+            "Discrepancy",
+            "Distance of the model's predictions from those of its reference, in spreads of the targets: 0 is the same "
+            "model, 1 is as far apart as two observed targets. A model that learns leaves its reference. n counts the "
+            "observations in it.",
+            Query(discrepancy, "discrepancy"),
+            Query(threshold, "threshold"),
+            Query(latest("model_discrepancy_observations", **OF), "n"),
+            size=(8, 8),
+            least=0,
+            dashed="threshold",
+            right=("n", "short"),
+            empty="this model has no change explanation",
+        ),
+        graph(
+            "Shift and NDCG",
+            "Against the importances of the reference. NDCG alone is blind: of ten equal features one dying gives 1.",
+            Query(latest("importance_shift_ratio", **OF_EXPLAINER), "shift"),
+            Query(latest("importance_ndcg_ratio", **OF_EXPLAINER), "NDCG"),
+            unit="percentunit",
+            size=(8, 8),
+            least=0,
+            most=1,
+            empty="no reference yet",
+        ),
+    )
+    board.line(
+        graph(
+            "What became of alarms",
+            "In each step: what was explained, by verdict and route, and alarms that were nothing worth telling.",
+            Query(grown("model_changes_total", "$__interval", **OF), "{{verdict}} ({{route}})", exemplars=True),
+            Query(grown("model_alarms_not_confirmed_total", "$__interval", **OF), "not confirmed ({{route}})"),
+            bars=True,
+            least=0,
+            size=(8, 8),
+            empty="this model has no change explanation",
+        ),
+        graph(
+            "Alarms",
+            "Published in each step, by the drift detector, the discrepancy or a new version. None is a change yet.",
+            Query(grown("model_alarms_total", "$__interval", **OF), "{{route}}"),
+            bars=True,
+            least=0,
+            size=(8, 8),
+            empty="this model has no change explanation",
+        ),
+        note("How to read this", HOW_TO_READ, size=(8, 16)),
+    )
+    # The text is as high as two lines of panels: the next line stands beside it.
+    board.move_up(8)
+    skipped = per_second("explainer_skipped_total", **OF_EXPLAINER)
+    ever = latest("explainer_skipped_total", **OF_EXPLAINER)
+    board.line(
+        graph(
+            "Observations",
+            "Observed, and those of the chosen explainer that were not explained, by reason.",
+            Query(per_second("model_observations_total", **OF), "observed"),
+            Query(known(skipped, ever, "reason"), "skipped: {{reason}}"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+        ),
+        graph(
+            "What explaining takes",
+            "Share of the time, the budget for it where there is one, and one in how many observations is explained.",
+            Query(latest("explain_share_ratio", **OF), "share of the time"),
+            Query(latest("explain_budget_ratio", **OF), "budget"),
+            Query(latest("explain_every_observations", **OF), "one in"),
+            unit="percentunit",
+            least=0,
+            size=(8, 8),
+            dashed="budget",
+            right=("one in", "short"),
+        ),
+    )
+    board.line(
+        graph(
+            "Evaluations",
+            "Observations of the workers by how they were evaluated: fast, or naive, one call of the model per row.",
+            Query(rate("model_evaluations_total", **OF), "{{path}}"),
+            unit="ops",
+            least=0,
+            stacked=True,
+            size=(6, 6),
+        ),
+        graph(
+            "Alarm under examination",
+            "1 from an alarm to its explanation, or to the word that it was nothing.",
+            Query(latest("model_examining", **OF), "examined"),
+            unit="none",
+            least=0,
+            most=1,
+            size=(6, 6),
+            empty="this model has no change explanation",
+        ),
+        graph(
+            "Trend or recurring change",
+            "1 while it goes on. Either is told once, and again when it is twice as large.",
+            Query(latest("model_pattern", **OF), "{{pattern}}"),
+            unit="none",
+            least=0,
+            most=1,
+            size=(6, 6),
+            empty="this model has no change explanation",
+        ),
+        graph(
+            "Figures that stand still",
+            "1 where no figure has been updated since the last event: observations come, and none could be explained.",
+            Query(latest("explainer_stale", **OF_EXPLAINER), "stale"),
+            unit="none",
+            least=0,
+            most=1,
+            size=(6, 6),
+        ),
+    )
+
+
+def shifts(board: Board) -> None:
+    """Add the shifts of importance that last, and how small one can be told."""
+    board.heading("Lasting shifts of importance")
+    board.line(
+        states(
+            "Shifted features",
+            "From a shift that was told to its release: the importance came back, or is the reference from then on.",
+            Query(f"{latest('importance_shifted', **OF_FEATURE)} == 1", "{{feature}}"),
+            size=(8, 8),
+            most=1,
+            empty="no feature has shifted in this time range",
+        ),
+        graph(
+            "Least change that can be told",
+            f"{UNIT}. It shrinks while the reference grows. Smaller changes exist and are not told.",
+            Query(latest("importance_least_shift", **OF_FEATURE), "{{feature}}"),
+            least=0,
+            size=(8, 8),
+            empty="the reference is still short",
+        ),
+        graph(
+            "Shifts told",
+            "In each step, of all features and groups of the explainer.",
+            Query(grown("importance_shifts_total", "$__interval", **OF_EXPLAINER), "shifts"),
+            bars=True,
+            least=0,
+            size=(8, 8),
+            empty="not watched yet",
+        ),
+    )
