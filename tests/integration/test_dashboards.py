@@ -58,7 +58,7 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("dashboards")
     raw, config = created(kafka_broker, models=(CHANGED, STEADY))
     odd = {"a": "number", "b": "number", ODD: "number"}
-    quiet = {**raw["models"][STEADY]["change"], "detector": None, "watch_discrepancy": False}
+    quiet = {**raw["models"][STEADY]["change"], "detector": None, "threshold": 100.0}
     raw["models"] = {
         CHANGED: {**raw["models"][CHANGED], "features": odd, "explain": {"budget": 0.9}},
         STEADY: {**raw["models"][STEADY], "change": quiet},
