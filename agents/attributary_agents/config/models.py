@@ -137,8 +137,8 @@ def with_defaults(own: Any, defaults: Any) -> Any:
 
     Examples
     --------
-    >>> with_defaults({"change": {"window": 500}}, {"alpha": 0.01, "change": {"window": 100, "cooldown": 50}})
-    {'alpha': 0.01, 'change': {'window': 500, 'cooldown': 50}}
+    >>> with_defaults({"change": {"window": 500}}, {"alpha": 0.01, "change": {"window": 100, "margin": 0.1}})
+    {'alpha': 0.01, 'change': {'window': 500, 'margin': 0.1}}
     """
     if not (isinstance(own, dict) and isinstance(defaults, dict)):
         return own

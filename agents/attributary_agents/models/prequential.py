@@ -5,19 +5,17 @@ The worker, `attributary replay` and the tests all call `prequential`, which kno
 
 from __future__ import annotations
 
-import logging
 import math
 from typing import Any
 
-from attributary_explainers import ChangeExplanation, is_usable, read_missing
-from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
+from attributary_explainers import is_usable, read_missing
+from attributary_topics import ChangeEvent, ExplanationEvent, ImportanceEvent, Observation, Source
 
 from .budget import StageTimer
-from .events import change_event, finite, importance_event
+from .changes import change_events
+from .events import importance_event
 from .limits import check_known
 from .model_state import ModelState
-
-logger = logging.getLogger(__name__)
 
 
 class StepError(Exception):
@@ -36,7 +34,12 @@ _UNMEASURED = StageTimer()
 
 
 def prequential(
-    state: ModelState, observation: Observation, source: Source, timestamp_ms: int, timer: StageTimer = _UNMEASURED
+    state: ModelState,
+    observation: Observation,
+    source: Source,
+    timestamp_ms: int,
+    timer: StageTimer = _UNMEASURED,
+    n_before: int = 0,
 ) -> list[ImportanceEvent | ChangeEvent]:
     """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
 
@@ -48,6 +51,8 @@ def prequential(
         Place and time of the observation's record.
     timer
         Adds up what the observation takes; it decides nothing here.
+    n_before
+        Number of events that follow from the observation and come before, because a new version has taken over.
 
     Raises
     ------
@@ -88,46 +93,20 @@ def prequential(
         if state.config.learn:
             state.model.learn_one(x, y)
         stage = "change"
-        explanation = _look_for_change(state, x, y, y_pred)
+        told = state.change.update(x, y, y_pred) if state.change else ()
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         raise StepError(stage, error) from error
     timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
     state.last_observation_ms = timestamp_ms
-    events: list[ImportanceEvent | ChangeEvent] = []
-    if explanation is not None:
-        state.add_change(explanation, timestamp_ms)
-        events.append(change_event(state, explanation, state.n_observations, source))
+    changes = change_events(state, told, source, timestamp_ms, n_before)
+    has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
+    events: list[ImportanceEvent | ChangeEvent] = [*changes]
     for name, publication in state.publications.items():
-        if explanation is not None and explanation.kind == "model":
+        if has_changed:
             publication.restart_reference(state.n_observations)
         trigger = publication.trigger(state.explainers[name], state.n_observations)
         if trigger is not None:
             events.append(importance_event(state, name, trigger, source))
     return events
-
-
-def _look_for_change(state: ModelState, x: dict[str, Any], y: Any, y_pred: Any) -> ChangeExplanation | None:
-    change, counts = state.change, state.counts
-    if change is None:
-        return None
-    alarms, n_rejected = dict(change.n_alarms), change.n_rejected
-    try:
-        explanation = change.update(x, y, y_pred)
-    finally:  # the model can raise after the alarm
-        for route, n in change.n_alarms.items():
-            counts.alarms[route] += n - alarms.get(route, 0)
-    if change.n_rejected > n_rejected:
-        alarm = change.rejected[-1]
-        counts.rejected[alarm.route] += 1
-        counts.rejected_discrepancy = finite(alarm.discrepancy)
-        logger.info(
-            "model %s: alarm of the %s at observation %d rejected: discrepancy %.4g within the threshold %g",
-            state.model_id,
-            alarm.route,
-            state.n_observations + 1,
-            alarm.discrepancy,
-            alarm.threshold,
-        )
-    return explanation

@@ -21,7 +21,6 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError
 from ..models.budget import Budget
-from ..models.events import change_summary
 from ..models.limits import check_size
 from ..models.model_state import ModelState
 from ..models.prequential import StepError, prequential
@@ -135,14 +134,13 @@ class Partition:
         state.offset = record.offset
         self.dirty.add(model_id)
         timer = self.budget.timer(model_id)
-        events += prequential(state, observation, record.source, record.timestamp_ms, timer)
+        events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
 
     def _publish(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
-        for event, sent in zip(events, outgoing, strict=True):
+        for event in events:
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
-                self.models[event.model_id].last_change = change_summary(event, sent.headers, record.timestamp_ms)
         return outgoing
 
     def record_checkpoint(self, offset: int) -> None:
