@@ -11,10 +11,14 @@ import attributary_topics
 
 INTERNAL = {
     "batch.contributions": "increments by observation inside the batch methods",
-    "change.alarms": "what raises the alarms of ChangeExplainer",
-    "change.reference": "what ChangeExplainer compares with",
+    "change.course": "what makes a trend or a season of changes inside ChangeExplainer",
+    "change.examining": "what ChangeExplainer does after an alarm",
+    "change.heldout": "the observations that ChangeExplainer compares on",
+    "change.measure": "how ChangeExplainer takes importances",
+    "change.records": "what is open inside ChangeExplainer",
+    "change.settling": "what ChangeExplainer does without an alarm",
     "change.state": "the state of ChangeExplainer",
-    "change.versions": "how versions of a model are compared inside ChangeExplainer",
+    "change.watch": "how ChangeExplainer feeds its detector",
     "checks": "a package of its own, with a page of its own",
     "compiled": "how kernels are compiled, and the user told",
     "evaluation": "how rows become arrays",
@@ -39,7 +43,6 @@ INTERNAL = {
 NOT_EXPORTED = {
     "Weights": "the shared recursion inside the smoothed means: nobody makes one without a mean",
     "DataTable": "a model on a data set inside the batch methods",
-    "IncrementalDiscrepancy": "inside ChangeExplainer, which gives its value",
     "BatchFunction": "what model_function returns for models of many rows: known by its protocol",
     "CompatFunction": "what model_function returns for River's wrappers: known by its protocol",
     "Draws": "what an imputer of one's own returns: a named tuple",

@@ -48,8 +48,9 @@ class Examining(Settling):
             events = self._tell_matured(matured) if matured.due - now <= 3 * self.window // 4 else []
         is_muted = self._course.is_told(now)
         self._examined = Examined(route, self.n_observations, now, now + self.window, is_muted, self._discrepancy)
-        self._examined.path = _path(self._held.rows)
-        self._held.baseline_until = self.n_observations - self.window // 5
+        self._examined.path = path = _path(self._held.rows)
+        # What comes shortly before an alarm may already be after the change.
+        self._held.baseline_until = path[-1 - self.window // 5][0] if len(path) > self.window // 5 else 0
         return events if is_muted else [*events, self._tell_alarm(self._examined)]
 
     def _tell_alarm(self, examined: Examined) -> Alarm:

@@ -197,7 +197,6 @@ def test_the_seed_is_that_of_the_parameters_then_the_given_one_then_a_drawn_one(
         ({"detector": "kswin", "detector_params": {"window_size": 40}}, "kswin.stat_size"),
         ({"groups": {"g": []}}, "groups"),
         ({"groups": {"g": ["a"], "h": ["a"]}}, "groups"),
-        ({"window": 10, "min_observations": 9}, "min_observations"),
         ({"detector": None, "watch_discrepancy": False}, "detector"),  # nothing would alarm
     ],
 )

@@ -1,4 +1,4 @@
-"""Which changes are beyond noise: Holm's procedure against closed testing, and the parts on numbers by hand."""
+"""Which changes are beyond noise: Holm's procedure against closed testing, on numbers by hand."""
 
 import dataclasses
 import math
@@ -13,10 +13,10 @@ from attributary_explainers.change.importance import holm
 from tests.explainers.changes import change_of
 
 
-def change(before, crossed, after, error=0.01, **fields):
+def change(before, after, error=0.01, **fields):
     errors = dict.fromkeys((*before, *after), error)
-    how = {"loss": "squared", "error": error, "after_error": error, "part_error": error, "delta_std_error": errors}
-    return change_of(before, after, crossed=crossed, **{**how, **fields})
+    how = {"loss": "squared", "error": error, "after_error": error, "delta_std_error": errors}
+    return change_of(before, after, **{**how, **fields})
 
 
 def closed(p_values):
@@ -66,46 +66,25 @@ def test_holm_does_not_depend_on_the_order(values, random):
 
 
 def test_p_values_are_those_of_the_normal_test():
-    made = change({"a": 0.0}, {"a": 0.01}, {"a": 0.025})
+    made = change({"a": 0.0}, {"a": 0.025})
     assert made.p_values["a"] == pytest.approx(2 * stats.norm.sf(2.5), rel=1e-9)
-    assert made.data_part_p_values["a"] == pytest.approx(2 * stats.norm.sf(1.0), rel=1e-9)
-    assert made.model_part_p_values["a"] == pytest.approx(2 * stats.norm.sf(1.5), rel=1e-9)
 
 
-def test_each_part_has_its_own_error():
-    errors = {"model_part_std_error": {"a": 0.001}, "data_part_std_error": {"a": 0.1}, "delta_std_error": {"a": 1.0}}
-    made = change({"a": 0.0}, {"a": 0.1}, {"a": 0.105}, **errors)
-    assert made.model_part_p_values["a"] == pytest.approx(2 * stats.norm.sf(5.0), rel=1e-6)
-    assert made.data_part_p_values["a"] == pytest.approx(2 * stats.norm.sf(1.0), rel=1e-9)
-    assert (made.cause(), made.significant()) == ("model", [])
-
-
-@pytest.mark.parametrize(
-    ("crossed", "after", "cause"),
-    [
-        ({"a": 0.0, "b": 0.5}, {"a": 0.1, "b": 0.5}, "model"),
-        ({"a": 0.1, "b": 0.5}, {"a": 0.1, "b": 0.5}, "data"),
-        ({"a": 0.1, "b": 0.5}, {"a": 0.1, "b": 0.4}, "both"),
-        ({"a": 0.1, "b": 0.5}, {"a": 0.0, "b": 0.5}, "both"),  # they cancel: no feature is named, yet both have changed
-        ({"a": 0.0, "b": 0.5}, {"a": 0.001, "b": 0.5}, None),
-    ],
-)
-def test_the_cause_is_the_parts_that_are_beyond_noise(crossed, after, cause):
-    assert change({"a": 0.0, "b": 0.5}, crossed, after).cause() == cause
+def test_p_values_are_of_what_exceeds_the_margin():
+    made = change({"a": 0.0, "b": 0.0}, {"a": 0.045, "b": -0.019}, margin=0.02)
+    assert made.p_values == pytest.approx({"a": 2 * 2 * stats.norm.sf(2.5), "b": 1.0}, rel=1e-9)
 
 
 def test_the_level_decides_what_is_significant():
-    made = change({"a": 0.0}, {"a": 0.0}, {"a": 0.022})  # p = .0278
-    assert (made.significant(), made.cause()) == (["a"], "model")
-    assert (made.significant(0.02), made.cause(0.02)) == ([], None)
+    made = change({"a": 0.0}, {"a": 0.022})  # p = .0278
+    assert made.significant() == ["a"]
+    assert made.significant(0.02) == []
 
 
 def test_features_that_one_side_lacks_count_as_0_there():
-    made = change({"a": 0.3, "gone": 0.2}, {"a": 0.2, "new": 0.1}, {"a": 0.1, "new": 0.4})
+    made = change({"a": 0.3, "gone": 0.2}, {"a": 0.1, "new": 0.4})
     assert made.features == ["a", "gone", "new"]
     assert (made.before_ranks, made.after_ranks) == ({"a": 1, "gone": 2}, {"new": 1, "a": 2})
-    assert made.data_part == pytest.approx({"a": -0.1, "gone": -0.2, "new": 0.1})
-    assert made.model_part == pytest.approx({"a": -0.1, "gone": 0.0, "new": 0.3})
     assert made.delta == pytest.approx({"a": -0.2, "gone": -0.2, "new": 0.4})
     assert set(made.significant()) == {"new", "a", "gone"}
     # Shares .6, .4, 0 and .2, 0, .8.
@@ -116,19 +95,19 @@ def test_features_that_one_side_lacks_count_as_0_there():
 
 
 def test_without_features_nothing_is_significant():
-    made = change({}, {}, {})
-    assert (made.features, made.delta, made.p_values, made.significant(), made.cause()) == ([], {}, {}, [], None)
+    made = change({}, {})
+    assert (made.features, made.delta, made.p_values, made.significant()) == ([], {}, {}, [])
     assert (made.shift, made.ndcg) == (0.0, 1.0)
 
 
 def test_no_spread_and_no_change_is_none_and_no_spread_and_a_change_is_one():
-    made = change({"a": 0.1, "b": 0.1}, {"a": 0.1, "b": 0.1}, {"a": 0.1, "b": 0.2}, error=0.0)
+    made = change({"a": 0.1, "b": 0.1}, {"a": 0.1, "b": 0.2}, error=0.0)
     assert made.p_values == {"a": 1.0, "b": 0.0}
 
 
 @pytest.mark.parametrize("where", ["error", "after"])
 def test_what_is_not_a_number_is_no_change(where):
-    made = change({"a": 0.0, "b": 0.0}, {"a": 0.0, "b": 0.0}, {"a": 0.5, "b": 0.0})
+    made = change({"a": 0.0, "b": 0.0}, {"a": 0.5, "b": 0.0})
     field = {"error": "delta_std_error", "after": "after"}[where]
     made = dataclasses.replace(made, **{field: {"a": math.nan, "b": 0.0}})
     assert made.p_values == {"a": 1.0, "b": 1.0}
@@ -136,4 +115,4 @@ def test_what_is_not_a_number_is_no_change(where):
 
 
 def test_an_infinite_error_is_no_change():
-    assert change({"a": 0.0}, {"a": 0.0}, {"a": 1e300}, error=math.inf).p_values == {"a": 1.0}
+    assert change({"a": 0.0}, {"a": 1e300}, error=math.inf).p_values == {"a": 1.0}

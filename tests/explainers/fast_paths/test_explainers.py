@@ -290,9 +290,8 @@ def test_changes_are_explained_as_by_the_naive_path(monkeypatch: pytest.MonkeyPa
         change = ChangeExplainer(model, importances=("pfi", "sage"), loss="brier", n_samples=3, **parameters)
         found = []
         for i, (x, y) in enumerate(itertools.chain(agrawal(200, 0, seed=2), agrawal(250, 4, seed=3))):
-            explanation = change.update(x, y, model.predict_one(x))
-            if explanation is not None:
-                found.append([i, explanation.delta, explanation.discrepancy])
+            for event in change.update(x, y, model.predict_one(x)):
+                found.append([i, event])
             model.learn_one(x, y)
         return found
 

@@ -161,9 +161,8 @@ def test_the_other_explainers_take_estimators_too():
     change = ChangeExplainer(classifier, window=20, seed=1)
     for x in rows[:20]:
         change.update(x, x["a"] > 0, bool(classifier.predict([list(x.values())])[0]))
-    assert change.loss.name == "zero_one"
-    importance = change.reference["pfi"].importance
-    assert max(importance, key=importance.get) == "a"
+    assert (change.loss.name, change.loss_of_verdicts.name) == ("expected_zero_one", "zero_one")
+    assert change.reference_observation == 20
     classifier.partial_fit(-table.to_numpy(), [x["a"] > 0 for x in rows])
     restored = ChangeExplainer.from_snapshot(change.snapshot(), classifier)
     for x in rows[20:30]:

@@ -245,7 +245,8 @@ def test_the_other_explainers_take_what_wraps_a_regressor_and_a_voter(explainer)
         explaining.update(x, number, regressor.predict_one(x))
         assert explaining.loss.name == "squared"
         voter = learn(ensemble.VotingClassifier([logistic(), logistic()]), "classifier", stream(30))
-        assert ChangeExplainer(voter).loss.name == "zero_one"
+        assert ChangeExplainer(voter).loss.name == "expected_zero_one"
+        assert ChangeExplainer(voter).loss_of_verdicts.name == "zero_one"
     else:
         explaining.explain_one(x)
         assert explaining.n_missing == {"a": 0, "b": 0, "c": 0}

@@ -269,8 +269,8 @@ def bars_of(ax):
     return {c.get_label(): c for c in ax.containers if isinstance(c, BarContainer)}
 
 
-def change_in(before, after, crossed=None, after_error=0.01, **head):
-    change = change_of(before, after, crossed=crossed, after_error=after_error)
+def change_in(before, after, after_error=0.01, **head):
+    change = change_of(before, after, after_error=after_error)
     return explanation_of(change, **{"n_observations": 700, "discrepancy": 0.5, **head})
 
 
@@ -301,7 +301,7 @@ def test_bars_before_and_after_with_whiskers_and_stars():
     assert 0.01 < z * math.hypot(0.01, 0.02) < 0.0625
     notes = [label.get_text() for label in annotations(ax)]
     assert notes == ["−0.400 ★", "+0.250 ★", "−0.125 ★", "+0.062 ★", "+0.010"]
-    assert ax.get_title(loc="left") == "Change at 700: discrepancy 0.50 > 0.30"
+    assert ax.get_title(loc="left") == "Followed at 700: discrepancy 0.50"
     assert ax.get_xlabel() == "PFI importance (zero_one loss: share of observations, at most 1)"
 
 
@@ -320,17 +320,8 @@ def test_the_smaller_changes_are_counted_and_the_legend_is_below_the_data():
     assert ax.figure.bbox.width + 1.0 > legend.x1
 
 
-def diamonds_of(ax):
-    return [line for line in ax.lines if line.get_marker() == "D"]
-
-
-def test_a_diamond_is_the_old_model_on_the_new_data():
-    before, crossed, after = {"pay": 0.5, "age": 0.25}, {"pay": 0.4, "age": 0.2}, {"pay": 0.1, "age": 0.3}
-    (line,) = diamonds_of(plots.change(change_in(before, after, crossed=crossed)))
-    assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(0.4, 1), (0.2, 0)]
-    # Of a version, which is compared on one data set, there is nothing to show, and no threshold that was exceeded.
-    ax = plots.change(change_in(before, after, route="version"))
-    assert diamonds_of(ax) == []
+def test_a_version_has_no_verdict():
+    ax = plots.change(change_in({"pay": 0.5}, {"pay": 0.1}, route="version", verdict=None))
     assert ax.get_title(loc="left") == "Change at 700: discrepancy 0.50"
 
 

@@ -215,7 +215,7 @@ def test_the_change_explainer_holds_what_it_held_through_changes():
 
     sizes = peaks(lambda: (size_of(change.snapshot()), n_held(change, model)), step, observations(), (10_000, 100_000))
     assert change.n_observations == 100_000
-    assert change.n_explained > 100
+    assert change.n_alarms.total() > 2
     assert all(late <= MARGIN * early for early, late in zip(*sizes, strict=True)), sizes
 
 
