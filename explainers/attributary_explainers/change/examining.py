@@ -65,7 +65,8 @@ class Examining(Settling):
         if examined.copy is None and now - examined.at >= half:
             examined.copy, examined.copy_n = Frozen.of(self.model), self.n_observations
             examined.path += _path(self._held.since(examined.n))
-            examined.onset = onset_of([loss for _, loss in examined.path], [n for n, _ in examined.path])
+            numbers, losses = [n for n, _ in examined.path], [loss for _, loss in examined.path]
+            examined.onset = onset_of(losses, numbers, examined.n)
             examined.path = []
         if now < examined.due:
             return []

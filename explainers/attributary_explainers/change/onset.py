@@ -28,8 +28,8 @@ class Onset:
     high: int
 
 
-def onset_of(values: Sequence[float] | Array, numbers: Sequence[int]) -> Onset | None:
-    """Return since when values have another mean: the best split in two; None for fewer than four values.
+def onset_of(values: Sequence[float] | Array, numbers: Sequence[int], until: int | None = None) -> Onset | None:
+    """Return since when values have another mean: the best split in two; None where there is none to choose from.
 
     The split with the largest likelihood of normal values with one spread and a jump of the mean; the interval holds
     every split whose log likelihood is near the largest.
@@ -40,6 +40,9 @@ def onset_of(values: Sequence[float] | Array, numbers: Sequence[int]) -> Onset |
         In the order of the stream.
     numbers
         Number of each one's observation, ascending.
+    until
+        Observation by which it has begun, because it has been noticed there. What changes slowly goes on after it, and
+        the best split of all might come later.
 
     Examples
     --------
@@ -48,9 +51,10 @@ def onset_of(values: Sequence[float] | Array, numbers: Sequence[int]) -> Onset |
     """
     v = np.asarray(values, dtype=np.float64)
     n = len(v)
-    if n < 4:
+    known = n if until is None else int(np.searchsorted(np.asarray(numbers), until, side="right"))
+    k = np.arange(2, min(n - 1, known))
+    if not len(k):
         return None
-    k = np.arange(2, n - 1)
     sums = np.cumsum(v)
     before, after = sums[k - 1] / k, (sums[-1] - sums[k - 1]) / (n - k)
     explained = k * (n - k) / n * (after - before) ** 2

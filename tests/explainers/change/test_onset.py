@@ -46,3 +46,10 @@ def test_the_interval_holds(jump):
         misses.append(abs(found.observation - at))
     assert hits >= 270  # 95 % of 300, less four standard errors
     assert statistics.median(misses) <= 12
+
+
+def test_it_is_no_later_than_it_was_noticed():
+    values = [0.0] * 40 + [0.4] * 40 + [1.0] * 40
+    assert onset_of(values, range(1, 121)).observation == 81
+    noticed = onset_of(values, range(1, 121), 60)
+    assert 41 <= noticed.observation <= noticed.high <= 60
