@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import ChangeEvent as Told
-from attributary_explainers import ExplainerError, RemovalExplainer, resolve_loss
+from attributary_explainers import ExplainerError, Explainers, RemovalExplainer, resolve_loss
 from attributary_topics import ChangeEvent, Source
 
 from .changes import change_events
@@ -25,7 +25,7 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
     Both are compared on the observations that come next, which neither has learnt: an alarm says that the new version
     has taken over, and its explanation comes `change.window` observations later. An open alarm of the old version is
     closed. Importances, losses and the mean prediction start afresh, for they are of the present version. What is
-    stored to draw replacements from, the counts, and what was published stay.
+    stored to draw replacements from, unless the new version raises on it, the counts, and what was published stay.
 
     Where the two versions cannot be compared, because one of them cannot be copied or they are of different kinds, the
     new one takes over all the same, because that is what has been deployed: without an alarm, with a warning, counted
@@ -74,9 +74,20 @@ def begin_with(state: ModelState, new: Version) -> ModelState:
 
 def _explainer(state: ModelState, name: str, model: Any) -> RemovalExplainer:
     explainer = state.explainers[name]
-    if resolve_loss(model, state.config.loss).name == explainer.loss.name:
+    if resolve_loss(model, state.config.loss).name == explainer.loss.name and _predicts(model, explainer):
         return explainer.for_model(model)  # draws from the same stored observations
     return new_explainer(state.model_id, state.config, name, model)
+
+
+def _predicts(model: Any, explainer: RemovalExplainer) -> bool:
+    """Return whether a model predicts what the explainer has stored: it would raise on every row that is drawn."""
+    function = Explainers(model, {}, explainer.loss.output).function
+    try:
+        for row in explainer.reservoir.rows:
+            function(row)
+    except Exception:  # noqa: BLE001 - a model is the user's code: whatever it raises is about these rows
+        return False
+    return True
 
 
 def _change(state: ModelState, new: Version) -> tuple[Sequence[Told], str | None]:

@@ -25,7 +25,7 @@ BRIER = {"loss": "brier", "loss_unit": "squared probability", "loss_largest": "2
 @pytest.fixture(scope="module")
 def worker() -> tuple[AttributaryCollector, WorkerView]:
     config = config_of("m", explain={"budget": 0.5})
-    view = filled(config, {0: ["m"]}, n=200, flip_at=100)
+    view = filled(config, {0: ["m"]}, n=260, flip_at=100)
     assert view.partitions[0].partition.models["m"].n_changes > 0, "so that there is a time of the last change"
     return AttributaryCollector(config, view), view
 
@@ -77,12 +77,12 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
             assert value(found, "feature_importance", **of, feature=feature) == explainer.importance[feature]
             assert value(found, "feature_importance_half_width", **of, feature=feature) == explainer.half_width[feature]
         assert sum(value(found, "feature_importance_share_ratio", **of, feature=f) for f in "ab") == pytest.approx(1)
-        assert value(found, "explainer_observations", **of) == 199
+        assert value(found, "explainer_observations", **of) == 259
         assert 0 <= value(found, "importance_shift_ratio", **of) <= 1
         assert 0 < value(found, "importance_ndcg_ratio", **of) <= 1
     assert value(found, "model_loss", **m) == state.model_loss.value
     assert value(found, "model_baseline_loss", **m) == state.baseline_loss.value
-    assert value(found, "model_observations_total", **m) == 200
+    assert value(found, "model_observations_total", **m) == 260
     counts = state.counts
     assert counts.changes["detector", "followed"] == 1
     for route, verdict in CHANGES:
@@ -106,7 +106,7 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
     assert value(found, "model_last_change_timestamp_seconds", **m) == 1_700_000_000.5
     where = {"topic": TOPIC, "partition": "0"}
-    assert value(found, "records_consumed_total", **where) == 201
+    assert value(found, "records_consumed_total", **where) == 261
     assert value(found, "records_unavailable_total", **where) == 0
     assert value(found, "consumer_lag_records", **where) == 5
 
@@ -291,8 +291,8 @@ def test_the_histogram_is_cumulative(worker: tuple[AttributaryCollector, WorkerV
         if name == "stage_duration_seconds_bucket" and dict(labels)["stage"] == "observation"
     }
     assert sorted(buckets) == [*OBSERVATION_BUCKETS_S, math.inf]
-    assert (buckets[0.001], buckets[0.0025], buckets[math.inf]) == (0, 200, 200)
-    assert value(found, "stage_duration_seconds_count", stage="observation") == 200
+    assert (buckets[0.001], buckets[0.0025], buckets[math.inf]) == (0, 260, 260)
+    assert value(found, "stage_duration_seconds_count", stage="observation") == 260
     assert value(found, "stage_duration_seconds_count", stage="checkpoint") == 1
 
 
