@@ -45,7 +45,7 @@ def config(**more: Any) -> Config:
     common = {
         "alpha": 0.1,
         "explainers": {"pfi": {"n_samples": 1, "reservoir_size": 8}, "sage": {"n_samples": 1, "reservoir_size": 8}},
-        "change": {"window": 4, "threshold": 0.0, "max_restarts": 0},
+        "change": {"window": 20, "threshold": 0.0},
         "publish": {"every": 1, "reference_after": 2},
         "max_features": 12,
         "max_text": 300,
@@ -260,7 +260,7 @@ def test_targets_whose_losses_overflow_cost_their_explanation_and_no_more(magnit
     ]
     mixed = [one for pair in zip(ordinary[15:], extreme, strict=True) for one in pair]
     partition, sent = feed(
-        "nearest", [*ordinary[:15], *mixed, *ordinary], loss=loss, change={"window": 10, "threshold": 0.0}
+        "nearest", [*ordinary[:15], *mixed, *ordinary], loss=loss, change={"window": 20, "threshold": 0.0}
     )
     state = partition.models["nearest"]
     assert state.n_observations == 165
