@@ -128,7 +128,7 @@ def is_same_explainer(explainer: RemovalExplainer | ChangeExplainer, snapshot: d
 class ModelState:
     """Everything that one model id has: the model, its explainers, and how they are published.
 
-    `n_observations` counts those that went all the way through, `n_failed` those on which the model raised.
+    `n_observations` counts those that went all the way through, `n_failed` those on which the model failed.
     """
 
     model_id: str
@@ -198,8 +198,8 @@ class ModelState:
     """Partition that the model's observations come on; -1 before the first."""
     offset: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
     """Offset of the last observation that is in this state; -1 before the first."""
-    failed_offsets: list[int] = field(metadata=_plain(list, Kept.ALWAYS))
-    """Offsets since the last checkpoint on which the model raised."""
+    failed_offsets: dict[int, str] = field(metadata=_plain(dict, Kept.ALWAYS))
+    """Offsets since the last checkpoint on which the model failed, each with the reason of its dead letter."""
     stored_deployed: int = -1
     """`current.deployed` of the stored state, from which a replay would begin."""
     _together: Explainers | None = field(init=False, repr=False, default=None)

@@ -14,19 +14,21 @@ from attributary_topics import ChangeEvent, ExplanationEvent, ImportanceEvent, O
 from .budget import StageTimer
 from .changes import change_events
 from .events import importance_event
-from .limits import check_known
+from .limits import AbsurdPredictionError, check_known, is_absurd
 from .model_state import ModelState
 
 
 class StepError(Exception):
-    """The model raised on an observation, or would have had too many features with it.
+    """The model raised on an observation, predicted what no loss takes, or would have had too many features with it.
 
-    `stage` says where: decode (too many features), predict, explain, learn or change.
+    `stage` says where: decode (too many features), predict, explain, learn or change; `reason` is that of the dead
+    letter.
     """
 
     def __init__(self, stage: str, error: Exception) -> None:
         self.stage = stage
         self.error = error
+        self.reason = "prediction_not_finite" if isinstance(error, AbsurdPredictionError) else "model_failed"
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
 
@@ -57,8 +59,8 @@ def prequential(
     Raises
     ------
     StepError
-        The model raised. Before `learn` nothing of the model has changed. In `learn` the model may have learnt
-        in part; that part is kept, by every replay in the same way.
+        The model raised, or its prediction or its loss is not finite. Before `learn` nothing of the model has
+        changed. In `learn` the model may have learnt in part; that part is kept, by every replay in the same way.
     """
     x, y = observation.x, observation.y
     if state.config.missing not in ("value", "skip"):
@@ -73,16 +75,23 @@ def prequential(
         y_pred: Any = together.predict(x, explain=explains)
         n_rows = together.n_rows if explains else None
         predicted_at = clock()
-        stage = "explain"
         if is_usable(y_pred):
+            stage = "explain"
             loss = state.loss(y, y_pred)
+            if is_absurd(loss):
+                raise AbsurdPredictionError(state.model_id, y_pred, loss)
             marginal = state.marginal.copy()
             baseline = state.loss(y, marginal.update(y_pred))
             # An infinite one, and the prediction behind it, would stay in the means for ever.
-            if math.isfinite(loss) and math.isfinite(baseline):
+            if math.isfinite(baseline):
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
+        elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
+            # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
+            # By a fast path, NaN looks like no prediction: the model itself says which it is.
+            raise AbsurdPredictionError(state.model_id, own)
+        stage = "explain"
         scored_at = clock()
         if explains:
             together.explain(y)
@@ -110,3 +119,7 @@ def prequential(
         if trigger is not None:
             events.append(importance_event(state, name, trigger, source))
     return events
+
+
+def _is_not_finite(prediction: Any) -> bool:
+    return prediction is not None and not is_usable(prediction)

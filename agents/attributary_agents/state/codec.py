@@ -77,7 +77,7 @@ class Description:
     n_observations: int
     partition: int
     offset: int
-    failed_offsets: list[int]
+    failed_offsets: dict[int, str]
     deployed: int
 
 

@@ -112,6 +112,9 @@ WRONG_VALUES = [
     ("models.m.change.window", 19, "greater than or equal to 20"),
     ("models.m.change.threshold", -0.1, "greater than or equal to 0"),
     ("models.m.change.detector", "cusum", "adwin, "),
+    ("models.m.bounds", {"a": [3.0, 1.0]}, "a: expected [least, greatest], got [3.0, 1.0]"),
+    ("models.m.bounds", {"a": [float("nan"), 1.0]}, "a: expected finite numbers or null"),
+    ("models.m.bounds", {"a": 3}, "tuple"),
     ("models.m.change.margin", -0.1, "greater than or equal to 0"),
     ("models.m.change.discrepancy", "squared", "'relative' or 'absolute'"),
     ("models.m.change.batch_size", 0, "greater than or equal to 1"),
@@ -300,6 +303,11 @@ def test_every_parameter_of_the_change_explainer_can_be_configured() -> None:
     parameters = set(inspect.signature(ChangeExplainer.__init__).parameters) - {"self", "model"}
     elsewhere = {"groups", "seed", "version"}  # of the model
     assert parameters == set(ChangeConfig.model_fields) | elsewhere
+
+
+def test_clipping_needs_bounds() -> None:
+    assert "models.m: `clip: true` needs `bounds`" in refusal(with_model(clip=True))
+    assert parse_config(with_model(clip=True, bounds={"*": [-1e9, None]})).models["m"].bounds == {"*": (-1e9, None)}
 
 
 def test_change_explanation_as_configured_by_default_is_that_of_the_library() -> None:

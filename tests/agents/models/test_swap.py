@@ -409,7 +409,7 @@ def test_the_event_of_a_version_is_sent_although_its_first_observation_fails() -
     assert header(change, "ce_id") == f"m:{TOPIC}:0:60:0"
     assert header(letter, "attributary-dlq-reason") == "model_failed"
     assert worker.state.version == "2"
-    assert worker.state.failed_offsets == [60]
+    assert worker.state.failed_offsets == {60: "model_failed"}
 
 
 def failing() -> Any:

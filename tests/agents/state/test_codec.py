@@ -73,7 +73,7 @@ def stopped(stream: list[Observation]) -> bytes:
     state = new_state("m", config())
     state.partition = 3
     run(state, stream, 0, N // 2)
-    state.failed_offsets = [7]
+    state.failed_offsets = {7: "model_failed"}
     return encode_state(state)
 
 
@@ -96,7 +96,7 @@ def test_encoding_does_not_disturb_the_state(stream: list[Observation], whole: l
 
 def test_everything_comes_back(stream: list[Observation], stopped: bytes) -> None:
     state = decode_state("m", config(), stopped)
-    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, [7])
+    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, {7: "model_failed"})
     assert (state.n_observations, state.n_failed, state.last_observation_ms) == (N // 2, 0, N // 2 - 1)
     assert state.change is not None
     assert all(explainer.model is state.model for explainer in state.explainers.values())
@@ -120,7 +120,7 @@ def test_another_model_in_the_configuration_is_to_take_over_from_the_stored_one(
     state = decode_state("m", config(**changed), stopped)
     kept = decode_state("m", config(), stopped)
 
-    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, [7])
+    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, {7: "model_failed"})
     assert (state.version, state.current.spec) == ("1", config().spec)
     assert state.configured == configured_as(config()) != configured_as(config(**changed))
     assert state.n_observations == kept.n_observations == N // 2
