@@ -27,7 +27,7 @@ SETTINGS: dict[str, Any] = {
     "alpha": 0.1,
     "explainers": {"pfi": {"n_samples": 1}},
     "change": {
-        "window": 4,
+        "window": 20,
         "threshold": 0.0,
         "detector": "page_hinkley",
         "detector_params": {"min_instances": 1, "threshold": 0.4, "delta": 0.0, "mode": "both"},
@@ -57,7 +57,7 @@ def control(offset: int, model_id: str, version: str, spec: dict[str, Any]) -> R
 CONTROLS: list[tuple[int, str, str, dict[str, Any]]] = [
     (0, "m", "0", COUNTING),  # before its first observation
     (14, "m", "2", CONTRARY),
-    (14, "n", "2", TREE),  # has learnt nothing yet, so the change cannot be explained
+    (14, "n", "2", TREE),  # replaced before it could be compared
     (19, "n", "3", {"model": {"class": "river.tree.NoSuchTree"}}),  # a dead letter
     (24, "m", "2", CONTRARY),  # as it is: ignored
     (27, "m", "3", TREE),  # of two before its next observation the later one wins
@@ -71,10 +71,10 @@ CONTROLS: list[tuple[int, str, str, dict[str, Any]]] = [
 
 
 def script() -> list[Record]:
-    """56 observations of two models, and the control records between them, in the order in which they were sent."""
+    """104 observations of two models, and the control records between them, in the order in which they were sent."""
     steps: list[Record] = []
     waiting = list(enumerate(CONTROLS))
-    for i, one in enumerate(observations(56, flip_at=4)):
+    for i, one in enumerate(observations(104, flip_at=75)):
         while waiting and waiting[0][1][0] <= i:
             offset, (_, *what) = waiting.pop(0)
             steps.append(control(offset, *what))
@@ -188,17 +188,32 @@ def changes(sent: dict[tuple[str, str], Outgoing]) -> list[dict[str, Any]]:
 
 
 def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[str, Any]) -> None:
-    versions = [event for event in changes(undisturbed["sent"]) if event["route"] == "version"]
+    sent = changes(undisturbed["sent"])
+    versions = [event for event in sent if (event["event"], event["route"]) == ("alarm", "version")]
     # Where each takes over: the first observation of its model after the record; n has those divisible by 3.
     places = [(e["model_id"], e["model_version_before"], e["model_version"], e["source"]["offset"]) for e in versions]
     assert places == [
         ("m", "0", "2", 14),
+        ("n", "1", "2", 15),
         ("m", "2", "4", 28),
         ("m", "4", "5", 29),
         ("n", "2", "5", 36),
         ("m", "5", "1", 40),
     ]
-    assert any(event["route"] != "version" for event in changes(undisturbed["sent"]))
+    ends = [
+        (e["event"], e["model_id"], e["verdict"], e["source"]["offset"])
+        for e in sent
+        if e["route"] == "version" and e["event"] != "alarm"
+    ]
+    assert ends == [
+        ("not_confirmed", "m", "replaced", 28),
+        ("not_confirmed", "m", "replaced", 29),
+        ("not_confirmed", "n", "replaced", 36),
+        ("not_confirmed", "m", "replaced", 40),
+        ("explanation", "m", None, 68),
+        ("explanation", "n", None, 93),
+    ]
+    assert any(event["route"] != "version" for event in sent)
     assert set(undisturbed["models"]) == {"m", "n"}, "the third model never has an observation"
     states = undisturbed["models"]
     assert (states["m"]["version"], states["n"]["version"]) == ("1", "5")

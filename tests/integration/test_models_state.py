@@ -36,6 +36,7 @@ from tests.integration.configs import logistic_config, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 300
+FAILED = {97: "model_failed", 99: "prediction_not_finite"}
 KEY = "a key of thirty-two characters and more"
 MODELS = ("credit", "fraud")
 
@@ -204,7 +205,7 @@ def test_another_group_on_the_same_observations_goes_on_behind_those_in_the_file
     assert other.done("import", "credit", file, "--yes")["replaces"] is None
     assert stored(config).models["credit"].current.deployed == 7  # what was deployed before does not replace it
     state = new_state("fraud", config.models["fraud"])
-    state.partition, state.offset, state.failed_offsets, state.n_observations = 0, 99, [97, 99], 50
+    state.partition, state.offset, state.failed_offsets, state.n_observations = 0, 99, FAILED, 50
 
     async def beyond_the_checkpoint() -> None:
         async with changelog_writer(config) as send:
@@ -212,7 +213,7 @@ def test_another_group_on_the_same_observations_goes_on_behind_those_in_the_file
 
     asyncio.run(beyond_the_checkpoint())
     assert other.done("import", "fraud", file, "--yes", "--as-other")["offset"] == 99
-    assert stored(config).models["fraud"].failed_offsets == [97, 99]
+    assert stored(config).models["fraud"].failed_offsets == FAILED
     assert "There is no terminal to ask on: say --yes" in other.refused("reset", "credit")
     assert "less than kafka.partitions" in other.refused("import", "credit", file, "--yes", "--partition", "1")
     assert other.done("reset", "credit", "--yes")["partitions"] == [0]

@@ -9,12 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_topics import (
+    AlarmEvent,
     ChangeEvent,
+    ChangeLosses,
     DetectorSpec,
+    ExplanationEvent,
     FeatureChange,
     FeatureImportance,
     ImportanceComparison,
     ImportanceEvent,
+    ImportanceShiftEvent,
+    ImportanceShiftReleasedEvent,
+    LossDifference,
+    LossEstimate,
+    NotConfirmedEvent,
+    OnsetEstimate,
+    ShiftSize,
     Source,
     decode_json,
     encode_json,
@@ -25,22 +35,19 @@ SOURCE = Source("attributary.observations.v1", 3, 17)
 
 FEATURE = FeatureChange(
     before=0.1,
-    crossed=0.05,
     after=None,
     delta=-0.1,
-    model_part=-0.05,
-    data_part=-0.05,
     before_std_error=0.01,
-    crossed_std_error=0.01,
     after_std_error=None,
     delta_std_error=0.01,
-    model_part_std_error=None,
-    data_part_std_error=0.01,
     before_rank=1,
     after_rank=None,
     p_value=0.001,
     significant=True,
 )
+DETECTOR = DetectorSpec("adwin", {"delta": 0.025}, "zero_one")
+NOW = LossEstimate(0.4, 0.3, 0.5, 300)
+LOSSES = ChangeLosses("brier", "squared probability", 2.0, None, NOW, NOW, None, LossDifference(0.0, None, None))
 
 
 def importance_event(**changes):
@@ -62,6 +69,7 @@ def importance_event(**changes):
         "ndcg": 1.0,
         "reference_id": None,
         "trigger": "interval",
+        "stale": False,
         "features": {
             "age": FeatureImportance(0.125, None, None, 0.75, 1),
             "größe": FeatureImportance(-0.5, 0.01, 0.02, 0.0, 2),
@@ -71,35 +79,79 @@ def importance_event(**changes):
     return ImportanceEvent(**{**values, **changes})
 
 
-def change_event(**changes):
+OF_ALL = {
+    "model_id": "credit",
+    "model_version_before": "1",
+    "model_version": "2",
+    "route": "detector",
+    "observation": 1559,
+    "reference_at": 300,
+    "detector": DETECTOR,
+    "discrepancy": 0.75,
+    "threshold": 0.3,
+    "n_discrepancy": 600,
+    "distance": "label",
+    "scale": "relative",
+    "sentence": "credit changed",
+    "source": SOURCE,
+}
+CLOSING = {**OF_ALL, "change_id": "credit:t:0:1:0", "detected_at": 1260, "window": 300, "losses": LOSSES}
+SHIFT = {
+    "model_id": "credit",
+    "model_version": "2",
+    "explainer": "pfi",
+    "feature": "age",
+    "direction": "rose",
+    "observation": 9216,
+    "detected_at": 9216,
+    "onset": OnsetEstimate(8064, 7808, 8192),
+    "reference_at": 5120,
+    "before": 0.1,
+    "after": 0.21,
+    "size": ShiftSize(0.11, 0.08, 0.14),
+    "least": 0.04,
+    "loss": "brier",
+    "loss_unit": "squared probability",
+    "loss_largest": 2.0,
+    "sentence": "credit relies more on age",
+    "source": SOURCE,
+}
+
+
+def explanation(**changes):
     values = {
-        "model_id": "credit",
-        "model_version_before": "1",
-        "model_version": "2",
-        "kind": "model",
-        "route": "detector",
-        "observation": 1559,
-        "detected_at": 1260,
-        "reference_at": 300,
-        "detector": DetectorSpec("adwin", {"delta": 0.025}, "zero_one"),
-        "window": 300,
-        "discrepancy": 0.75,
-        "threshold": 0.3,
-        "n_discrepancy": 600,
-        "distance": "label",
-        "cause": "both",
+        **CLOSING,
+        "verdict": "followed",
+        "onset": OnsetEstimate(1250, None, 1255),
+        "pattern": None,
         "importances": {
             "pfi": ImportanceComparison(
-                "squared", "unit of the target, squared", None, 0.2, 0.9, 0.1, 0.4, None, 0.02, {"age": FEATURE}
+                "squared", "unit of the target, squared", None, 300, 0.2, 0.9, 0.1, None, {"age": FEATURE}
             )
         },
-        "sentence": "credit changed",
-        "source": SOURCE,
     }
-    return ChangeEvent(**{**values, **changes})
+    return ExplanationEvent(**{**values, **changes})
 
 
-@pytest.mark.parametrize("event", [importance_event(), change_event(), change_event(detector=None, importances={})])
+KINDS = {
+    "alarm": AlarmEvent(**OF_ALL, due_at=1860),
+    "explanation": explanation(),
+    "not_confirmed": NotConfirmedEvent(**CLOSING, verdict="equal"),
+    "importance_shift": ImportanceShiftEvent(**SHIFT),
+    "importance_shift_released": ImportanceShiftReleasedEvent(**SHIFT, change_id="credit:t:0:2:0", reason="returned"),
+}
+"""Event by its kind, as the field `event` names it."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_event_of_change_says_first_what_it_is(kind):
+    assert isinstance(KINDS[kind], ChangeEvent)
+    assert next(iter(decode_json(encode_json(KINDS[kind])).items())) == ("event", kind)
+
+
+@pytest.mark.parametrize(
+    "event", [importance_event(), *KINDS.values(), explanation(detector=None, losses=None, onset=None, importances={})]
+)
 def test_an_event_is_a_json_object_with_its_fields_by_name(event):
     encoded = encode_json(event)
     assert json.loads(encoded) == asdict(event)
@@ -116,7 +168,7 @@ def test_an_event_is_a_json_object_with_its_fields_by_name(event):
             lambda v: importance_event(features={"age": FeatureImportance(0.1, v, 0.1, 1.0, 1)}),
             "features.age.std_error",
         ),
-        (lambda v: change_event(detector=DetectorSpec("adwin", {"delta": v}, "loss")), "detector.params.delta"),
+        (lambda v: explanation(detector=DetectorSpec("adwin", {"delta": v}, "loss")), "detector.params.delta"),
         (lambda v: {"a": [1.0, {"b": (2.0, v)}]}, "a[1].b[1]"),
         (lambda v: v, "value"),
     ],

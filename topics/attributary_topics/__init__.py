@@ -3,20 +3,28 @@
 Knows bytes and JSON; knows neither models nor Faust.
 """
 
-from .cloudevents import event_headers, event_id
+from .changes import (
+    AlarmEvent,
+    ChangeEvent,
+    ChangeLosses,
+    DetectorSpec,
+    ExplanationEvent,
+    FeatureChange,
+    ImportanceComparison,
+    ImportanceShiftEvent,
+    ImportanceShiftReleasedEvent,
+    LossDifference,
+    LossEstimate,
+    NotConfirmedEvent,
+    OnsetEstimate,
+    ShiftSize,
+)
+from .cloudevents import event_headers, event_id, event_time
 from .codec import decode_json, encode_json, find_not_finite
 from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
-from .events import (
-    ChangeEvent,
-    DetectorSpec,
-    FeatureChange,
-    FeatureImportance,
-    ImportanceComparison,
-    ImportanceEvent,
-    Source,
-)
+from .events import FeatureImportance, ImportanceEvent, Source
 from .names import Topics
 from .observations import FEATURE_TYPES, Observation, decode_model_id, decode_observation
 
@@ -24,16 +32,26 @@ __all__ = [
     "DEAD_LETTER_HEADER_PREFIX",
     "FEATURE_TYPES",
     "REASONS",
+    "AlarmEvent",
     "ChangeEvent",
+    "ChangeLosses",
     "DeadLetter",
     "Deployment",
     "DetectorSpec",
+    "ExplanationEvent",
     "FeatureChange",
     "FeatureImportance",
     "ImportanceComparison",
     "ImportanceEvent",
+    "ImportanceShiftEvent",
+    "ImportanceShiftReleasedEvent",
     "InvalidRecordError",
+    "LossDifference",
+    "LossEstimate",
+    "NotConfirmedEvent",
     "Observation",
+    "OnsetEstimate",
+    "ShiftSize",
     "Source",
     "Topics",
     "decode_deployment",
@@ -43,6 +61,7 @@ __all__ = [
     "encode_json",
     "event_headers",
     "event_id",
+    "event_time",
     "find_not_finite",
     "fit_dead_letter",
 ]

@@ -44,13 +44,14 @@ def event_headers(
         "ce_source": f"/attributary/{source.topic}",
         "ce_type": f"attributary.{event_type}.v1",
         "ce_subject": model_id,
-        "ce_time": _time(timestamp_ms),
+        "ce_time": event_time(timestamp_ms),
         "content-type": "application/json",
     }
     return [(name, value.encode()) for name, value in attributes.items() if value is not None]
 
 
-def _time(timestamp_ms: int) -> str | None:
+def event_time(timestamp_ms: int) -> str | None:
+    """Return the `ce_time` of events of an observation: Kafka's timestamp as text, in UTC; None for no date."""
     # A producer may stamp its records with anything, microseconds for instance: a year that no date has is left out.
     try:
         time = _EPOCH + timedelta(milliseconds=timestamp_ms)

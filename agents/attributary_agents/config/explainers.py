@@ -106,60 +106,64 @@ class ExplainerConfig(Section):
         return {name: value for name, value in own.items() if value is not None}
 
 
+_CHANGE = signature(ChangeExplainer).parameters
+
+
 class ChangeConfig(Section):
     """Explanation of model change."""
 
-    window: Annotated[int, Field(ge=2)] = Field(1000, description="Observations in each of the two data sets (K).")
-    threshold: Annotated[float, Field(ge=0)] = Field(0.3, description="Expected discrepancy to exceed (tau).")
-    detector: str | None = Field(
-        "adwin", description="Drift detector on the model's error; null: the discrepancy alone raises alarms."
+    window: Annotated[int, Field(ge=20)] = Field(
+        _CHANGE["window"].default,
+        description="Observations after an alarm on which the verdict rests (K); also those of a comparison of "
+        "versions.",
     )
-    detector_params: dict[str, Any] = Field(
-        default_factory=dict, description="Of the detector; ADWIN's delta, 0.025 by default: larger alarms more."
+    threshold: Annotated[float, Field(ge=0)] = Field(
+        _CHANGE["threshold"].default, description="Discrepancy above which the model counts as another one (tau)."
     )
-    signal: Literal["zero_one", "loss"] | None = Field(None, description="What the detector reads.")
-    watch_discrepancy: bool = Field(
-        True,
-        description="Whether the discrepancy, observed all the time, raises alarms of its own: slow change, of which "
-        "no detector tells.",
-    )
-    max_restarts: Annotated[int, Field(ge=0)] = Field(
-        1, description="How often a further alarm starts the collection of data again; 0 as in the paper."
+    discrepancy: Literal["relative", "absolute"] = Field(
+        _CHANGE["discrepancy"].default,
+        description="relative: divided by the spread of the targets; absolute has the unit of `distance`.",
     )
     distance: Literal["label", "probability", "number"] | None = Field(None, description="What is compared.")
+    watch_discrepancy: bool = Field(
+        _CHANGE["watch_discrepancy"].default,
+        description="Whether the discrepancy raises alarms of its own: slow change, of which no detector tells.",
+    )
+    detector: str | None = Field(
+        _CHANGE["detector"].default,
+        description="Drift detector on the model's error; null: the discrepancy alone raises alarms.",
+    )
+    detector_params: dict[str, Any] | None = Field(
+        None, description="Of the detector. null: River's, and 0.025 for ADWIN's delta: larger alarms more."
+    )
+    signal: Literal["zero_one", "loss"] | None = Field(
+        None, description="What the detector reads: the 0/1 error, or the loss without a unit, in [0, 1)."
+    )
+    one_sided: bool = Field(
+        _CHANGE["one_sided"].default, description="Only a rise of the loss alarms; false: a fall, too."
+    )
     importances: Annotated[list[ExplainerName], Field(min_length=1)] = Field(
-        ["pfi"], description="What is compared before and after: pfi, sage or both; the sentence speaks of the first."
+        list(_CHANGE["importances"].default),
+        description="What is compared before and after: pfi, sage or both; the sentence speaks of the first.",
     )
     loss: str | None = Field(
         None,
-        description="Loss of the importances; for a classifier zero_one by default, with sage brier (expected_zero_one "
-        "where there are no probabilities).",
+        description="Loss of the importances; by default as for the explainers. Verdicts rest on brier, zero_one or "
+        "absolute.",
     )
-    n_permutations: PositiveInt = Field(1, description="Permutations per feature that are averaged.")
-    n_samples: PositiveInt = Field(4, description="Draws per coalition, of sage alone.")
-    min_observations: PositiveInt | None = Field(
-        None, description="Observations before the first reference is taken; window where it is not given, never less."
+    n_permutations: PositiveInt = Field(
+        _CHANGE["n_permutations"].default, description="Permutations per feature that are averaged."
     )
-    cooldown: Annotated[int, Field(ge=0)] = Field(
-        0, description="Observations after an explanation or a rejected alarm in which no alarm is taken."
+    n_samples: PositiveInt = Field(_CHANGE["n_samples"].default, description="Draws per coalition, of sage alone.")
+    margin: Annotated[float, Field(ge=0)] = Field(
+        _CHANGE["margin"].default,
+        description="Of versions: share of the total importance that a feature's change has to exceed.",
     )
     batch_size: PositiveInt | None = Field(
         None,
-        description="The reference predicts so many observations at once, so the discrepancy is late by so many; 32 "
-        "where the model predicts many at once, else 1.",
+        description="Observations that the reference is asked for at once; 32 where the model predicts many at once, "
+        "else 1.",
     )
-    explain_data: bool = Field(
-        False,
-        description="Also explain an alarm within the threshold where the reference's importances have changed with "
-        "the data: for models that do not learn.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _adwin_s_delta(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("detector", "adwin") == "adwin" and "detector_params" not in data:
-            return {**data, "detector_params": {"delta": 0.025}}
-        return data
 
     @field_validator("loss")
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator
@@ -105,6 +106,12 @@ class ModelConfig(ModelSettings):
     features: dict[str, str] | None = Field(
         None, description="Feature to number, category, boolean or any: all needed, no others. Without it: any."
     )
+    bounds: dict[str, tuple[float | None, float | None]] = Field(
+        default_factory=dict,
+        description="Feature to [least, greatest] of its numbers, null for no bound; `*`: every other feature. An "
+        "observation with a number outside goes to the dead letters.",
+    )
+    clip: bool = Field(False, description="Numbers outside their bounds become the nearest bound instead.")
     groups: dict[str, list[str]] = Field(default_factory=dict, description="Group name to features removed together.")
 
     @field_validator("features")
@@ -115,8 +122,22 @@ class ModelConfig(ModelSettings):
                 raise ValueError(f"{name}: expected one of {', '.join(sorted(FEATURE_TYPES))}, got {kind!r}")
         return value
 
+    @field_validator("bounds")
+    @classmethod
+    def _in_order(
+        cls, value: dict[str, tuple[float | None, float | None]]
+    ) -> dict[str, tuple[float | None, float | None]]:
+        for name, (low, high) in value.items():
+            if not all(bound is None or math.isfinite(bound) for bound in (low, high)):
+                raise ValueError(f"{name}: expected finite numbers or null, got {[low, high]}")
+            if low is not None and high is not None and low > high:
+                raise ValueError(f"{name}: expected [least, greatest], got {[low, high]}")
+        return value
+
     def model_post_init(self, _context: Any) -> None:
-        """Refuse a model without exactly one way to make it."""
+        """Refuse a model without exactly one way to make it, and clipping without bounds."""
+        if self.clip and not self.bounds:
+            raise ValueError("`clip: true` needs `bounds`")
         if (self.model is None) == (self.factory is None):
             raise ValueError("give either `model` (a class, or steps) or `factory` (module:function)")
 
@@ -137,8 +158,8 @@ def with_defaults(own: Any, defaults: Any) -> Any:
 
     Examples
     --------
-    >>> with_defaults({"change": {"window": 500}}, {"alpha": 0.01, "change": {"window": 100, "cooldown": 50}})
-    {'alpha': 0.01, 'change': {'window': 500, 'cooldown': 50}}
+    >>> with_defaults({"change": {"window": 500}}, {"alpha": 0.01, "change": {"window": 100, "margin": 0.1}})
+    {'alpha': 0.01, 'change': {'window': 500, 'margin': 0.1}}
     """
     if not (isinstance(own, dict) and isinstance(defaults, dict)):
         return own

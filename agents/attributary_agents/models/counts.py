@@ -1,4 +1,4 @@
-"""Counts what happens to a model: changes, alarms, new versions."""
+"""Counts what happens to a model: alarms, changes, shifts of importance, new versions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from attributary_explainers import ChangeExplanation
+ALARM_ROUTES = ("detector", "discrepancy", "version")
+"""What can raise an alarm that is published."""
 
-ALARM_ROUTES = ("detector", "discrepancy")
-"""What can raise an alarm."""
+NO_VERDICT = "none"
+"""Stands for the verdict of a new version, which has none."""
 
-CHANGE_ROUTES = (*ALARM_ROUTES, "version")
-"""What can lead to an explained change."""
+CHANGES = (
+    *((route, verdict) for route in ("detector", "discrepancy") for verdict in ("followed", "harder", "degraded")),
+    ("check", "matured"),
+    ("version", NO_VERDICT),
+)
+"""Routes and verdicts of explained changes."""
 
 VERSION_OUTCOMES = ("explained", "unexplained", "refused")
 """What can become of a new version: it takes over, explained or not, or it is refused because it cannot."""
@@ -22,32 +27,30 @@ VERSION_OUTCOMES = ("explained", "unexplained", "refused")
 class ModelCounts:
     """Counts what has happened to a model id since its first observation ever, through every change of its model.
 
-    `changes` and `rejected` are by route; `versions` counts new versions that have taken over, by whether the
-    change was explained, and those that could not take over.
+    Attributes
+    ----------
+    alarms, not_confirmed
+        By route: alarms that were published, and those that were nothing worth telling.
+    changes
+        Explained changes, by route and verdict.
+    shifts
+        Shifts of importance that were told, by explainer.
+    versions
+        New versions that have taken over, by whether the change could be explained, which is known `change.window`
+        observations later, and those that could not take over.
     """
 
-    changes: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(CHANGE_ROUTES, 0)))
-    data_changes: int = 0
     alarms: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
-    rejected: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
-    rejected_discrepancy: float | None = None
+    not_confirmed: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
+    changes: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(CHANGES, 0)))
+    shifts: Counter[str] = field(default_factory=Counter)
     versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from."""
-        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
+        return {name: dict(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_snapshot(cls, snapshot: dict[str, Any]) -> ModelCounts:
         """Return the counts that the snapshot was taken of."""
-        values: dict[str, Any] = {
-            name: Counter(value) if isinstance(value, dict) else value for name, value in snapshot.items()
-        }
-        return cls(**values)
-
-    def add_change(self, explanation: ChangeExplanation) -> None:
-        """Count an explained change, of the data or of the model."""
-        if explanation.kind == "data":
-            self.data_changes += 1
-        else:
-            self.changes[explanation.route] += 1
+        return cls(**{name: Counter(value) for name, value in snapshot.items()})

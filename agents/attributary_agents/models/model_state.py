@@ -13,7 +13,6 @@ from typing import Any
 
 from attributary_explainers import (
     ChangeExplainer,
-    ChangeExplanation,
     ExplainerError,
     Explainers,
     Loss,
@@ -114,6 +113,12 @@ def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> Chang
     return state.change
 
 
+def _load_open_alarms(state: ModelState, name: str, stored: dict[str, Any]) -> dict[int, str]:
+    # A change explainer that begins afresh knows nothing of what an earlier one has told.
+    known = state.change is not None and is_same_explainer(state.change, stored["change"])
+    return stored[name] if known else {}
+
+
 def is_same_explainer(explainer: RemovalExplainer | ChangeExplainer, snapshot: dict[str, Any] | None) -> bool:
     """Return whether the snapshot is of an explainer with the same parameters: old state is never read as new."""
     return snapshot is not None and bool(snapshot["parameters"] == explainer.parameters)
@@ -123,7 +128,7 @@ def is_same_explainer(explainer: RemovalExplainer | ChangeExplainer, snapshot: d
 class ModelState:
     """Everything that one model id has: the model, its explainers, and how they are published.
 
-    `n_observations` counts those that went all the way through, `n_failed` those on which the model raised.
+    `n_observations` counts those that went all the way through, `n_failed` those on which the model failed.
     """
 
     model_id: str
@@ -186,13 +191,15 @@ class ModelState:
     last_observation_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
     last_change_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
     last_change: dict[str, Any] | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
-    """Summary of the last change event, of the model or of its data, as `change_summary` makes it."""
+    """Summary of the last explanation, for the page about changes and exemplars."""
+    open_alarms: dict[int, str] = field(metadata=_ruled(lambda *_: {}, Kept.WITH_MODEL, dict, _load_open_alarms))
+    """Number of an open alarm, as the change explainer counts, to its `ce_id`, which the event that closes it names."""
     partition: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
     """Partition that the model's observations come on; -1 before the first."""
     offset: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
     """Offset of the last observation that is in this state; -1 before the first."""
-    failed_offsets: list[int] = field(metadata=_plain(list, Kept.ALWAYS))
-    """Offsets since the last checkpoint on which the model raised."""
+    failed_offsets: dict[int, str] = field(metadata=_plain(dict, Kept.ALWAYS))
+    """Offsets since the last checkpoint on which the model failed, each with the reason of its dead letter."""
     stored_deployed: int = -1
     """`current.deployed` of the stored state, from which a replay would begin."""
     _together: Explainers | None = field(init=False, repr=False, default=None)
@@ -209,7 +216,7 @@ class ModelState:
 
     @property
     def n_changes(self) -> int:
-        """Changes of the model that have been explained, by any route."""
+        """Changes that have been explained, by any route and with any verdict."""
         return self.counts.changes.total()
 
     @property
@@ -231,12 +238,6 @@ class ModelState:
         """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
         paths = self.together.paths
         return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
-
-    def add_change(self, explanation: ChangeExplanation, timestamp_ms: int) -> None:
-        """Count an explained change, which followed from an observation of this time."""
-        self.counts.add_change(explanation)
-        if explanation.kind == "model":
-            self.last_change_ms = timestamp_ms
 
     def refuse_deployment(self, offset: int) -> None:
         """Count the deployment at this offset of the models topic as refused: the present version goes on."""

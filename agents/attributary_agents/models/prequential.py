@@ -5,30 +5,30 @@ The worker, `attributary replay` and the tests all call `prequential`, which kno
 
 from __future__ import annotations
 
-import logging
 import math
 from typing import Any
 
-from attributary_explainers import ChangeExplanation, is_usable, read_missing
-from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
+from attributary_explainers import is_usable, read_missing
+from attributary_topics import ChangeEvent, ExplanationEvent, ImportanceEvent, Observation, Source
 
 from .budget import StageTimer
-from .events import change_event, finite, importance_event
-from .limits import check_known
+from .changes import change_events
+from .events import importance_event
+from .limits import AbsurdPredictionError, check_known, is_absurd
 from .model_state import ModelState
-
-logger = logging.getLogger(__name__)
 
 
 class StepError(Exception):
-    """The model raised on an observation, or would have had too many features with it.
+    """The model raised on an observation, predicted what no loss takes, or would have had too many features with it.
 
-    `stage` says where: decode (too many features), predict, explain, learn or change.
+    `stage` says where: decode (too many features), predict, explain, learn or change; `reason` is that of the dead
+    letter.
     """
 
     def __init__(self, stage: str, error: Exception) -> None:
         self.stage = stage
         self.error = error
+        self.reason = "prediction_not_finite" if isinstance(error, AbsurdPredictionError) else "model_failed"
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
 
@@ -36,7 +36,12 @@ _UNMEASURED = StageTimer()
 
 
 def prequential(
-    state: ModelState, observation: Observation, source: Source, timestamp_ms: int, timer: StageTimer = _UNMEASURED
+    state: ModelState,
+    observation: Observation,
+    source: Source,
+    timestamp_ms: int,
+    timer: StageTimer = _UNMEASURED,
+    n_before: int = 0,
 ) -> list[ImportanceEvent | ChangeEvent]:
     """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
 
@@ -48,12 +53,14 @@ def prequential(
         Place and time of the observation's record.
     timer
         Adds up what the observation takes; it decides nothing here.
+    n_before
+        Number of events that follow from the observation and come before, because a new version has taken over.
 
     Raises
     ------
     StepError
-        The model raised. Before `learn` nothing of the model has changed. In `learn` the model may have learnt
-        in part; that part is kept, by every replay in the same way.
+        The model raised, or its prediction or its loss is not finite. Before `learn` nothing of the model has
+        changed. In `learn` the model may have learnt in part; that part is kept, by every replay in the same way.
     """
     x, y = observation.x, observation.y
     if state.config.missing not in ("value", "skip"):
@@ -68,16 +75,23 @@ def prequential(
         y_pred: Any = together.predict(x, explain=explains)
         n_rows = together.n_rows if explains else None
         predicted_at = clock()
-        stage = "explain"
         if is_usable(y_pred):
+            stage = "explain"
             loss = state.loss(y, y_pred)
+            if is_absurd(loss):
+                raise AbsurdPredictionError(state.model_id, y_pred, loss)
             marginal = state.marginal.copy()
             baseline = state.loss(y, marginal.update(y_pred))
             # An infinite one, and the prediction behind it, would stay in the means for ever.
-            if math.isfinite(loss) and math.isfinite(baseline):
+            if math.isfinite(baseline):
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
+        elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
+            # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
+            # By a fast path, NaN looks like no prediction: the model itself says which it is.
+            raise AbsurdPredictionError(state.model_id, own)
+        stage = "explain"
         scored_at = clock()
         if explains:
             together.explain(y)
@@ -88,19 +102,18 @@ def prequential(
         if state.config.learn:
             state.model.learn_one(x, y)
         stage = "change"
-        explanation = _look_for_change(state, x, y, y_pred)
+        told = state.change.update(x, y, y_pred) if state.change else ()
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         raise StepError(stage, error) from error
     timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
     state.last_observation_ms = timestamp_ms
-    events: list[ImportanceEvent | ChangeEvent] = []
-    if explanation is not None:
-        state.add_change(explanation, timestamp_ms)
-        events.append(change_event(state, explanation, state.n_observations, source))
+    changes = change_events(state, told, source, timestamp_ms, n_before)
+    has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
+    events: list[ImportanceEvent | ChangeEvent] = [*changes]
     for name, publication in state.publications.items():
-        if explanation is not None and explanation.kind == "model":
+        if has_changed:
             publication.restart_reference(state.n_observations)
         trigger = publication.trigger(state.explainers[name], state.n_observations)
         if trigger is not None:
@@ -108,26 +121,5 @@ def prequential(
     return events
 
 
-def _look_for_change(state: ModelState, x: dict[str, Any], y: Any, y_pred: Any) -> ChangeExplanation | None:
-    change, counts = state.change, state.counts
-    if change is None:
-        return None
-    alarms, n_rejected = dict(change.n_alarms), change.n_rejected
-    try:
-        explanation = change.update(x, y, y_pred)
-    finally:  # the model can raise after the alarm
-        for route, n in change.n_alarms.items():
-            counts.alarms[route] += n - alarms.get(route, 0)
-    if change.n_rejected > n_rejected:
-        alarm = change.rejected[-1]
-        counts.rejected[alarm.route] += 1
-        counts.rejected_discrepancy = finite(alarm.discrepancy)
-        logger.info(
-            "model %s: alarm of the %s at observation %d rejected: discrepancy %.4g within the threshold %g",
-            state.model_id,
-            alarm.route,
-            state.n_observations + 1,
-            alarm.discrepancy,
-            alarm.threshold,
-        )
-    return explanation
+def _is_not_finite(prediction: Any) -> bool:
+    return prediction is not None and not is_usable(prediction)

@@ -26,6 +26,9 @@ class Publication:
         self._reference: dict[str, float] | None = None
         self._reference_at: int | None = None
         self._take_reference_at: float = config.reference_after
+        self._updates: int | None = None
+        self.published_stale = False
+        """Whether no figure of the last event had been updated since the one before."""
 
     def trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
         """Decide whether an event is due after this observation of the model, and note what it publishes.
@@ -40,6 +43,8 @@ class Publication:
             self._take_reference_at = math.inf
         if due is not None:
             self._published = explainer.importance
+            self.published_stale = explainer.n_observations == self._updates
+            self._updates = explainer.n_observations
         return due
 
     def _trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
@@ -52,6 +57,15 @@ class Publication:
         if self._published is None or shift(self._published, explainer.importance) > self._config.material_shift:
             return "material_change"
         return None
+
+    def is_stale(self, explainer: RemovalExplainer) -> bool:
+        """Return whether the last event was stale, and no figure has been updated since."""
+        return self.published_stale and explainer.n_observations == self._updates
+
+    def begin_version(self, observation: int) -> None:
+        """Go on with the importances of another version, which begin afresh."""
+        self._updates, self.published_stale = None, False
+        self.restart_reference(observation)
 
     def restart_reference(self, observation: int) -> None:
         """Take a new reference once the importance of the changed model has settled."""
@@ -75,9 +89,12 @@ class Publication:
             "reference": self._reference,
             "reference_at": self._reference_at,
             "take_reference_at": self._take_reference_at,
+            "updates": self._updates,
+            "stale": self.published_stale,
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take back what `snapshot` gave."""
         self._published, self._reference = snapshot["published"], snapshot["reference"]
         self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
+        self._updates, self.published_stale = snapshot["updates"], snapshot["stale"]

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from attributary_explainers import (
-    ChangeExplainer,
-    ChangeExplanation,
-    ExplainerError,
-    RemovalExplainer,
-    resolve_loss,
-)
+from attributary_explainers import ChangeEvent as Told
+from attributary_explainers import ExplainerError, Explainers, RemovalExplainer, resolve_loss
 from attributary_topics import ChangeEvent, Source
 
-from .events import change_event
+from .changes import change_events
 from .explainers import new_change_explainer, new_explainer
 from .model_state import RULES, Kept, ModelState, new_state
 from .versions import Version
@@ -24,15 +20,16 @@ logger = logging.getLogger(__name__)
 
 
 def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> tuple[ModelState, list[ChangeEvent]]:
-    """Return the state with the new version in place of the present one, and the event that explains the change.
+    """Return the state with the new version in place of the present one, and the events that say so.
 
-    The change is explained on the recent observations. Importances, losses and the mean prediction start afresh, for
-    they are of the present version. What is stored to draw replacements from, unless one of the two raised on it, the
-    counts, and what was published stay.
+    Both are compared on the observations that come next, which neither has learnt: an alarm says that the new version
+    has taken over, and its explanation comes `change.window` observations later. An open alarm of the old version is
+    closed. Importances, losses and the mean prediction start afresh, for they are of the present version. What is
+    stored to draw replacements from, unless the new version raises on it, the counts, and what was published stay.
 
-    Where the two versions cannot be compared, because one of them raises or predicts nothing on those observations, or
-    they are of different kinds, the new one takes over all the same, because that is what has been deployed: without
-    an event, with a warning, counted as unexplained.
+    Where the two versions cannot be compared, because one of them cannot be copied or they are of different kinds, the
+    new one takes over all the same, because that is what has been deployed: without an alarm, with a warning, counted
+    as unexplained.
 
     Parameters
     ----------
@@ -51,16 +48,11 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
         explainers={name: _explainer(state, name, new.model) for name in state.explainers},
         change=state.change,
     )
-    swapped.change, explanation, why = _change(state, new)
-    if isinstance(why, Exception):
-        # What is stored to draw from is what has just made one of them raise, the new one most likely.
-        swapped.explainers = {
-            name: new_explainer(state.model_id, state.config, name, new.model) for name in swapped.explainers
-        }
+    told, why = _change(swapped, new)
     observation = state.n_observations + 1
     for publication in swapped.publications.values():
-        publication.restart_reference(observation)
-    if explanation is None:
+        publication.begin_version(observation)
+    if why is not None:
         swapped.counts.versions["unexplained"] += 1
         logger.warning(
             "model %s: version %s takes over from %s at observation %d; the change is not explained: %s",
@@ -68,12 +60,9 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
             new.name,
             state.version,
             observation,
-            f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why,
+            why,
         )
-        return swapped, []
-    swapped.counts.versions["explained"] += 1
-    swapped.add_change(explanation, timestamp_ms)
-    return swapped, [change_event(swapped, explanation, observation, source)]
+    return swapped, change_events(swapped, told, source, timestamp_ms)
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:
@@ -85,26 +74,34 @@ def begin_with(state: ModelState, new: Version) -> ModelState:
 
 def _explainer(state: ModelState, name: str, model: Any) -> RemovalExplainer:
     explainer = state.explainers[name]
-    if resolve_loss(model, state.config.loss).name == explainer.loss.name:
+    if resolve_loss(model, state.config.loss).name == explainer.loss.name and _predicts(model, explainer):
         return explainer.for_model(model)  # draws from the same stored observations
     return new_explainer(state.model_id, state.config, name, model)
 
 
-_NOTHING_TO_COMPARE = "there are too few observations, or one of the two versions predicts nothing for some"
+def _predicts(model: Any, explainer: RemovalExplainer) -> bool:
+    """Return whether a model predicts what the explainer has stored: it would raise on every row that is drawn."""
+    function = Explainers(model, {}, explainer.loss.output).function
+    try:
+        for row in explainer.reservoir.rows:
+            function(row)
+    except Exception:  # noqa: BLE001 - a model is the user's code: whatever it raises is about these rows
+        return False
+    return True
 
 
-def _change(
-    state: ModelState, new: Version
-) -> tuple[ChangeExplainer | None, ChangeExplanation | None, str | Exception]:
-    """Return the change explainer from now on, the explanation, and why there is no explanation where there is none."""
+def _change(state: ModelState, new: Version) -> tuple[Sequence[Told], str | None]:
+    """Let the change explainer go on with the new version; return what it tells, and why nothing will be explained."""
     change = state.change
     if change is None:
-        return None, None, "the configuration says `change: null`"
+        return (), "the configuration says `change: null`"
     try:
-        return change, change.new_version(new.model, new.name), _NOTHING_TO_COMPARE
+        return change.new_version(new.model, new.name), None
     except Exception as error:  # noqa: BLE001 - whatever the user's models raise, the new one is what is deployed
+        why = f"{type(error).__name__}: {error}"
         try:
-            change.new_version(new.model, new.name, explain=False)
+            return change.new_version(new.model, new.name, explain=False), why
         except ExplainerError:  # of another kind: nothing of the old change explainer is of use to it
-            change = new_change_explainer(state.model_id, state.config, new.model, new.name)
-        return change, None, error
+            state.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
+            state.open_alarms = {}
+        return (), why

@@ -20,14 +20,17 @@ from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from ..config.settings import Config
-from ..models.counts import ALARM_ROUTES, CHANGE_ROUTES, VERSION_OUTCOMES
-from ..models.events import exemplar, finite
+from ..models.changes import exemplar
+from ..models.counts import ALARM_ROUTES, CHANGES, VERSION_OUTCOMES
+from ..models.events import finite
 from ..models.model_state import ModelState
 from ..state.checkpoints import PartitionCounters
 from ..worker.view import Durations, PartitionView, WorkerView
 from .series_limits import ShownFeatures, ShownModels
 
 OTHER = "__other__"
+
+_PATTERNS = ("trend", "recurring")
 
 
 class _Add(Protocol):
@@ -62,9 +65,12 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "explain_budget_ratio": ("Share of the time that explaining may take, where a budget is configured", _MODEL),
     "model_loss": ("Smoothed loss of the model before it learns each observation, in the same unit", _MODEL),
     "model_baseline_loss": ("The same of the smoothed mean prediction, which knows no feature", _MODEL),
-    "model_discrepancy": ("Smoothed distance between reference model and model", _MODEL),
-    "model_discrepancy_threshold": ("Expected discrepancy above which a change is explained", _MODEL),
-    "model_discrepancy_observations": ("Observations in the discrepancy since the reference", _MODEL),
+    "model_discrepancy": (
+        "Distance between reference model and model over the last window, in spreads of the targets",
+        _MODEL,
+    ),
+    "model_discrepancy_threshold": ("Discrepancy above which the model counts as another one", _MODEL),
+    "model_discrepancy_observations": ("Observations in the discrepancy", _MODEL),
     "model_info": (
         "The model's version, its loss with unit and largest value (+Inf: none) and its drift detector; always 1",
         (*_MODEL, "version", "loss", "loss_unit", "loss_largest", "detector"),
@@ -72,12 +78,15 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_state_bytes": ("Size of the stored state", _MODEL),
     "model_observations_total": ("Observations predicted, explained and learnt", _MODEL),
     "model_evaluations_total": ("Observations evaluated, by path", (*_MODEL, "path")),
-    "model_alarms_total": ("Alarms, of the drift detector or the discrepancy", (*_MODEL, "route")),
-    "model_collecting": ("1 while observations are collected for a reference or after an alarm", _MODEL),
-    "model_changes_total": ("Model changes explained", (*_MODEL, "route")),
-    "model_data_changes_total": ("Alarms explained by the data: the model predicts as before", _MODEL),
-    "model_changes_rejected_total": ("Alarms whose discrepancy stayed within the threshold", (*_MODEL, "route")),
-    "model_rejected_discrepancy": ("Discrepancy of the last alarm that was rejected", _MODEL),
+    "model_alarms_total": ("Alarms that were published: the model may have changed", (*_MODEL, "route")),
+    "model_examining": ("1 while an alarm is examined", _MODEL),
+    "model_changes_total": ("Changes explained", (*_MODEL, "route", "verdict")),
+    "model_alarms_not_confirmed_total": ("Alarms that were nothing worth telling", (*_MODEL, "route")),
+    "model_pattern": ("1 while a trend or a recurring change that was told goes on", (*_MODEL, "pattern")),
+    "importance_shifted": ("1 from an importance shift to its release", _FEATURE),
+    "importance_shifts_total": ("Importance shifts told", _EXPLAINER),
+    "importance_least_shift": ("Least change of the importance that can be told, in the unit of the loss", _FEATURE),
+    "explainer_stale": ("1 where no figure has been updated since the last event", _EXPLAINER),
     "model_versions_total": ("New versions of the model, by what became of them", (*_MODEL, "outcome")),
     "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
@@ -239,6 +248,7 @@ class AttributaryCollector(Collector):
             known = [share for share in explainer.locality.values() if math.isfinite(share)]
             add("importance_locality_ratio", labels, max(known, default=None))
             add("explainer_observations", labels, float(explainer.n_observations))
+            add("explainer_stale", labels, float(state.publications[name].is_stale(explainer)))
             for reason in SKIP_REASONS:
                 add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
         add("model_loss", model, finite(state.model_loss.value))
@@ -262,14 +272,14 @@ class AttributaryCollector(Collector):
             add("model_discrepancy", model, finite(change.discrepancy))
             add("model_discrepancy_threshold", model, change.threshold)
             add("model_discrepancy_observations", model, float(change.n_discrepancy))
-            add("model_collecting", model, float(change.is_collecting))
+            add("model_examining", model, float(bool(state.open_alarms)))
+            for pattern in _PATTERNS:
+                add("model_pattern", (*model, pattern), float(change.pattern == pattern))
             for route in ALARM_ROUTES:
                 add("model_alarms_total", (*model, route), float(counts.alarms[route]))
-                add("model_changes_rejected_total", (*model, route), float(counts.rejected[route]))
-            for route in CHANGE_ROUTES:
-                add("model_changes_total", (*model, route), float(counts.changes[route]), exemplar(state, route))
-            add("model_data_changes_total", model, float(counts.data_changes))
-            add("model_rejected_discrepancy", model, counts.rejected_discrepancy)
+                add("model_alarms_not_confirmed_total", (*model, route), float(counts.not_confirmed[route]))
+            for found in CHANGES:
+                add("model_changes_total", (*model, *found), float(counts.changes[found]), exemplar(state, *found))
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
 
 

@@ -115,7 +115,8 @@ async def _plan(
     log = decode_log(model_id, store.load(control_key(model_id, number)))
     state.partition = number
     state.offset = max([checkpoint, *(one.offset for one in behind)])
-    state.failed_offsets = sorted({n for one in behind for n in one.failed_offsets if n > checkpoint})
+    failed = {n: reason for one in behind for n, reason in one.failed_offsets.items() if n > checkpoint}
+    state.failed_offsets = dict(sorted(failed.items()))
     # What has been deployed here before is not to replace it.
     state.current = replace(state.current, deployed=max(log.offset, file.deployed if goes_on else -1))
     blob = encode_state(state)

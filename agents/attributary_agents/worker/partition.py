@@ -21,8 +21,7 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError
 from ..models.budget import Budget
-from ..models.events import change_summary
-from ..models.limits import check_size
+from ..models.limits import check_size, within_bounds
 from ..models.model_state import ModelState
 from ..models.prequential import StepError, prequential
 from ..state.checkpoints import load_checkpoint
@@ -103,13 +102,13 @@ class Partition:
             return [self._dead_letter(record, "decode", error.reason, error)]
         except DamagedStateError as error:
             return [self._dead_letter(record, "restore", "damaged_state", error)]
-        except _AlreadyFailedError:
-            self.counters.dead_letters["model_failed"] += 1
+        except _AlreadyFailedError as failed:
+            self.counters.dead_letters[failed.reason] += 1
             return []
         except StepError as error:
-            self.models[decode_model_id(record.key)].failed_offsets.append(record.offset)
+            self.models[decode_model_id(record.key)].failed_offsets[record.offset] = error.reason
             # A new version may have taken over just before.
-            return [*self._publish(events, record), self._dead_letter(record, error.stage, "model_failed", error.error)]
+            return [*self._publish(events, record), self._dead_letter(record, error.stage, error.reason, error.error)]
         self.counters.used += 1
         return self._publish(events, record)
 
@@ -123,33 +122,33 @@ class Partition:
             record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes
         )
         check_size(observation, model_config)
+        observation = within_bounds(observation, model_config)
         state = self.models.find_or_make(model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what
             # followed from it was sent before the snapshot. Only the counters are behind.
             if record.offset in state.failed_offsets:
-                raise _AlreadyFailedError
+                raise _AlreadyFailedError(state.failed_offsets[record.offset])
             return
         state, changes = self.models.take_over(state, record)
         events += changes
         state.offset = record.offset
         self.dirty.add(model_id)
         timer = self.budget.timer(model_id)
-        events += prequential(state, observation, record.source, record.timestamp_ms, timer)
+        events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
 
     def _publish(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
-        for event, sent in zip(events, outgoing, strict=True):
+        for event in events:
             if isinstance(event, ChangeEvent):
                 logger.info(event.sentence)
-                self.models[event.model_id].last_change = change_summary(event, sent.headers, record.timestamp_ms)
         return outgoing
 
     def record_checkpoint(self, offset: int) -> None:
         """Note that everything up to `offset` is durable."""
         self.checkpointed = offset
         for state in self.models.values():
-            state.failed_offsets = [failed for failed in state.failed_offsets if failed > offset]
+            state.failed_offsets = {n: reason for n, reason in state.failed_offsets.items() if n > offset}
             state.stored_deployed = state.current.deployed
 
     def _outgoing(self, event: ImportanceEvent | ChangeEvent, n: int, record: Record) -> Outgoing:
@@ -166,4 +165,8 @@ class Partition:
 
 
 class _AlreadyFailedError(Exception):
-    """The model raised on this record before the restart; its dead letter has been sent."""
+    """The model failed on this record before the restart; its dead letter, of this reason, has been sent."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)

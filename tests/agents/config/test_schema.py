@@ -46,7 +46,7 @@ def test_the_schema_allows_no_unknown_keys() -> None:
 
 SECTIONS = {
     "defaults": {"alpha": 0.01, "change": {"window": 50}},
-    "models": {"m": {"factory": "a:b", "change": {"cooldown": 5}}},
+    "models": {"m": {"factory": "a:b", "change": {"margin": 0.5}}},
 }
 
 

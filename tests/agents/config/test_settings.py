@@ -109,20 +109,23 @@ WRONG_VALUES = [
     ("models.m.missing", "ignore", "absent, skip, value"),
     ("models.m.explainers.pfi.reservoir_size", 0, "greater than or equal to 1"),
     ("models.m.explainers.pfi.alpha", 2, "less than or equal to 1"),
-    ("models.m.change.window", 1, "greater than or equal to 2"),
+    ("models.m.change.window", 19, "greater than or equal to 20"),
     ("models.m.change.threshold", -0.1, "greater than or equal to 0"),
     ("models.m.change.detector", "cusum", "adwin, "),
-    ("models.m.change.max_restarts", -1, "greater than or equal to 0"),
-    ("models.m.change.cooldown", -1, "greater than or equal to 0"),
+    ("models.m.bounds", {"a": [3.0, 1.0]}, "a: expected [least, greatest], got [3.0, 1.0]"),
+    ("models.m.bounds", {"a": [float("nan"), 1.0]}, "a: expected finite numbers or null"),
+    ("models.m.bounds", {"a": 3}, "tuple"),
+    ("models.m.change.margin", -0.1, "greater than or equal to 0"),
+    ("models.m.change.discrepancy", "squared", "'relative' or 'absolute'"),
     ("models.m.change.batch_size", 0, "greater than or equal to 1"),
     ("models.m.change.n_samples", 0, "greater than or equal to 1"),
     ("models.m.change.watch_discrepancy", "perhaps", "boolean"),
-    ("models.m.change.explain_data", "perhaps", "boolean"),
+    ("models.m.change.one_sided", "perhaps", "boolean"),
     ("models.m.change.importances", [], "at least 1 item"),
     ("models.m.change.importances", ["mdi"], "'pfi' or 'sage'"),
     ("models.m.version", "", "at least 1 character"),
     ("defaults.alpha", 1.5, "less than or equal to 1"),
-    ("defaults.change.window", 1, "greater than or equal to 2"),
+    ("defaults.change.window", 19, "greater than or equal to 20"),
     ("control.allowed", ["../x"], "match pattern"),
     ("control.allowed", "river", "list"),
     ("models.m.change.signal", "error", "'zero_one' or 'loss'"),
@@ -284,7 +287,7 @@ def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"window": 100, "min_observations": 50}, "min_observations"),
+        ({"detector": "ddm", "signal": "loss"}, "zero_one with ddm"),
         ({"detector": None, "watch_discrepancy": False}, "watch_discrepancy is off"),
         ({"importances": ["pfi", "pfi"]}, "each method once"),
         ({"detector": "page_hinkley", "detector_params": {"clock": 1}}, "clock"),
@@ -302,29 +305,27 @@ def test_every_parameter_of_the_change_explainer_can_be_configured() -> None:
     assert parameters == set(ChangeConfig.model_fields) | elsewhere
 
 
-@pytest.mark.parametrize(
-    ("change", "detector", "params"),
-    [
-        ({}, "adwin", {"delta": 0.025}),
-        ({"detector": "adwin"}, "adwin", {"delta": 0.025}),
-        ({"detector": "kswin"}, "kswin", {}),
-        ({"detector_params": {}}, "adwin", {}),
-        ({"detector": None}, None, {}),
-    ],
-)
-def test_adwin_s_default_delta_is_adwin_s_alone(
-    change: dict[str, Any], detector: str | None, params: dict[str, Any]
-) -> None:
-    found = parse_config(with_model(change=change)).models["m"].change
-    assert found is not None
-    assert (found.detector, found.detector_params) == (detector, params)
+def test_clipping_needs_bounds() -> None:
+    assert "models.m: `clip: true` needs `bounds`" in refusal(with_model(clip=True))
+    assert parse_config(with_model(clip=True, bounds={"*": [-1e9, None]})).models["m"].bounds == {"*": (-1e9, None)}
+
+
+def test_change_explanation_as_configured_by_default_is_that_of_the_library() -> None:
+    declared = inspect.signature(ChangeExplainer.__init__).parameters
+    found = ChangeConfig().model_dump()
+    assert found == {name: list(d) if isinstance(d := declared[name].default, tuple) else d for name in found}
+
+
+@pytest.mark.parametrize("gone", ["min_observations", "cooldown", "max_restarts", "explain_data"])
+def test_keys_of_change_that_are_gone_are_refused_by_name(gone: str) -> None:
+    assert f"models.m.change.{gone}" in refusal(with_model(change={gone: 1}))
 
 
 def test_defaults_stand_under_every_model_s_own_settings() -> None:
     defaults = {
         "alpha": 0.01,
         "explainers": {"pfi": {"n_samples": 3}, "sage": {"n_samples": 2}},
-        "change": {"window": 500, "cooldown": 100, "detector_params": {"delta": 0.001}},
+        "change": {"window": 500, "margin": 0.5, "detector_params": {"delta": 0.001}},
         "publish": {"every": 50},
     }
     explainers, change = {"sage": {"n_permutations": 2}}, {"window": 200, "detector_params": {"clock": 8}}
@@ -336,7 +337,7 @@ def test_defaults_stand_under_every_model_s_own_settings() -> None:
     assert (m.explainers["sage"].n_permutations, n.explainers["sage"].n_permutations) == (2, None)
     assert m.change is not None
     assert n.change is not None
-    assert (m.change.window, m.change.cooldown, n.change.window) == (200, 100, 500)
+    assert (m.change.window, m.change.margin, n.change.window) == (200, 0.5, 500)
     assert (m.change.detector_params, n.change.detector_params) == ({"clock": 8}, {"delta": 0.001})
     assert m.publish.every == n.publish.every == 50
     assert o.change is None
@@ -349,7 +350,7 @@ def test_another_detector_leaves_the_default_one_s_parameters_behind() -> None:
     defaults = {"change": {"detector": "adwin", "detector_params": {"clock": 8}, "window": 50}}
     found = parse_config({"defaults": defaults, **with_model(change={"detector": "page_hinkley"})}).models["m"].change
     assert found is not None
-    assert (found.detector, found.detector_params, found.window) == ("page_hinkley", {}, 50)
+    assert (found.detector, found.detector_params, found.window) == ("page_hinkley", None, 50)
 
 
 @pytest.mark.parametrize("missing", [{"b": 0.0}, "skip"])

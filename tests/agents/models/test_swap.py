@@ -15,16 +15,15 @@ from river import linear_model
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.models.model_state import ModelState, new_state
-from attributary_agents.models.prequential import prequential
+from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_as
-from attributary_agents.state.codec import encode_state
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_explainers import dump_model, expected_pfi
-from attributary_topics import ChangeEvent, Source
-from tests.agents.models.test_prequential import FEW, importances, run, state_of
+from attributary_topics import AlarmEvent, ExplanationEvent, NotConfirmedEvent, Source
+from tests.agents.models.test_prequential import FEW, changes, importances, run, state_of
 from tests.agents.stand_ins import (
     CONTRARY_FACTORY,
     FACTORY,
@@ -63,31 +62,55 @@ def contrary() -> Version:
     return Version("2", {"factory": CONTRARY_FACTORY}, contrary_classifier(), 7)
 
 
-def test_the_event_compares_both_on_the_recent_observations() -> None:
+def test_the_alarm_says_so_at_once_and_the_explanation_compares_both_on_what_neither_has_learnt() -> None:
     state = seen()
     old = state.model
-    swapped, (event,) = swap(state, contrary(), SOURCE, 1000)
+    swapped, (alarm,) = swap(state, contrary(), SOURCE, 1000)
 
-    assert isinstance(event, ChangeEvent)
-    assert (event.kind, event.route, event.cause) == ("model", "version", "model")
+    assert isinstance(alarm, AlarmEvent)
+    assert (alarm.route, alarm.model_version_before, alarm.model_version) == ("version", "1", "2")
+    assert (alarm.observation, alarm.reference_at, alarm.due_at, alarm.source) == (101, 100, 140, SOURCE)
+    assert swapped.counts.versions.total() == 0, "not known yet"
+    events = changes(run(swapped, observations(150)[100:]))
+    (event,) = events
+    assert isinstance(event, ExplanationEvent)
+    assert (event.change_id, event.route, event.verdict) == ("m:topic:0:100:0", "version", None)
     assert (event.model_version_before, event.model_version) == ("1", "2")
-    assert (event.observation, event.detected_at, event.reference_at, event.source) == (101, 101, 100, SOURCE)
-    assert (event.discrepancy, event.n_discrepancy, event.window) == (1.0, 40, 40)
+    assert (event.observation, event.detected_at, event.reference_at) == (140, 101, 100)
+    assert (event.discrepancy, event.n_discrepancy, event.window) == (pytest.approx(2.0, abs=0.1), 40, 40)
+    assert (event.onset, event.pattern) == (None, None)
+    assert event.losses is not None
+    assert (event.losses.reference_then, event.losses.worsened) == (None, None)
+    assert (event.losses.reference_now.loss, event.losses.model_now.loss) == pytest.approx((2 * 0.1**2, 2 * 0.9**2))
+    assert (event.losses.gain.loss, event.losses.gain.low) == pytest.approx((-1.6, -1.6))
     assert list(event.importances) == ["pfi", "sage"]
-    recent = [(o.x, o.y) for o in observations(100)[-40:]]
+    fresh = [(o.x, o.y) for o in observations(140)[-40:]]
     for method in event.importances.values():
-        assert (method.before_loss, method.crossed_loss, method.after_loss) == (0.0, 0.0, 1.0)
-        assert all(feature.data_part == 0.0 for feature in method.features.values())
+        assert (method.before_loss, method.after_loss, method.n) == (0.0, 1.0, 40)
     # The exact importances of both on those forty: the one observation in half of all pairs changes the label.
     features = event.importances["pfi"].features
     for model, side in ((old, "before"), (swapped.model, "after")):
-        exact = expected_pfi(model, recent, loss="zero_one")
+        exact = expected_pfi(model, fresh, loss="zero_one")
         exact = getattr(exact, "importance", exact)
         for name, feature in features.items():
             error = getattr(feature, f"{side}_std_error")
             assert abs(getattr(feature, side) - exact[name]) <= 4 * error + 1e-12
     assert features["a"].significant
     assert features["b"].delta == 0.0
+    assert swapped.counts.versions == {"explained": 1, "unexplained": 0, "refused": 0}
+    assert (swapped.n_changes, swapped.counts.changes["version", "none"]) == (1, 1)
+    assert swapped.open_alarms == {}
+
+
+def test_equal_versions_name_no_feature() -> None:
+    state = seen()
+    twin = CountingClassifier()
+    twin.counts = {False: [9, 1], True: [1, 9]}
+    swapped, (alarm,) = swap(state, Version("2", {}, twin), SOURCE, 1000)
+    (event,) = changes(run(swapped, observations(150)[100:]))
+    assert (alarm.model_version, event.discrepancy) == ("2", 0.0)
+    for method in event.importances.values():
+        assert not any(feature.significant for feature in method.features.values())
 
 
 def test_what_is_of_the_old_version_starts_afresh_and_the_rest_stays() -> None:
@@ -97,9 +120,8 @@ def test_what_is_of_the_old_version_starts_afresh_and_the_rest_stays() -> None:
     swapped, events = swap(state, contrary(), SOURCE, 1000)
 
     assert (swapped.version, swapped.current.deployed, swapped.current.spec) == ("2", 7, {"factory": CONTRARY_FACTORY})
-    assert (swapped.n_observations, swapped.n_changes, swapped.last_change_ms) == (100, 1, 1000)
-    assert swapped.counts.versions == {"explained": 1, "unexplained": 0, "refused": 0}
-    assert swapped.counts.alarms.total() == n_alarms
+    assert (swapped.n_observations, swapped.n_changes, swapped.last_change_ms) == (100, 0, None)
+    assert swapped.counts.alarms.total() == n_alarms + 1
     assert (swapped.model_loss.value, swapped.baseline_loss.value) == (None, None)
     for name, explainer in swapped.explainers.items():
         assert explainer.n_observations == 0
@@ -131,35 +153,30 @@ def test_without_change_explanation_a_version_takes_over_without_an_event(caplog
     assert "change: null" in caplog.text
 
 
-def test_one_observation_is_too_few_to_explain() -> None:
-    swapped, events = swap(seen(1), contrary(), SOURCE, 0)
-    assert (events, swapped.version, swapped.counts.versions["unexplained"]) == ([], "2", 1)
+def test_a_version_that_is_replaced_before_it_could_be_compared_is_unexplained() -> None:
+    swapped, (first,) = swap(seen(1), contrary(), SOURCE, 0)
+    run(swapped, observations(11)[1:])
+    later = Source("topic", 0, 11)
+    swapped, (closed, second) = swap(swapped, Version("3", {}, CountingClassifier()), later, 0)
+    assert isinstance(first, AlarmEvent)
+    assert isinstance(closed, NotConfirmedEvent)
+    assert (closed.change_id, closed.verdict, closed.route) == ("m:topic:0:100:0", "replaced", "version")
+    assert isinstance(second, AlarmEvent)
+    assert (second.model_version_before, second.model_version) == ("2", "3")
+    assert swapped.open_alarms == {11: "m:topic:0:11:1"}
+    assert swapped.counts.versions == {"explained": 0, "unexplained": 1, "refused": 0}
 
 
-@pytest.mark.parametrize("which", ["new", "old"])
-def test_a_version_that_raises_on_the_recent_observations_takes_over_unexplained(
-    which: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_new_version_that_raises_is_compared_on_what_it_predicts() -> None:
     state = seen()
-    if which == "old":
-        state.model.__class__ = Raising
-    n_observations = state.change.n_observations if state.change else None
-    new = Version("2", {}, Raising() if which == "new" else contrary_classifier())
-    swapped, events = swap(state, new, SOURCE, 0)
-
-    assert events == []
-    assert (swapped.version, swapped.n_changes, swapped.counts.versions["unexplained"]) == ("2", 0, 1)
-    assert "version 2 takes over from 1 at observation 101" in caplog.text
-    assert "KeyError: 'new'" in caplog.text
-    assert swapped.change is not None
-    assert swapped.change.n_observations == n_observations, "it counts on"
-    assert swapped.change.reference_observation is None, "nothing of the old version is a reference for the new one"
-    # It is whole: what it can predict is explained, and its own changes are found.
-    stream = [type(o)(o.model_id, {**o.x, "new": 1.0}, o.y) for o in observations(400, flip_at=200)]
-    later = run(swapped, stream)
-    assert all(explainer.n_observations > 300 for explainer in swapped.explainers.values())
-    assert all(event.model_version == "2" for event in later)
-    assert encode_state(swapped)
+    swapped, _ = swap(state, Version("2", {}, Raising()), SOURCE, 0)
+    with pytest.raises(StepError, match="new"):
+        run(swapped, observations(101)[100:])
+    stream = [type(o)(o.model_id, {**o.x, "new": 1.0}, o.y) for o in observations(150)[100:]]
+    (event,) = changes(run(swapped, stream))
+    assert isinstance(event, ExplanationEvent)
+    assert (event.route, event.n_discrepancy, event.observation) == ("version", 40, 140)
+    assert all(explainer.n_observations > 0 for explainer in swapped.explainers.values())
 
 
 def test_a_version_of_another_kind_takes_over_unexplained() -> None:
@@ -259,7 +276,11 @@ def test_another_model_in_the_configuration_takes_over_explained(changed: dict[s
     assert worker.state.n_observations == 61
     assert worker.state.configured == configured_as(config(**changed).models["m"])
     worker.restart(config(**changed))
-    assert worker.observe(5) == [], "once"
+    assert worker.observe(38) == [], "once"
+    assert event["event"] == "alarm"
+    explained = next(event for event in worker.observe(5) if event["route"] == "version")
+    assert (explained["event"], explained["change_id"]) == ("explanation", f"m:{TOPIC}:0:60:0")
+    assert (explained["observation"], explained["source"]["offset"]) == (100, 99)
     assert worker.state.counts.versions["explained"] == 1
 
 
@@ -291,11 +312,13 @@ def test_a_changed_configuration_wins_over_older_deployments(taken_over: bool) -
     if taken_over:
         worker.observe(20)
     worker.restart(config(version="3"))
-    (event,) = worker.observe(1)
+    *closed, event = worker.observe(1)
+    assert [one["verdict"] for one in closed] == ["replaced"] * taken_over
     assert (event["model_version_before"], event["model_version"]) == ("2" if taken_over else "1", "3")
     # And the same configuration as at the beginning is a changed one then: the deployment does not come back.
     worker.restart(config())
-    (event,) = worker.observe(1)
+    closed, event = worker.observe(1)
+    assert (closed["event"], closed["verdict"]) == ("not_confirmed", "replaced")
     assert (event["model_version_before"], event["model_version"]) == ("3", "1")
     assert worker.observe(5) == []
 
@@ -337,7 +360,7 @@ def test_the_same_version_again_is_ignored_and_another_model_of_that_name_is_not
     worker.deploy("2", {"factory": CONTRARY_FACTORY})
     assert "version 2 is deployed already" in caplog.text
     worker.deploy("2", {"factory": FACTORY})
-    (event,) = worker.observe(1)
+    _, event = worker.observe(1)
     assert (event["model_version_before"], event["model_version"]) == ("2", "2")
 
 
@@ -386,7 +409,7 @@ def test_the_event_of_a_version_is_sent_although_its_first_observation_fails() -
     assert header(change, "ce_id") == f"m:{TOPIC}:0:60:0"
     assert header(letter, "attributary-dlq-reason") == "model_failed"
     assert worker.state.version == "2"
-    assert worker.state.failed_offsets == [60]
+    assert worker.state.failed_offsets == {60: "model_failed"}
 
 
 def failing() -> Any:

@@ -9,13 +9,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from attributary_agents.kafka.producing import encode_value
+from attributary_agents.models.counts import CHANGES
 from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_topics import REASONS
-from tests.agents.monitoring.views import MODEL, PREFIX, config_of, filled, samples, scraped, value
+from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value
 from tests.agents.stand_ins import MODELS, TOPIC
 
 BRIER = {"loss": "brier", "loss_unit": "squared probability", "loss_largest": "2"}
@@ -24,13 +25,16 @@ BRIER = {"loss": "brier", "loss_unit": "squared probability", "loss_largest": "2
 @pytest.fixture(scope="module")
 def worker() -> tuple[AttributaryCollector, WorkerView]:
     config = config_of("m", explain={"budget": 0.5})
-    view = filled(config, {0: ["m"]}, n=200)
+    view = filled(config, {0: ["m"]}, n=260, flip_at=100)
     assert view.partitions[0].partition.models["m"].n_changes > 0, "so that there is a time of the last change"
     return AttributaryCollector(config, view), view
 
 
 DOUBT = "feature_importance_doubt"
 """A worker without observational removal has none."""
+
+LATE = ("importance_locality_ratio", "importance_shifted", "importance_shifts_total", "importance_least_shift")
+"""Known after some thousand observations."""
 
 
 def test_every_name_of_the_catalogue_appears_with_its_labels(worker: tuple[AttributaryCollector, WorkerView]) -> None:
@@ -39,8 +43,7 @@ def test_every_name_of_the_catalogue_appears_with_its_labels(worker: tuple[Attri
     for name, (text, labels) in CATALOGUE.items():
         family = found[name.removesuffix("_total")]
         assert family.documentation == text
-        # Locality is known from 5000 observations on.
-        assert bool(family.samples) == (name not in (DOUBT, "importance_locality_ratio")), f"{name} has no series"
+        assert bool(family.samples) == (name not in (DOUBT, *LATE)), f"{name} has no series"
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(labels), name
             assert not math.isnan(sample.value), name
@@ -74,21 +77,23 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
             assert value(found, "feature_importance", **of, feature=feature) == explainer.importance[feature]
             assert value(found, "feature_importance_half_width", **of, feature=feature) == explainer.half_width[feature]
         assert sum(value(found, "feature_importance_share_ratio", **of, feature=f) for f in "ab") == pytest.approx(1)
-        assert value(found, "explainer_observations", **of) == 199
+        assert value(found, "explainer_observations", **of) == 259
         assert 0 <= value(found, "importance_shift_ratio", **of) <= 1
         assert 0 < value(found, "importance_ndcg_ratio", **of) <= 1
     assert value(found, "model_loss", **m) == state.model_loss.value
     assert value(found, "model_baseline_loss", **m) == state.baseline_loss.value
-    assert value(found, "model_observations_total", **m) == 200
+    assert value(found, "model_observations_total", **m) == 260
     counts = state.counts
+    assert counts.changes["detector", "followed"] == 1
+    for route, verdict in CHANGES:
+        assert value(found, "model_changes_total", **m, route=route, verdict=verdict) == counts.changes[route, verdict]
     for route in ("detector", "discrepancy", "version"):
-        assert value(found, "model_changes_total", **m, route=route) == counts.changes[route]
-    for route in ("detector", "discrepancy"):
         assert value(found, "model_alarms_total", **m, route=route) == counts.alarms[route]
-        assert value(found, "model_changes_rejected_total", **m, route=route) == counts.rejected[route]
-    assert value(found, "model_data_changes_total", **m) == counts.data_changes
-    assert value(found, "model_rejected_discrepancy", **m) == counts.rejected_discrepancy
-    assert value(found, "model_collecting", **m) == state.change.is_collecting
+        assert value(found, "model_alarms_not_confirmed_total", **m, route=route) == counts.not_confirmed[route]
+    assert value(found, "model_examining", **m) == 0
+    assert [value(found, "model_pattern", **m, pattern=pattern) for pattern in ("trend", "recurring")] == [0, 0]
+    for name in state.explainers:
+        assert value(found, "explainer_stale", **m, explainer=name) == 0
     for outcome in ("explained", "unexplained", "refused"):
         assert value(found, "model_versions_total", **m, outcome=outcome) == 0
     assert value(found, "model_info", **m, version="v3", **BRIER, detector="page_hinkley") == 1
@@ -101,7 +106,7 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
     assert value(found, "model_last_change_timestamp_seconds", **m) == 1_700_000_000.5
     where = {"topic": TOPIC, "partition": "0"}
-    assert value(found, "records_consumed_total", **where) == 201
+    assert value(found, "records_consumed_total", **where) == 261
     assert value(found, "records_unavailable_total", **where) == 0
     assert value(found, "consumer_lag_records", **where) == 5
 
@@ -124,41 +129,59 @@ def test_every_series_of_a_known_model_starts_at_zero() -> None:
     """A counter whose first sample is 1 is no increase to Prometheus."""
     config = config_of("m")
     found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=1)))
+    routes = ["detector", "discrepancy", "version"]
     counters = {
-        "model_changes_total": ["detector", "discrepancy", "version"],
-        "model_alarms_total": ["detector", "discrepancy"],
-        "model_changes_rejected_total": ["detector", "discrepancy"],
-        "model_versions_total": ["explained", "unexplained", "refused"],
+        "model_alarms_total": ("route", routes),
+        "model_alarms_not_confirmed_total": ("route", routes),
+        "model_versions_total": ("outcome", ["explained", "unexplained", "refused"]),
     }
-    for name, values in counters.items():
-        label = "outcome" if name == "model_versions_total" else "route"
+    for name, (label, values) in counters.items():
         series = {dict(at)[label]: n for (found_name, at), n in found.items() if found_name == name}
         assert series == dict.fromkeys(values, 0.0)
-    assert value(found, "model_data_changes_total", model_id="m") == 0
-    assert value(found, "model_collecting", model_id="m") == 1, "for the first reference"
-    assert not [name for name, _ in found if name == "model_rejected_discrepancy"], "there has been none"
+    changes = {
+        (dict(at)["route"], dict(at)["verdict"]): n for (n_, at), n in found.items() if n_ == "model_changes_total"
+    }
+    assert changes == {
+        ("detector", "followed"): 0,
+        ("detector", "harder"): 0,
+        ("detector", "degraded"): 0,
+        ("discrepancy", "followed"): 0,
+        ("discrepancy", "harder"): 0,
+        ("discrepancy", "degraded"): 0,
+        ("check", "matured"): 0,
+        ("version", "none"): 0,
+    }
+    assert value(found, "model_examining", model_id="m") == 0
 
 
-def test_rejected_alarms_are_counted_by_route_and_logged_with_their_discrepancy(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level("INFO")
-    config = config_of("m", change={**MODEL["change"], "threshold": 0.9})
-    view = filled(config, {0: ["m"]}, n=200)
-    state = view.partitions[0].partition.models["m"]
-    assert state.change is not None
+def test_an_alarm_is_examined_from_its_event_to_the_one_that_closes_it() -> None:
+    config = config_of("m")
+    examining, n_alarms = [], []
+    for n in (102, 103, 122, 123):
+        found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=n, flip_at=100)))
+        examining.append(value(found, "model_examining", model_id="m"))
+        n_alarms.append(value(found, "model_alarms_total", model_id="m", route="detector"))
+    assert examining == [0, 1, 1, 0], "the alarm is at 103, and the window has 20 observations"
+    assert n_alarms == [0, 1, 1, 1]
+
+
+def test_an_alarm_that_was_nothing_is_counted_as_not_confirmed() -> None:
+    config = config_of("m")  # the rule changes when the reference is 5 observations old: the model still learns
+    view = filled(config, {0: ["m"]}, n=70)
+    counts = view.partitions[0].partition.models["m"].counts
     found = samples(AttributaryCollector(config, view))
-    rejected = value(found, "model_changes_rejected_total", model_id="m", route="detector")
-    assert rejected == state.change.n_rejected > 0
-    assert value(found, "model_changes_rejected_total", model_id="m", route="discrepancy") == 0
-    last = state.change.rejected[-1]
-    assert value(found, "model_rejected_discrepancy", model_id="m") == last.discrepancy
-    lines = [record.getMessage() for record in caplog.records if "rejected: discrepancy" in record.getMessage()]
-    assert len(lines) == rejected
-    assert lines[-1] == (
-        f"model m: alarm of the detector at observation {last.n_observations} rejected: "
-        f"discrepancy {last.discrepancy:.4g} within the threshold 0.9"
-    )
+    assert counts.not_confirmed["discrepancy"] == counts.alarms["discrepancy"] == 1
+    assert value(found, "model_alarms_not_confirmed_total", model_id="m", route="discrepancy") == 1
+    assert counts.changes.total() == 0
+
+
+def test_figures_that_nothing_has_updated_are_stale_until_something_does() -> None:
+    config = config_of("m", explain={"every": 50}, publish={"every": 20, "min_observations": 1000})
+    stale = []
+    for n in (79, 80, 99, 100, 101):
+        found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=n)))
+        stale.append(value(found, "explainer_stale", model_id="m", explainer="pfi"))
+    assert stale == [0, 1, 1, 0, 0], "explained at 50 and 100, and published at 60, 80 and 100"
 
 
 def test_the_live_version_and_the_records_of_the_models_topic() -> None:
@@ -177,7 +200,8 @@ def test_the_live_version_and_the_records_of_the_models_topic() -> None:
     own.partition.handle(Record(TOPIC, 0, 100, 0, b"m", b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'))
     found = samples(collector)
     assert value(found, "model_info", version="v4", **labels) == 1
-    assert value(found, "model_versions_total", model_id="m", outcome="unexplained") == 1
+    assert value(found, "model_alarms_total", model_id="m", route="version") == 1
+    assert value(found, "model_versions_total", model_id="m", outcome="unexplained") == 0, "not known yet"
     assert value(found, "records_consumed_total", topic=MODELS, partition="0") == 2
     assert value(found, "consumer_lag_records", topic=MODELS, partition="0") == 3
     assert value(found, "dead_letters_total", topic=MODELS, partition="0", reason="invalid_json") == 1
@@ -267,8 +291,8 @@ def test_the_histogram_is_cumulative(worker: tuple[AttributaryCollector, WorkerV
         if name == "stage_duration_seconds_bucket" and dict(labels)["stage"] == "observation"
     }
     assert sorted(buckets) == [*OBSERVATION_BUCKETS_S, math.inf]
-    assert (buckets[0.001], buckets[0.0025], buckets[math.inf]) == (0, 200, 200)
-    assert value(found, "stage_duration_seconds_count", stage="observation") == 200
+    assert (buckets[0.001], buckets[0.0025], buckets[math.inf]) == (0, 260, 260)
+    assert value(found, "stage_duration_seconds_count", stage="observation") == 260
     assert value(found, "stage_duration_seconds_count", stage="checkpoint") == 1
 
 

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import PreflightError
-from attributary_agents.models.events import exemplar
+from attributary_agents.models.changes import exemplar
 from attributary_agents.monitoring.metrics import CATALOGUE
 from attributary_agents.monitoring.web import WebServer
 from attributary_agents.worker.records import Outgoing
@@ -119,11 +119,11 @@ def test_the_port_is_not_known_before_the_start() -> None:
 
 @pytest.fixture(scope="module")
 def changed() -> tuple[WorkerView, dict[str, Any]]:
-    """A worker whose model has changed, and the last event of it."""
+    """A worker whose model has changed, and the last explanation of it."""
     config = config_of("m")
     sent: list[Outgoing] = []
-    view = filled(config, {0: ["m"]}, n=200, sent=sent)
-    event = next(one for one in reversed(sent) if one.topic == config.kafka.topics.changes)
+    view = filled(config, {0: ["m"]}, n=200, flip_at=100, sent=sent)
+    event = next(one for one in reversed(sent) if b'"event":"explanation"' in (one.value or b""))
     headers = {name: value.decode() for name, value in event.headers if value is not None}
     assert event.value is not None
     return view, {**json.loads(event.value), "id": headers["ce_id"], "time": headers["ce_time"]}
@@ -163,10 +163,11 @@ def test_an_exemplar_leads_from_the_count_of_changes_to_the_event(changed: tuple
         plain = get(web, "/metrics")[1]
     assert status == 200
     (family,) = [f for f in openmetrics(text) if f.name == "attributary_model_changes"]
-    found = {sample.labels["route"]: sample.exemplar for sample in family.samples}
-    assert found[event["route"]].labels == {"event_id": event["id"]}
-    assert float(found[event["route"]].timestamp) == 1_700_000_000.5
-    assert [exemplar for route, exemplar in found.items() if route != event["route"]] == [None, None]
+    found = {(sample.labels["route"], sample.labels["verdict"]): sample.exemplar for sample in family.samples}
+    own = found.pop((event["route"], event["verdict"]))
+    assert own.labels == {"event_id": event["id"]}
+    assert float(own.timestamp) == 1_700_000_000.5
+    assert set(found.values()) == {None}
     assert event["id"] not in plain, "only OpenMetrics has exemplars"
 
 
@@ -174,9 +175,11 @@ def test_the_exemplar_of_a_long_id_keeps_the_end_which_is_the_place(changed: tup
     view, event = changed
     state = view.partitions[0].partition.models["m"]
     state = replace(state, last_change={**(state.last_change or {}), "id": "ü" * 300 + ":0:17:1"})
-    told = exemplar(state, event["route"])
+    told = exemplar(state, event["route"], event["verdict"])
     assert told is not None
     assert sum(len(name) + len(value) for name, value in told.labels.items()) == 128
     assert told.labels["event_id"].endswith("ü:0:17:1")
-    assert exemplar(replace(state, last_change=None), event["route"]) is None
-    assert exemplar(replace(state, last_change={**(state.last_change or {}), "kind": "data"}), event["route"]) is None
+    assert exemplar(state, event["route"], "degraded") is None
+    assert exemplar(replace(state, last_change=None), event["route"], event["verdict"]) is None
+    last = {**(state.last_change or {}), "route": "version", "verdict": None}
+    assert exemplar(replace(state, last_change=last), "version", "none") is not None

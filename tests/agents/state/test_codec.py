@@ -18,7 +18,15 @@ from attributary_agents.models.prequential import prequential
 from attributary_agents.models.versions import configured_as
 from attributary_agents.state.codec import MAGIC, decode_state, encode_state
 from attributary_agents.state.packing import packed_with
-from attributary_topics import ChangeEvent, Observation, Source, encode_json
+from attributary_topics import (
+    AlarmEvent,
+    ChangeEvent,
+    ExplanationEvent,
+    NotConfirmedEvent,
+    Observation,
+    Source,
+    encode_json,
+)
 from tests.agents.stand_ins import EAGER
 
 SETTINGS: dict[str, Any] = {
@@ -65,7 +73,7 @@ def stopped(stream: list[Observation]) -> bytes:
     state = new_state("m", config())
     state.partition = 3
     run(state, stream, 0, N // 2)
-    state.failed_offsets = [7]
+    state.failed_offsets = {7: "model_failed"}
     return encode_state(state)
 
 
@@ -88,7 +96,7 @@ def test_encoding_does_not_disturb_the_state(stream: list[Observation], whole: l
 
 def test_everything_comes_back(stream: list[Observation], stopped: bytes) -> None:
     state = decode_state("m", config(), stopped)
-    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, [7])
+    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, {7: "model_failed"})
     assert (state.n_observations, state.n_failed, state.last_observation_ms) == (N // 2, 0, N // 2 - 1)
     assert state.change is not None
     assert all(explainer.model is state.model for explainer in state.explainers.values())
@@ -112,7 +120,7 @@ def test_another_model_in_the_configuration_is_to_take_over_from_the_stored_one(
     state = decode_state("m", config(**changed), stopped)
     kept = decode_state("m", config(), stopped)
 
-    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, [7])
+    assert (state.partition, state.offset, state.failed_offsets) == (3, N // 2 - 1, {7: "model_failed"})
     assert (state.version, state.current.spec) == ("1", config().spec)
     assert state.configured == configured_as(config()) != configured_as(config(**changed))
     assert state.n_observations == kept.n_observations == N // 2
@@ -147,16 +155,17 @@ def test_every_field_is_stored_or_known_not_to_be(stopped: bytes) -> None:
 def test_what_has_been_counted_and_the_last_change_come_back(stopped: bytes) -> None:
     state = decode_state("m", config(), stopped)
     assert state.last_change is None
-    state.last_change = {"id": "m:topic:0:17:0", "sentence": "m changed", "cause": None}
-    state.counts.changes["version"] = 3
+    state.last_change = {"id": "m:topic:0:17:0", "sentence": "m changed", "verdict": "followed"}
+    state.counts.changes["version", "none"] = 3
     state.counts.alarms["detector"] = 5
-    state.counts.rejected["discrepancy"] = 2
-    state.counts.rejected_discrepancy = 0.125
+    state.counts.not_confirmed["discrepancy"] = 2
+    state.counts.shifts["pfi"] = 7
     state.counts.versions["refused"] = 1
-    state.counts.data_changes = 4
+    state.open_alarms = {5: "m:topic:0:4:0"}
     state.current = replace(state.current, name="9", deployed=17)
     again = decode_state("m", config(), encode_state(state))
     assert (again.counts, again.last_change) == (state.counts, state.last_change)
+    assert again.open_alarms == {5: "m:topic:0:4:0"}
     assert (again.version, again.current.deployed, again.stored_deployed) == ("9", 17, 17)
 
 
@@ -195,21 +204,30 @@ def test_change_explanation_with_other_parameters_starts_afresh(
     state = decode_state("m", config(change={**SETTINGS["change"], **changed}), stopped)
     assert state.change is not None
     assert (state.change.n_observations, state.change.reference_observation) == (0, None)
+    assert state.open_alarms == {}, "nothing closes an alarm of the former one"
     assert state.explainers["pfi"].n_observations > 0
 
 
 def test_events_count_the_model_s_observations_after_change_explanation_began_anew(
     stream: list[Observation], stopped: bytes
 ) -> None:
-    state = decode_state("m", config(change={**SETTINGS["change"], "threshold": 0.0}), stopped)
-    found = []
+    state = decode_state("m", config(change={**SETTINGS["change"], "threshold": 0.0, "window": 20}), stopped)
+    found: list[ChangeEvent] = []
     for i in range(N // 2, N):
         found += [e for e in prequential(state, stream[i], Source("topic", 0, i), i) if isinstance(e, ChangeEvent)]
-    assert found, "a threshold of 0 explains the first alarm"
-    for event in found:
-        assert event.observation == event.source.offset + 1
-        assert N // 2 < event.reference_at < event.detected_at <= event.observation
-        assert f"changed at {event.observation} " in event.sentence
+    alarms = [event for event in found if isinstance(event, AlarmEvent)]
+    assert alarms, "the detector is eager"
+    for event in alarms:
+        assert event.observation == event.source.offset + 1 == event.due_at - 20
+        assert N // 2 < event.reference_at < event.observation
+        assert f"at {event.observation} " in event.sentence
+        assert f"until {event.due_at}" in event.sentence
+    ends = [event for event in found if isinstance(event, ExplanationEvent | NotConfirmedEvent)]
+    ids = {f"m:topic:0:{event.source.offset}:0": event for event in alarms}
+    assert [event.detected_at for event in ends if event.change_id in ids] == [
+        ids[event.change_id].observation for event in ends if event.change_id in ids
+    ]
+    assert {event.change_id for event in ends} & set(ids)
 
 
 def test_explainers_can_come_and_go(stream: list[Observation], stopped: bytes) -> None:
@@ -238,7 +256,7 @@ def test_publishing_follows_the_configuration_of_now(
     [
         lambda blob: b"",
         lambda blob: blob[:3],
-        lambda blob: b"ATS4" + blob[4:],
+        lambda blob: b"ATS5" + blob[4:],
         lambda blob: b"junk",
         lambda blob: MAGIC,
         lambda blob: blob[: len(blob) // 2],

@@ -93,9 +93,9 @@ def test_a_model_that_raises_costs_one_dead_letter(stage: str) -> None:
     assert header(letter, "attributary-dlq-stage") == stage
     assert header(letter, "attributary-dlq-message").startswith("cannot")
     assert balances(partition.counters)
-    assert partition.models["m"].failed_offsets == [5]
+    assert partition.models["m"].failed_offsets == {5: "model_failed"}
     partition.record_checkpoint(5)
-    assert partition.models["m"].failed_offsets == []
+    assert partition.models["m"].failed_offsets == {}
 
 
 def test_records_that_come_again_are_ignored() -> None:
@@ -197,3 +197,48 @@ def test_a_checkpoint_that_cannot_be_read_says_what_to_do(blob: bytes) -> None:
 def test_the_checkpoint_s_key_is_no_model_id() -> None:
     assert checkpoint_key(3).startswith(b"\x00")
     assert checkpoint_key(3) != checkpoint_key(30)
+
+
+def test_numbers_outside_their_bounds_are_dead_letters_or_clipped() -> None:
+    bounds = {"a": [-1.0, None], "*": [None, 10]}
+    chosen = {"features": None, "bounds": bounds, "explainers": {"pfi": {}}}
+    values = [b"-2", b"1e300", b'"text"', b"true", b"5"]
+    records = [
+        record(i, value=b'{"x": {"a": %s, "b": %s}, "y": true}' % (value if i % 2 else b"0", b"1" if i % 2 else value))
+        for i, value in enumerate(values * 2)
+    ]
+    partition = partition_of(config(**chosen))
+    letters = [one for each in records for one in partition.handle(each) if one.topic == DEAD_LETTERS]
+    found = [(header(one, "attributary-dlq-reason"), header(one, "attributary-dlq-message")) for one in letters]
+    assert {reason for reason, _ in found} == {"out_of_bounds", "model_failed"}
+    refused = [message for reason, message in found if reason == "out_of_bounds"]
+    assert len(refused) == 2, "a may be 1e300, b may be -2"
+    assert any("x.a: expected a number of at least -1 (bounds" in message for message in refused)
+    assert any("x.b: expected a number of at most 10 (bounds" in message for message in refused)
+    assert balances(partition.counters)
+
+    partition = partition_of(config(**chosen, clip=True))
+    (letter,) = partition.handle(record(0, value=b'{"x": {"a": "text", "b": 1}, "y": true}'))
+    assert header(letter, "attributary-dlq-reason") == "model_failed", "clipping is for numbers"
+    partition.handle(record(1, value=b'{"x": {"a": -2, "b": 1e300}, "y": true}'))
+    (model,) = (state.model for state in partition.models.values())
+    assert model.calls[-1] == ("learn", {"a": -1.0, "b": 10.0})
+
+
+def test_a_prediction_that_is_not_finite_is_counted_again_after_a_crash() -> None:
+    table: Table = {}
+    chosen = config(factory=None, model={"class": "river.linear_model.LinearRegression"}, features=None, explainers={})
+    partition = partition_of(chosen, table)
+    for i in range(5):
+        partition.handle(record(i, value=b'{"x": {"a": %d}, "y": 1}' % i))
+    bad = record(5, value=b'{"x": {"a": 1e300}, "y": 1}')
+    (letter,) = partition.handle(bad)
+    assert header(letter, "attributary-dlq-reason") == "prediction_not_finite"
+    assert "models reset m" in header(letter, "attributary-dlq-message")
+    table[b"m"] = encode_state(partition.models["m"])  # and dies before its checkpoint
+    again = partition_of(chosen, table)
+    for i in range(5):
+        again.handle(record(i, value=b'{"x": {"a": %d}, "y": 1}' % i))
+    assert again.handle(bad) == []
+    assert again.counters.dead_letters["prediction_not_finite"] == 1
+    assert balances(again.counters)
