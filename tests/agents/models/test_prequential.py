@@ -99,7 +99,9 @@ def test_neither_observation_nor_its_features_are_changed() -> None:
 
 @pytest.mark.parametrize(("stage", "error"), [("predict", RuntimeError), ("learn", ValueError)])
 def test_a_model_that_raises_is_reported_with_its_stage(stage: str, error: type[Exception]) -> None:
-    state = state_of(factory=TOUCHY_FACTORY, explainers=FEW, **NO_CHANGE)
+    # Of an order and its reverse, one has c in a coalition whose other features are replaced.
+    both_ways = {**FEW, "sage": {"n_samples": 2, "n_permutations": 2}}
+    state = state_of(factory=TOUCHY_FACTORY, explainers=both_ways, **NO_CHANGE)
     run(state, [Observation("m", {"a": o.x["a"], "b": o.x["b"], "c": "fine"}, o.y) for o in observations(5)])
     model: TouchyClassifier = state.model
     learnt = sum(map(sum, model.counts.values()))
@@ -153,7 +155,9 @@ def test_model_and_explainers_read_missing_values_by_the_same_policy(missing: An
 
 
 def test_a_model_that_raises_on_replaced_features_only_is_counted_and_goes_on_learning() -> None:
-    state = state_of(factory=TOUCHY_FACTORY, explainers=FEW, **NO_CHANGE)
+    # Of an order and its reverse, one has c in a coalition whose other features are replaced.
+    both_ways = {**FEW, "sage": {"n_samples": 2, "n_permutations": 2}}
+    state = state_of(factory=TOUCHY_FACTORY, explainers=both_ways, **NO_CHANGE)
     run(state, [Observation("m", {"a": o.x["a"], "b": o.x["b"], "c": "fine"}, o.y) for o in observations(5)])
     learnt = sum(map(sum, state.model.counts.values()))
     before = {name: (e.n_observations, e.importance, e.n_skipped) for name, e in state.explainers.items()}
