@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 from river import linear_model
 
@@ -15,7 +16,6 @@ from attributary_explainers import (
     SlidingWindowReservoir,
     UniformReservoir,
 )
-from tests.explainers.naive_change import observations
 from tests.explainers.stand_ins import Linear, Recording, fed
 
 OLD = Linear({"a": 1.0, "b": 2.0})
@@ -24,6 +24,12 @@ NEW = Linear({"a": -1.0, "c": 0.5}, intercept=0.25)
 
 def own_loss(y, prediction):
     return (y - prediction) ** 4
+
+
+def observations(n, seed):
+    """Binary features a and b; the label is a."""
+    rng = np.random.default_rng(seed)
+    return [({"a": int(a), "b": int(b)}, int(a)) for a, b in rng.integers(2, size=(n, 2))]
 
 
 def stream(n, seed=1):
