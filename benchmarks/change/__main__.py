@@ -3,6 +3,7 @@
     python -m benchmarks.change                       # 10 runs
     python -m benchmarks.change --full                # 100 runs, about 40 minutes of processor time
     python -m benchmarks.change --read results.json   # the tables of an earlier run
+    python -m benchmarks.change --told                # what is told of streams with a known truth, and nothing else
 
 The routes run with every seed, the grid of δ, τ, K and detectors with every fifth (on Agrawal's streams every tenth),
 kswin with every twentieth. Results depend on the seeds, not on `--processes`.
@@ -19,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from benchmarks.change import told
 from benchmarks.change.figure import draw
 from benchmarks.change.pool import results
 from benchmarks.change.report import as_markdown, as_rich, fill, tables
@@ -41,6 +43,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     runs.add_argument("--runs", type=int, default=10, help="seeded runs of each stream (default 10)")
     runs.add_argument("--full", action="store_true", help=f"{FULL} runs")
     runs.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results of this file")
+    parser.add_argument("--told", action="store_true", help="the table of `benchmarks.change.told` alone")
     parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
@@ -59,6 +62,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run or read, print the tables, write what is asked for."""
     args = parse(argv)
+    if args.told:
+        return told.main(["--processes", str(args.processes), *(["--full"] if args.full else [])])
     console = Console(stderr=True)
     if args.read:
         found = json.loads(args.read.read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from attributary_explainers import Alarm, NotConfirmed
 from benchmarks.change.settings import Setting, settings_of_run
 from benchmarks.change.shared import Frozen, SharedModel
 from benchmarks.change.streams import Stream
@@ -21,20 +22,12 @@ _FRESH_SEED = 1_000_000
 class Explainer(Protocol):
     """What is read of a change explainer."""
 
-    n_alarms: Any
-    n_rejected: int
-    n_restarts: int
-
     @property
     def reference_observation(self) -> int | None:
         """Observation of the reference."""
 
-    @property
-    def rejected(self) -> Any:
-        """The last rejected alarms, the newest last."""
-
     def update(self, x: Any, y: Any, y_pred: Any) -> Any:
-        """Take in an observation."""
+        """Take in an observation; return the events, or the paper's explanation or None."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +46,10 @@ class Record:
     """What one explainer did on one stream; observations are counted from 1."""
 
     alarms: list[int] = field(default_factory=list)
-    """Observations at which it began to collect because of an alarm."""
+    """Observations of its alarms; the paper's procedure tells those alone that are explained."""
     rejected: list[int] = field(default_factory=list)
-    """Alarms, by the observation of the last one that started the collection, that were no change."""
+    """Alarms that were not confirmed."""
     explained: list[Declared] = field(default_factory=list)
-    n_restarts: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -75,22 +67,26 @@ def follow(
         shared.learn_one(x, y)
         for name, explainer in explainers.items():
             record = records[name]
-            explanation = explainer.update(x, y, y_pred)
-            if sum(explainer.n_alarms.values()) > len(record.alarms):
-                record.alarms.append(n)
-            if explainer.n_rejected > len(record.rejected):
-                record.rejected.append(explainer.rejected[-1].n_detected)
-            if explanation is not None:
-                exact = shared.distance_from(references[name][1])
-                record.explained.append(
-                    Declared(explanation.n_detected, n, explanation.route, explanation.discrepancy, exact)
-                )
+            for event in _events(explainer.update(x, y, y_pred)):
+                if isinstance(event, Alarm):
+                    record.alarms.append(event.n_observations)
+                elif isinstance(event, NotConfirmed):
+                    record.rejected.append(event.closes)
+                elif event.is_drift or event.verdict is None:
+                    exact = shared.distance_from(references[name][1])
+                    record.explained.append(Declared(event.n_detected, n, event.route, event.discrepancy, exact))
+                    if event.verdict is None:
+                        record.alarms.append(event.n_detected)
             since = explainer.reference_observation
             if since is not None and (name not in references or references[name][0] != since):
-                references[name] = since, shared.frozen()
-    for name, explainer in explainers.items():
-        records[name].n_restarts = explainer.n_restarts
+                references[name] = since, shared.frozen() if since == n else shared.at(since)
     return records
+
+
+def _events(told: Any) -> tuple[Any, ...]:
+    if isinstance(told, tuple):
+        return told
+    return () if told is None else (told,)
 
 
 def seed_of(index: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from attributary_explainers import ChangeExplainer
+from attributary_explainers import ChangeExplainer, PaperChangeExplainer
 from attributary_explainers.change.detectors import DETECTOR_NAMES
 
 WINDOW, THRESHOLD, DELTA = 300, 0.3, 0.002
@@ -14,7 +14,7 @@ WINDOW, THRESHOLD, DELTA = 300, 0.3, 0.002
 WINDOWS, THRESHOLDS, DELTAS = (100, 300, 1000), (0.1, 0.2, 0.3, 0.4), (0.002, 0.025, 0.1)
 
 ROUTES = ("paper", "detector", "discrepancy", "both")
-"""`detector` and `discrepancy` alone, and `both`, the default; `paper` is the detector without a restart."""
+"""`detector` and `discrepancy` alone, and `both`, the default; `paper` is the paper's procedure."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,17 @@ class Setting:
         delta = "" if self.delta is None else f" delta={self.delta:g}"
         return f"{self.route} {detector}{delta} tau={self.threshold:g} K={self.window}"
 
-    def make(self, model: Any, seed: int) -> ChangeExplainer:
-        """An explainer that declares changes and computes no importances."""
+    def make(self, model: Any, seed: int) -> ChangeExplainer | PaperChangeExplainer:
+        """An explainer that declares changes and computes no importances; its threshold is a share of labels."""
+        params = {"delta": self.delta} if self.delta is not None else {}
+        common: dict[str, Any] = {"window": self.window, "threshold": self.threshold, "detector_params": params}
+        common |= {"distance": "label", "importances": (), "seed": seed}
+        if self.route == "paper":
+            assert self.detector is not None
+            return PaperChangeExplainer(model, detector=self.detector, **common)
+        watches = self.route in ("discrepancy", "both")
         return ChangeExplainer(
-            model,
-            window=self.window,
-            threshold=self.threshold,
-            detector=self.detector,
-            detector_params={"delta": self.delta} if self.delta is not None else None,
-            watch_discrepancy=self.route in ("discrepancy", "both"),
-            max_restarts=0 if self.route == "paper" else 1,
-            distance="label",
-            importances=(),
-            seed=seed,
+            model, detector=self.detector, watch_discrepancy=watches, discrepancy="absolute", **common
         )
 
 

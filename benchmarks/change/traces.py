@@ -1,4 +1,4 @@
-"""The incremental discrepancy beside the estimate from windows and the exact value, at every stage of a drift."""
+"""The discrepancy of held-out rows beside that of learnt ones and the exact value, at every stage of a drift."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from attributary_explainers import ChangeExplainer
+from attributary_explainers.change.discrepancy import as_distance
+from attributary_explainers.change.heldout import HeldOut, Row
+from attributary_explainers.losses.losses import as_loss
 from benchmarks.change.runner import seed_of
 from benchmarks.change.settings import WINDOW, WINDOWS
-from benchmarks.change.shared import Frozen, Row, SharedModel
+from benchmarks.change.shared import Frozen, SharedModel
+from benchmarks.change.shared import Row as Features
 from benchmarks.change.statistics import quantile
 from benchmarks.change.streams import Drift, Stream
 
@@ -47,21 +50,23 @@ def trace(stream: Stream, index: int) -> Trace:
     """One run: the reference is taken once and kept, so that all estimates are of the same two models."""
     seed = seed_of(index)
     shared = SharedModel(stream.model(seed), stream.rows(N_FRESH, 2_000_000 + seed))
-    explainers = [_watching(shared, window) for window in WINDOWS]
-    recent: deque[Row] = deque(maxlen=WINDOW)
-    state, data = None, list[Row]()
+    held = [HeldOut(k, as_loss("zero_one"), as_distance("label"), relative=False, batch_size=None) for k in WINDOWS]
+    recent: deque[Features] = deque(maxlen=WINDOW)
+    state, data = None, list[Features]()
     found = Trace([], {name: [] for name in (*ESTIMATES, "exact")})
     for n, (x, y) in enumerate(stream.observations(seed), start=1):
         y_pred = shared.predict_proba_one(x)
         shared.learn_one(x, y)
         recent.append(x)
-        for explainer in explainers:
-            explainer.update(x, y, y_pred)
+        for of in held:
+            of.add(Row(n, dict(x), y, y_pred, False, as_loss("zero_one")(y, y_pred)))
         if n == REFERENCE:
             state, data = shared.frozen(), list(recent)
+            for of in held:
+                of.compare_with(state)
         elif state is not None and n % step_of(stream) == 0:
             found.n.append(n)
-            estimates = [explainer.discrepancy or 0.0 for explainer in explainers]
+            estimates = [of.discrepancy(of.rows) for of in held]
             estimates.append(windowed(state, shared, [*data, *recent]))
             for name, value in zip(ESTIMATES, estimates, strict=True):
                 found.values[name].append(value)
@@ -69,14 +74,7 @@ def trace(stream: Stream, index: int) -> Trace:
     return found
 
 
-def _watching(model: SharedModel, window: int) -> ChangeExplainer:
-    # No share of labels exceeds 1: nothing is ever explained, and the reference stays.
-    return ChangeExplainer(
-        model, window=window, threshold=1.0, detector=None, distance="label", importances=(), min_observations=REFERENCE
-    )
-
-
-def windowed(reference: Frozen, current: SharedModel, rows: Sequence[Row]) -> float:
+def windowed(reference: Frozen, current: SharedModel, rows: Sequence[Features]) -> float:
     """Share of the rows that two models label differently (Change, equation 4)."""
     return fmean(reference.predict_one(x) != current.predict_one(x) for x in rows)
 

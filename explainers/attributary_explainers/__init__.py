@@ -12,9 +12,9 @@ from .change.discrepancy import Distance, expected_discrepancy
 from .change.events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .change.explainer import ChangeExplainer
 from .change.importance import ImportanceChange
-from .change.onset import Onset
+from .change.judging.onset import Onset
+from .change.judging.verdict import Estimate, Losses
 from .change.paper import PaperChangeExplainer
-from .change.verdict import Estimate, Losses
 from .errors import (
     BiasedImportanceWarning,
     ConstantLossWarning,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,7 +32,8 @@ from benchmarks.change.summary import summarise
 from benchmarks.change.traces import REFERENCE, STEP, compare, crossing, moments, step_of, trace
 from benchmarks.papers.streams import agrawal_label, stagger_one_hot
 
-from attributary_explainers import ChangeExplainer
+from attributary_explainers import Alarm, ChangeEvent, ChangeExplainer, NotConfirmed, PaperChangeExplainer
+from tests.explainers.changes import change_of, explanation_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explainers" / "choosing.md"
 
@@ -129,11 +129,12 @@ def test_explainers_of_a_shared_model_declare_what_they_would_alone():
         for n, (x, y) in enumerate(stream.observations(10), start=1):
             y_pred = model.predict_proba_one(x)
             model.learn_one(x, y)
-            if found := explainer.update(x, y, y_pred):
-                alone.append((found.n_detected, n, found.route, found.discrepancy))
+            for found in explainer.update(x, y, y_pred):
+                if getattr(found, "is_drift", False):
+                    alone.append((found.n_detected, n, found.route, found.discrepancy))
         assert alone
         assert [(e.n_detected, e.n, e.route, e.discrepancy) for e in together[setting.name].explained] == alone
-        assert len(together[setting.name].rejected) == explainer.n_rejected
+        assert len(together[setting.name].rejected) == explainer.n_not_confirmed
 
 
 def test_a_frozen_state_does_not_learn():
@@ -155,26 +156,27 @@ def test_a_frozen_state_does_not_learn():
 
 
 class _Scripted:
-    """An explainer that alarms, rejects and explains at given observations."""
+    """An explainer that alarms, dismisses and explains at given observations."""
 
     def __init__(self, alarms, rejected, explained):
         self._alarms, self._rejected, self._explained = alarms, rejected, explained
-        self.n_alarms, self.n_rejected, self.n_restarts, self.rejected = Counter(), 0, 1, []
         self.reference_observation, self._n = None, 0
 
     def update(self, x, y, y_pred):
         self._n += 1
         if self._n == 5:
             self.reference_observation = 5
+        made = explanation_of(change_of({}, {}), discrepancy=0.5)
+        common = {f.name: getattr(made, f.name) for f in fields(ChangeEvent)}
+        events = []
         if self._n in self._alarms:
-            self.n_alarms["detector"] += 1
+            events.append(Alarm(**{**common, "n_observations": self._n}, due=self._n + 10))
         if self._n in self._rejected:
-            self.n_rejected += 1
-            self.rejected = [SimpleNamespace(n_detected=self._rejected[self._n])]
+            events.append(NotConfirmed(**common, closes=self._rejected[self._n], found="equal"))
         if self._n in self._explained:
             self.reference_observation = self._n
-            return SimpleNamespace(n_detected=self._explained[self._n], route="detector", discrepancy=0.5)
-        return None
+            events.append(replace(made, n_detected=self._explained[self._n]))
+        return tuple(events)
 
 
 class _Constant:
@@ -195,7 +197,6 @@ def test_follow_records_what_an_explainer_did_and_how_far_the_model_was():
     record = follow(shared, [({"a": float(i)}, 0) for i in range(40)], {"scripted": scripted})["scripted"]
     assert record.alarms == [10, 20, 30]
     assert record.rejected == [10]
-    assert record.n_restarts == 1
     # The reference of 5 said 0, the model says 1 after 15 ... 24, and 0 after 25 ... 34.
     assert record.explained == [Declared(21, 24, "detector", 0.5, 1.0), Declared(30, 34, "detector", 0.5, 1.0)]
 
@@ -393,8 +394,9 @@ def test_settings_make_the_explainers_that_they_name():
     model = STREAMS_BY_NAME["hyperplane-sudden"].model(0)
     for setting in ROUTE_SETTINGS:
         explainer = setting.make(model, 0)
-        assert isinstance(explainer, ChangeExplainer)
-        assert (explainer.detector_name is None) == (setting.route == "discrepancy")
-        assert explainer.max_restarts == (0 if setting.route == "paper" else 1)
-        assert explainer.parameters["watch_discrepancy"] == (setting.route in ("discrepancy", "both"))
         assert (explainer.window, explainer.threshold) == (300, 0.3)
+        assert isinstance(explainer, PaperChangeExplainer if setting.route == "paper" else ChangeExplainer)
+        if setting.route == "paper":
+            continue
+        assert (explainer.detector_name is None) == (setting.route == "discrepancy")
+        assert explainer.parameters["watch_discrepancy"] == (setting.route in ("discrepancy", "both"))

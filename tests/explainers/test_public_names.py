@@ -11,7 +11,7 @@ import attributary_topics
 
 INTERNAL = {
     "batch.contributions": "increments by observation inside the batch methods",
-    "change.course": "what makes a trend or a season of changes inside ChangeExplainer",
+    "change.judging.course": "what makes a trend or a season of changes inside ChangeExplainer",
     "change.examining": "what ChangeExplainer does after an alarm",
     "change.heldout": "the observations that ChangeExplainer compares on",
     "change.measure": "how ChangeExplainer takes importances",

@@ -11,8 +11,8 @@ from ..ranking import SIGNIFICANCE
 from ..typing import Importance
 from . import sentences
 from .importance import ImportanceChange
-from .onset import Onset
-from .verdict import DRIFTS, Losses
+from .judging.onset import Onset
+from .judging.verdict import DRIFTS, Losses
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from typing import Any
 from .events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .heldout import Frozen, Row, arrays
 from .importance import ImportanceChange
-from .onset import onset_of
+from .judging.onset import onset_of
+from .judging.verdict import DRIFTS, Estimate, Losses
 from .records import Examined
 from .settling import Settling
-from .verdict import DRIFTS, Estimate, Losses
 
 
 class Examining(Settling):
@@ -65,8 +65,8 @@ class Examining(Settling):
         if examined.copy is None and now - examined.at >= half:
             examined.copy, examined.copy_n = Frozen.of(self.model), self.n_observations
             examined.path += _path(self._held.since(examined.n))
-            numbers, losses = [n for n, _ in examined.path], [loss for _, loss in examined.path]
-            examined.onset = onset_of(losses, numbers, examined.n)
+            numbers, path = [n for n, _ in examined.path], [loss for _, loss in examined.path]
+            examined.onset = onset_of(path, numbers, examined.n)
             examined.path = []
         if now < examined.due:
             return []

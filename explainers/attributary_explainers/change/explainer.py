@@ -17,14 +17,14 @@ from ..pickling import freeze
 from ..predictions import is_usable, most_probable
 from ..typing import Features, Groups, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
-from .course import Course
 from .discrepancy import as_distance, as_prediction
 from .events import Alarm, ChangeEvent
 from .examining import Examining
 from .heldout import Frozen, HeldOut, Row
+from .judging.course import Course
+from .judging.verdict import VERDICTS, loss_of_verdicts
 from .measure import Measure, check_methods
 from .records import Deployed
-from .verdict import VERDICTS, loss_of_verdicts
 from .watch import Watch
 
 ROUTES = ("detector", "discrepancy", "version")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.function import FastFunction
 from ..losses.losses import Loss
 from ..models.function import model_function
 from ..pickling import dump_model, freeze, load_model
@@ -145,8 +144,7 @@ class HeldOut:
             self._reference = None
             return
         self._reference = function = model_function(reference, self.output)
-        # A fast path is fast for one row, too: it does not wait for more.
-        waits = hasattr(function, "many") and not isinstance(function, FastFunction)
+        waits = hasattr(function, "many")
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
 
     @property

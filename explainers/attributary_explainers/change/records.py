@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .heldout import Frozen, dump
-from .onset import Onset
-from .verdict import Estimate, Losses
+from .judging.onset import Onset
+from .judging.verdict import Estimate, Losses
 
 
 @dataclass

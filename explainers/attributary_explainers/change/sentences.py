@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from .importance import ImportanceChange
-from .onset import Onset
-from .verdict import Estimate, Losses
+from .judging.onset import Onset
+from .judging.verdict import Estimate, Losses
 
 Event: TypeAlias = Any
 """An event of the module `events`, which knows this one."""

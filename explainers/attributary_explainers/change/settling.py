@@ -8,9 +8,9 @@ import numpy as np
 
 from .events import ChangeEvent, ChangeExplanation, NotConfirmed
 from .heldout import Frozen, arrays
+from .judging.verdict import Estimate, losses_of
 from .records import Deployed, Matured
 from .state import ChangeState
-from .verdict import Estimate, losses_of
 
 _SETTLED = 0.25
 """Share of its gain that a model that has settled makes in the later half of its age, at most."""

@@ -11,13 +11,13 @@ import numpy as np
 from ..incremental.base import SNAPSHOT_FORMAT
 from ..losses.losses import Loss
 from ..typing import Snapshot
-from .course import Course
 from .discrepancy import Distance
 from .heldout import Frozen, HeldOut, Row, arrays, dump
 from .importance import ImportanceChange
+from .judging.course import Course
+from .judging.verdict import Losses, losses_of
 from .measure import Measure
 from .records import Deployed, Examined, Matured, Reference, plain, restored
-from .verdict import Losses, losses_of
 from .watch import Watch
 
 _CLOCKS = ("_born", "_next_check", "_quiet_until", "_detector_quiet_until", "_n_dismissed", "_matured_at_age")

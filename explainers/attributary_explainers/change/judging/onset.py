@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..typing import Array
+from ...typing import Array
 
 _WITHIN = 7.0
 """Fall of twice the log likelihood inside the interval: the 95 % quantile at a jump, which is no chi-squared of 1."""

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..losses.losses import LOSS_NAMES, Loss, as_loss
-from ..models.function import is_classifier, resolve_loss
-from ..ranking import BAND
-from ..typing import Array
+from ...losses.losses import LOSS_NAMES, Loss, as_loss
+from ...models.function import is_classifier, resolve_loss
+from ...ranking import BAND
+from ...typing import Array
 
 CERTAIN = 3.0
 """Standard errors beyond which a loss has risen or fallen."""
