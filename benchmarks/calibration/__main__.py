@@ -33,6 +33,7 @@ from .verdicts import NOT_RUN, Row, header, lines, rows_of
 BEFORE = Path(__file__).with_name("before.json")
 MODULES = {
     "dependence": Row("iPDP, largest error of the range, n >= 4000", "mean at most 2 %, worst 4 %", "", None),
+    "shifts": Row("shifts of importance", "told where there is none: at most .05 of streams", "", None),
     "observational": Row("observational iPFI and iSAGE", "error at most .10, hold .90", "", None),
 }
 """Parts with a module of their own: `rows(quick=..., jobs=...)` there returns lines of the table, each as `Row`."""

@@ -62,6 +62,8 @@ from .models.sklearn import SklearnModel
 from .pickling import dump_model, freeze, load_model
 from .predictions import is_usable
 from .ranking import ndcg, ranks, shares, shift
+from .shifts.events import Level, Shift, ShiftEnd
+from .shifts.shift import ImportanceShift
 from .smoothing.importance import SmoothedImportance
 from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .typing import ModelFunction
@@ -95,6 +97,7 @@ __all__ = [
     "GeometricReservoir",
     "ImportanceChange",
     "ImportanceHistory",
+    "ImportanceShift",
     "Imputer",
     "IncrementalExplainer",
     "IncrementalMDI",
@@ -104,6 +107,7 @@ __all__ = [
     "IntervalPFI",
     "InvalidParameterError",
     "LaggedReservoir",
+    "Level",
     "LocalReservoirWarning",
     "Loss",
     "Losses",
@@ -119,6 +123,8 @@ __all__ = [
     "PaperChangeExplainer",
     "RemovalExplainer",
     "Reservoir",
+    "Shift",
+    "ShiftEnd",
     "ShiftedImputer",
     "SklearnModel",
     "SlidingWindowReservoir",

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 from river import forest, linear_model, naive_bayes, neighbors, preprocessing, tree
 
 from .compiled import compiling
@@ -15,6 +16,7 @@ from .incremental.pfi import IncrementalPFI
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
 from .models.function import model_kind
+from .shifts.shift import ImportanceShift
 
 Progress = Callable[[int, int], None]
 """Is told how many kernels of how many are ready."""
@@ -57,6 +59,9 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         model = linear_model.LogisticRegression()
         share = IncrementalPFI(model, n_samples=2, seed=1, sampling="independent", feature_share=0.6)
         rehearse(Explainers(model, {"made up": share}), 104)  # shares are chosen after 100
+        shift, increments = ImportanceShift(), np.ones(2)
+        while shift.level == 0.0:  # until a first block was compared with a reference
+            shift.update(("a", "b"), increments)
         return WarmUp(compilations.n - n, compilations.seconds - seconds)
 
 

@@ -36,6 +36,10 @@ INTERNAL = {
     "incremental.feature_sampling": "which features PFI evaluates at an observation",
     "losses.watch": "a warning of the explainers by removal",
     "plots.protocols": "what plots need to know of what they draw",
+    "shifts.blocks": "the block that ImportanceShift fills",
+    "shifts.reference": "what ImportanceShift compares with",
+    "shifts.rows": "what ImportanceShift makes a reference of",
+    "shifts.watch": "the evidence of ImportanceShift",
     "smoothing.marginal": "the mean prediction inside one step of iSAGE",
 }
 """Modules and packages whose classes nobody is promised."""

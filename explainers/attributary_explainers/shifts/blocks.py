@@ -1,0 +1,97 @@
+"""Adds up increments, observation by observation, to blocks with a column for each feature."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..typing import Array, Ints, Snapshot
+from ..validation import LARGEST
+from .kernels import SEEN, SUM, add
+
+BLOCK = 128
+"""Observations whose increments are averaged before anything looks at them."""
+
+
+class Blocks:
+    """The block that is being filled, and which feature has which column."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        """Observations so far, those that were left out too."""
+        self.n_skipped = 0
+        """Observations that were left out, as an increment was not finite."""
+        self._index: dict[Any, int] = {}
+        self._block: Array = np.zeros((2, 0))
+        self._filled = 0
+        self._names: tuple[Any, ...] | None = None
+        self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Features and groups, in the order of the columns."""
+        return tuple(self._index)
+
+    def column(self, name: Any) -> int | None:
+        """Return the column of a feature; None where it is not known, or not any more."""
+        return self._index.get(name)
+
+    def update(self, names: tuple[Any, ...], increments: Array) -> Array | None:
+        """Add an observation; return the means of the block, shape (features,), where it is the last one of it."""
+        if names != self._names:
+            self._find(names)
+        self.n += 1
+        if not add(self._block, self._columns, increments, self.n, LARGEST):
+            self.n_skipped += 1
+            return None
+        self._filled += 1
+        if self._filled < BLOCK:
+            return None
+        means: Array = self._block[SUM] / BLOCK
+        self.clear()
+        return means
+
+    def _find(self, names: tuple[Any, ...]) -> None:
+        for name in names:
+            self._index.setdefault(name, len(self._index))
+        self._block = np.pad(self._block, ((0, 0), (0, len(self._index) - self._block.shape[1])))
+        self._names = names
+        self._columns = np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
+
+    def clear(self) -> None:
+        """Begin a block."""
+        self._block[SUM] = 0.0
+        self._filled = 0
+
+    def unseen_for(self) -> Array:
+        """Return since how many observations no name has been named, shape (features,)."""
+        found: Array = self.n - self._block[SEEN]
+        return found
+
+    def keep(self, columns: Ints) -> None:
+        """Forget all other features."""
+        names = self.names
+        self._index = {names[old]: new for new, old in enumerate(columns.tolist())}
+        self._block = np.ascontiguousarray(self._block[:, columns])
+        self._names = None
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "n": self.n,
+            "n_skipped": self.n_skipped,
+            "names": list(self._index),
+            "block": self._block.tolist(),
+            "filled": self._filled,
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the blocks that the snapshot was taken of."""
+        blocks = cls()
+        blocks.n, blocks.n_skipped, blocks._filled = snapshot["n"], snapshot["n_skipped"], snapshot["filled"]
+        blocks._index = {name: i for i, name in enumerate(snapshot["names"])}
+        blocks._block = np.array(snapshot["block"], dtype=np.float64).reshape(2, -1)
+        return blocks

@@ -1,0 +1,162 @@
+"""The importance that later importance is compared with, how exactly it is known, and what a change is at least."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.special import chdtri, stdtrit
+
+from ..typing import Array, Ints, Snapshot
+from .kernels import HIGH, LOW, MEAN, SCALE, SLACK
+from .seasons import find_period
+
+BATCHES = 10
+"""Long batches that the dependence of rows shows in: fewer say too little, shorter ones miss slow dependence."""
+_OFF = 0.01
+"""Probability that the slack, over all features and explainers, is less than what the reference is off."""
+_LEAST_SLACK = 0.01
+_PRECISE = 0.05
+"""Of the total: with a slack of so much, a change of twice as much, a tenth, is told in finite time."""
+_LEAST_RATIO = 0.7
+_USUAL, _USUAL_SPREADS = 6.0, 4.0
+_QUANTILE = 0.975
+_UNDER = 0.05
+"""Probability that the spread of a block is taken for less than it is."""
+
+
+class Reference(NamedTuple):
+    """The importance over some thousand observations, per feature; see `estimate`."""
+
+    table: Array
+    """Shape (5, features): see `kernels`."""
+    errors: Array
+    """Shape (features,): standard errors of the means."""
+    degrees_of_freedom: int
+    n: int
+    """Observations."""
+    period: float | None
+    """Of the season, in observations; None where there is none."""
+    settled: bool
+    """Whether its parts differ no more than noise does: no trend, no season or regime longer than a part."""
+
+    @property
+    def total(self) -> float:
+        """The sum of all absolute importances."""
+        return float(np.abs(self.table[MEAN]).sum())
+
+    @property
+    def precise(self) -> bool:
+        """Whether the slack of every feature is at most a twentieth of the total."""
+        return bool((self.table[SLACK] <= _PRECISE * self.total).all())
+
+    @property
+    def half_widths(self) -> Array:
+        """Half the widths of the 95 % intervals of the means, shape (features,)."""
+        return self.errors * float(stdtrit(self.degrees_of_freedom, _QUANTILE))
+
+    def widened(self, n_new: int) -> Self:
+        """Return the reference with features that it has not seen: their importance was 0."""
+        new = np.zeros((5, n_new))
+        new[[SLACK, SCALE]] = _LEAST_SLACK * self.total
+        new[LOW], new[HIGH] = -np.inf, np.inf
+        return self._replace(table=np.hstack([self.table, new]), errors=np.concatenate([self.errors, np.zeros(n_new)]))
+
+    def kept(self, columns: Ints) -> Self:
+        """Return the reference of these columns."""
+        return self._replace(table=np.ascontiguousarray(self.table[:, columns]), errors=self.errors[columns])
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {**self._asdict(), "table": self.table.tolist(), "errors": self.errors.tolist()}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Reference:
+        """Return the reference that the snapshot was taken of."""
+        table = np.array(snapshot["table"], dtype=np.float64).reshape(5, -1)
+        return cls(**{**snapshot, "table": table, "errors": np.array(snapshot["errors"], dtype=np.float64)})
+
+
+def estimate(rows: Array, block: int, n_explainers: int = 1) -> Reference | None:
+    """Return the reference that these rows give; None where no feature has any importance.
+
+    The mean is over all rows, or, with a season, over the last ones that are a whole number of periods. The variance
+    of a row, with all that follows from its dependence on others, is the largest of those that batches of 1, 2, 4, ...
+    rows give, with at least ten batches; with a season the error of the mean is that of about ten batches of whole
+    periods, as the season itself is no error. The slack is so many standard errors that the reference of any of all
+    features and explainers is further off with a probability of 1 in 100 at most, by the t distribution; and at least
+    1 % of the total. The parts are unsettled where the squares of the differences of consecutive batches are less than
+    0.7 times those from the mean; noise gives 2. Features that vary by less than 1 % of the total are not asked.
+
+    Parameters
+    ----------
+    rows
+        Shape (rows, features), at least 20 rows: mean increments, oldest first.
+    block
+        Valid range >= 1. Observations in a row.
+    n_explainers
+        Valid range >= 1. Explainers that share the promise.
+    """
+    low, high = usual(rows)
+    rows = np.clip(rows, low, high)
+    n = len(rows)
+    period = find_period(rows)
+    largest = upper = np.zeros(rows.shape[1])
+    length = 1
+    while n // length >= BATCHES:
+        batches = _batches(rows, float(length))
+        freedom = len(batches) - 1
+        variance = batches.var(axis=0, ddof=1) * length
+        largest = np.maximum(largest, variance)
+        upper = np.maximum(upper, variance * freedom / float(chdtri(freedom, 1.0 - _UNDER)))
+        length *= 2
+    used, squares = rows, largest / n
+    if period is not None:
+        batches = _batches(rows, period * max(int(n / period) // BATCHES, 1))
+        used = rows[n - round(int(n / period) * period) :]
+        squares = batches.var(axis=0, ddof=1) / len(batches)
+    means = used.mean(axis=0)
+    total = np.abs(means).sum()
+    if total == 0.0:
+        return None
+    errors = np.sqrt(squares)
+    freedom = len(batches) - 1
+    slack = np.maximum(_LEAST_SLACK * total, errors * stdtrit(freedom, 1.0 - _OFF / (len(means) * n_explainers)))
+    # A feature without spread, as one that was never there, still needs some blocks that agree.
+    scale = np.maximum(np.sqrt(upper), slack)
+    # Of a feature that hardly varied, more is usual than it showed: else no shift of it could be seen.
+    low, high = np.minimum(low, means - _USUAL_SPREADS * scale), np.maximum(high, means + _USUAL_SPREADS * scale)
+    return Reference(
+        table=np.stack([means, slack, scale, low, high]),
+        errors=errors,
+        degrees_of_freedom=freedom,
+        n=len(used) * block,
+        period=None if period is None else period * block,
+        settled=_settled(batches, _LEAST_SLACK * total),
+    )
+
+
+def usual(rows: Array) -> tuple[Array, Array]:
+    """Return the least and the largest value that a row counts as, per feature, shape (features,) each.
+
+    They are six mean absolute deviations from the median, 4.8 standard deviations of a normal distribution. Where
+    importance comes from a few absurd observations, neither the reference nor what is compared with it hangs on how
+    many of them there were.
+    """
+    median = np.median(rows, axis=0)
+    usual = _USUAL * np.abs(rows - median).mean(axis=0)
+    return median - usual, median + usual
+
+
+def _batches(rows: Array, length: float) -> Array:
+    """Return the means of the last batches of this length in rows, which need not be an integer, oldest first."""
+    n = len(rows)
+    bounds = [n - round(i * length) for i in range(int(n / length), -1, -1)]
+    return np.stack([rows[start:end].mean(axis=0) for start, end in pairwise(bounds)])
+
+
+def _settled(batches: Array, negligible: float) -> bool:
+    apart = ((batches - batches.mean(axis=0)) ** 2).sum(axis=0)
+    steps = (np.diff(batches, axis=0) ** 2).sum(axis=0)
+    return bool(((steps >= _LEAST_RATIO * apart) | (apart <= len(batches) * negligible**2)).all())
