@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from river import linear_model
+from river import linear_model, optim
 
 from attributary_agents.config.models import ModelConfig
 from attributary_agents.models.model_state import ModelState, new_state
@@ -16,22 +16,25 @@ from attributary_agents.models.versions import Version
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_topics import ImportanceShiftEvent, ImportanceShiftReleasedEvent, Observation, Source, encode_json
 
-BEGINS, N = 7000, 18_000
+BEGINS, N = 12_500, 26_000
 CONFIG = ModelConfig.model_validate(
     {
         "factory": "tests.agents.models.test_shifts:known",
         "learn": False,
         "loss": "squared",
         "change": None,
-        "explainers": {"pfi": {"n_samples": 1}},
+        "explainers": {"pfi": {"n_samples": 6}},
         "publish": {"every": 1000},
     }
 )
 
 
 def known() -> linear_model.LinearRegression:
-    model = linear_model.LinearRegression()
-    model.weights.update({"a": 2.0, "b": 1.0})
+    """Has learnt the rule without noise."""
+    model, rng = linear_model.LinearRegression(optimizer=optim.SGD(0.1)), random.Random(5)
+    for _ in range(500):
+        x = {"a": rng.gauss(0, 1), "b": rng.gauss(0, 1)}
+        model.learn_one(x, 2 * x["a"] + x["b"])
     return model
 
 
@@ -93,7 +96,7 @@ def test_a_shift_is_told_once_and_closed_once_the_new_importance_is_the_referenc
 def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, list[Any]]) -> None:
     _, whole = told
     state, events, begin = new_state("m", CONFIG), [], 0
-    for end in (5130, 9000, 12_345, N):
+    for end in (5130, 13_000, 15_000, N):
         state = decode_state("m", CONFIG, encode_state(state))
         events += run(state, begin, end)
         begin = end
@@ -102,9 +105,9 @@ def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, 
 
 def test_another_version_takes_a_reference_of_its_own() -> None:
     state = new_state("m", CONFIG)
-    run(state, 0, 9000)
+    run(state, 0, 16_000)
     assert state.shifts["pfi"].open_id is not None
-    swapped, _ = swap(state, Version("2", {}, known()), Source("topic", 0, 9000), 0)
+    swapped, _ = swap(state, Version("2", {}, known()), Source("topic", 0, 16_000), 0)
     assert swapped.shifts["pfi"].open_id is None
     assert not swapped.shifts["pfi"].shift.ready
     assert swapped.counts.shifts == {"pfi": 1}
