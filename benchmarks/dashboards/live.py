@@ -42,7 +42,7 @@ RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "rules"
 
 def settings(bootstrap: str) -> dict[str, Any]:
     """The workers' configuration."""
-    change = {"window": 500, "threshold": 0.3, "detector_params": {"delta": 0.025}, "min_observations": 1000}
+    change = {"window": 500}
     forest = {"class": "river.forest.ARFClassifier", "params": {"n_models": 10, "seed": 1}}
     classifier = {"model": forest, "version": "1", "change": change}
     return {
@@ -61,7 +61,7 @@ def settings(bootstrap: str) -> dict[str, Any]:
                     {"class": "river.linear_model.LinearRegression"},
                 ],
                 "version": "1",
-                "change": {**change, "threshold": 2.0},
+                "change": change,
             },
         },
         "checkpoint": {"interval_s": 10},

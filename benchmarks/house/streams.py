@@ -30,7 +30,7 @@ def _class(name: str, **params: Any) -> dict[str, Any]:
 
 
 _BOTH: dict[str, Any] = {"pfi": {}, "sage": {}}
-_CHANGE = {"window": 500, "min_observations": 1000, "importances": ["pfi", "sage"]}
+_CHANGE = {"window": 500, "importances": ["pfi", "sage"]}
 _OFTEN = {"every": 50, "reference_after": 1000}
 
 CASES = {
@@ -41,7 +41,7 @@ CASES = {
             "model": _class("river.forest.ARFClassifier", n_models=10, seed=1),
             "alpha": 0.004,
             "explainers": {"pfi": {"n_samples": 2}, "sage": {}},
-            "change": {**_CHANGE, "threshold": 0.3},
+            "change": _CHANGE,
         },
     ),
     "elec2-forest": Case(
@@ -50,7 +50,7 @@ CASES = {
             "model": _class("river.forest.ARFClassifier", n_models=3, seed=1),
             "alpha": 0.01,
             "explainers": _BOTH,
-            "change": {**_CHANGE, "threshold": 0.1},
+            "change": _CHANGE,
         },
     ),
     "elec2-logistic": Case(
@@ -62,7 +62,7 @@ CASES = {
             ],
             "alpha": 0.01,
             "explainers": {"pfi": {"removal": "product"}, "sage": {"reservoir": "uniform", "n_permutations": 2}},
-            "change": {**_CHANGE, "threshold": 0.02},
+            "change": _CHANGE,
         },
     ),
     "elec2-tree": Case(
@@ -71,7 +71,7 @@ CASES = {
             "model": _class("river.tree.HoeffdingTreeClassifier"),
             "alpha": 0.01,
             "explainers": {"pfi": {"removal": "observational"}, "sage": {"sampling": "independent"}},
-            "change": {**_CHANGE, "threshold": 0.05},
+            "change": _CHANGE,
         },
     ),
     "friedman-forest": Case(
@@ -80,7 +80,7 @@ CASES = {
             "model": _class("river.forest.ARFRegressor", n_models=3, seed=1),
             "alpha": 0.01,
             "explainers": _BOTH,
-            "change": {**_CHANGE, "threshold": 0.5},
+            "change": _CHANGE,
         },
     ),
     "friedman-linear": Case(
@@ -90,7 +90,7 @@ CASES = {
             "alpha": 0.01,
             "loss": "absolute",
             "explainers": _BOTH,
-            "change": {**_CHANGE, "threshold": 0.5},
+            "change": _CHANGE,
         },
     ),
 }

@@ -29,7 +29,7 @@ def changed(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> t
     """A configuration with a topic of change events of two models, one of them there twice; and the events."""
     raw, config = created(kafka_broker, partitions=3, models=("m", "n"))
     sent: list[Any] = []
-    filled(config_of("m", "n"), {0: ["m", "n"]}, n=200, sent=sent)
+    filled(config_of("m", "n"), {0: ["m", "n"]}, n=200, flip_at=100, sent=sent)
     events = [one for one in sent if one.topic.endswith("changes.v1")]
     records = [(one.key, one.value, list(one.headers)) for one in [*events, events[0]]]
     produce(kafka_broker.bootstrap, config.kafka.topics.changes, records)
@@ -59,6 +59,15 @@ def test_each_event_is_printed_once_in_order(changed: tuple[Path, list[dict[str,
         assert [line[1:] for line in lines if line[1].startswith(f"{model_id}:")] == told
     assert len(lines) == len(events)
     assert {line[0] for line in lines} == {"2023-11-14T22:13:20.500Z"}
+
+
+@pytest.mark.kafka
+def test_events_of_one_kind_only(changed: tuple[Path, list[dict[str, Any]]]) -> None:
+    path, events = changed
+    done = run(path, "--event", "explanation", "--last", "1")
+    assert done.stdout.split("\t")[1] in {event["id"] for event in events if event["event"] == "explanation"}
+    assert {event["event"] for event in events} > {"explanation"}, "there are others"
+    assert "one of 'alarm'" in run(path, "--event", "drift").stderr
 
 
 @pytest.mark.kafka

@@ -79,7 +79,10 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: Demo) -> None:
     demo.wait_until_it_says("Ctrl-C ends the demo")
     text = demo.text
-    sentence = re.search(r">>> credit changed at [\d ]+ \(discrepancy 0\.\d+ > 0\.\d+\): (.*)", text)
+    assert re.search(r">>> credit may have changed at [\d ]+ \(its loss rose\)", text), text
+    sentence = re.search(
+        r">>> credit changed at [\d ]+ \(.*\): the data changed .* and the model has followed (.*)", text
+    )
     assert sentence, text
     assert "elevel gained" in sentence[1]
     assert "salary lost" in sentence[1]

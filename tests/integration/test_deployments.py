@@ -65,12 +65,13 @@ def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Pa
     bootstrap = kafka_broker.bootstrap
     sent = check_equal(bootstrap, config, {(0, said["offset"]): after, (0, again["offset"]): N}).sent
     changes = [json.loads(value or b"") for value, _ in sent[topics.changes].values()]
-    (change,) = [event for event in changes if event["route"] == "version"]
-    assert (change["model_version_before"], change["model_version"], change["kind"]) == ("1", "2", "model")
-    assert change["source"]["offset"] == after + 1
+    alarm, change = [event for event in changes if event["route"] == "version"]
+    assert (alarm["event"], change["event"]) == ("alarm", "explanation")
+    assert (change["model_version_before"], change["model_version"]) == ("1", "2")
+    assert alarm["source"]["offset"] == after + 1 == change["source"]["offset"] - 199
+    assert change["change_id"].endswith(f":{after + 1}:0")
     features = change["importances"]["pfi"]["features"]
     assert (features["a"]["significant"], features["a"]["delta"] < 0) == (True, True)
-    assert change["cause"] == "model"
     events = [json.loads(value or b"") for value, _ in sent[topics.importances].values()]
     assert all((event["model_version"] == "2") == (event["source"]["offset"] > after) for event in events)
     rows = {row["model_id"]: row for row in json.loads(listed.stdout)}
@@ -109,7 +110,9 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
     changes = [json.loads(value or b"") for value, _ in sent[topics.changes].values()]
     # Killed at once, the worker may read both versions after all observations: then the second one alone takes over.
     apart = len(set(seen.values())) == 2
-    told = sorted(event["model_version"] for event in changes if event["route"] == "version")
+    told = sorted(
+        event["model_version"] for event in changes if (event["event"], event["route"]) == ("alarm", "version")
+    )
     assert told == (["2", "3"] if apart else ["3"])
     assert apart or moment == "at once"
 

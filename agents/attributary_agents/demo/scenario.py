@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from statistics import pstdev
 from typing import Any
 
 from ..kafka.producing import encode_value
@@ -14,7 +13,6 @@ from ..replay.files import open_source
 
 DRIFT_AT = 5000
 TOTAL = 10_000
-THRESHOLD = 0.3
 _MAX_CLASSES = 20
 
 
@@ -32,15 +30,12 @@ class DemoStream:
         Whether the target is a class.
     categories
         Whether some feature is text.
-    threshold
-        Expected discrepancy above which a change is explained, in the unit of the target for a regression.
     """
 
     title: str
     n: int | None
     classification: bool
     categories: bool
-    threshold: float
     _values: Any
 
     def values(self) -> Iterator[bytes]:
@@ -61,7 +56,7 @@ def agrawal(limit: int | None) -> DemoStream:
         return ({"x": x, "y": y} for x, y in chain(first, second))
 
     title = f"Agrawal's credit data: the true rule changes from function 1 to 2 at observation {drift_at:,}"
-    return DemoStream(title.replace(",", " "), total, True, False, THRESHOLD, values)
+    return DemoStream(title.replace(",", " "), total, True, False, values)
 
 
 def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
@@ -81,9 +76,6 @@ def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
         len(set(sample)) <= _MAX_CLASSES and all(float(y).is_integer() for y in sample if y is not None)
     )
     n = source.n_rows if source.n_rows is not None else sum(1 for _ in source.values())
-    # The threshold of a regression is the same share of the target's standard deviation.
-    spread = 1.0 if classification else pstdev(float(y) for y in sample if y is not None)
-    threshold = THRESHOLD * (spread or 1.0)
     kind = "classification" if classification else "regression"
     title = f"{path.name}: {kind} of {source.target}"
     return DemoStream(
@@ -91,13 +83,12 @@ def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
         min(n, limit) if limit else n,
         classification,
         categories,
-        threshold,
         lambda: islice(source.values(), limit),
     )
 
 
 def demo_config(stream: DemoStream, model_id: str, broker: str, port: int) -> dict[str, Any]:
-    """Return the configuration of the demo's worker: an adaptive random forest, iPFI, changes."""
+    """Return the configuration of the demo's worker: an adaptive random forest, iPFI, changes as by default."""
     forest = "ARFClassifier" if stream.classification else "ARFRegressor"
     params: dict[str, Any] = {"n_models": 10, "seed": 1}
     if stream.categories and not stream.classification:
@@ -114,12 +105,6 @@ def demo_config(stream: DemoStream, model_id: str, broker: str, port: int) -> di
                 "model": {"class": f"river.forest.{forest}", "params": params},
                 "alpha": 0.004,
                 "explainers": {"pfi": {"n_samples": 2}},
-                "change": {
-                    "window": 500,
-                    "threshold": stream.threshold,
-                    "detector_params": {"delta": 0.025},
-                    "min_observations": 1000,  # before that the forest still learns its first rule
-                },
                 "publish": {"every": 50},
             }
         },

@@ -50,7 +50,6 @@ class _State:
         self.handled = 0
         self.dead_letters = 0
         self.event: dict[str, Any] | None = None
-        self.threshold: float | None = None
         self._history: deque[tuple[int, dict[str, float]]] = deque()
         self._times: deque[tuple[float, int]] = deque(maxlen=20)
 
@@ -154,8 +153,8 @@ class LiveView:
 
     def change(self, event: dict[str, Any]) -> None:
         """Print the sentence above the table."""
-        self._state.threshold = event["threshold"]
-        self._live.console.print(Text(f"▲ {event['sentence']}", style="bold yellow"))
+        style = "bold yellow" if event["event"] in ("explanation", "importance_shift") else "yellow"
+        self._live.console.print(Text(f"▲ {event['sentence']}", style=style))
 
     def counts(self, handled: int, dead_letters: int) -> None:
         """Move the progress bar."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from typing import Any
 
 from attributary_topics import decode_json
@@ -13,7 +13,12 @@ from .reading import topic_reader
 
 
 async def read_changes(
-    config: Config, model_id: str | None = None, last: int | None = None, *, follow: bool = False
+    config: Config,
+    model_id: str | None = None,
+    last: int | None = None,
+    kinds: Collection[str] = (),
+    *,
+    follow: bool = False,
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Yield the change events that there are in the order of their times, then those to come as they come.
 
@@ -25,6 +30,8 @@ async def read_changes(
         Yield events of this model only.
     last
         Yield at most this many of those that there are.
+    kinds
+        Values of the field `event`: yield events of these only; none for all.
     follow
         Whether to go on with those to come, for ever.
 
@@ -39,13 +46,13 @@ async def read_changes(
         async for batch in reader.present():
             found += [record for record in batch if model_id in (None, _key(record))]
         found.sort(key=lambda record: (record.partition, record.offset))
-        events = _events(found, seen)
+        events = _events(found, seen, kinds)
         events.sort(key=lambda event: event["time"] or "")  # the observations' own
         for event in deque(events, maxlen=last):
             yield event
         if follow:
             async for batch in reader.to_come():
-                for event in _events([record for record in batch if model_id in (None, _key(record))], seen):
+                for event in _events([record for record in batch if model_id in (None, _key(record))], seen, kinds):
                     yield event
 
 
@@ -53,7 +60,7 @@ def _key(record: Any) -> str:
     return (record.key or b"").decode(errors="replace")
 
 
-def _events(records: list[Any], seen: set[str]) -> list[dict[str, Any]]:
+def _events(records: list[Any], seen: set[str], kinds: Collection[str]) -> list[dict[str, Any]]:
     events = []
     for record in records:
         headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}
@@ -61,4 +68,4 @@ def _events(records: list[Any], seen: set[str]) -> list[dict[str, Any]]:
             seen.add(event_id)
             ours = {"id": event_id, "time": headers.get("ce_time")}
             events.append({**ours, **decode_json(record.value), **ours})
-    return events
+    return [event for event in events if not kinds or event.get("event") in kinds]

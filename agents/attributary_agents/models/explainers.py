@@ -1,13 +1,16 @@
-"""Makes the explainers of a model as the configuration describes them."""
+"""Makes the explainers of a model as the configuration describes them, and what watches their importances."""
 
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Any, Self
 
 from attributary_explainers import (
     ChangeExplainer,
+    ImportanceShift,
     RemovalExplainer,
+    Shift,
+    ShiftEnd,
     make_reservoir,
 )
 
@@ -46,6 +49,55 @@ def new_change_explainer(
         version=version,
         seed=_seed(config.seed, model_id, "change"),
     )
+
+
+class ShiftWatch:
+    """Feeds an `ImportanceShift` with the increments of an explainer.
+
+    Parameters
+    ----------
+    n_explainers
+        Explainers of the model, which share the promise of one false shift in 10^6 observations.
+    """
+
+    def __init__(self, n_explainers: int) -> None:
+        self.shift = ImportanceShift(n_explainers=n_explainers)
+        self.open_id: str | None = None
+        """`ce_id` of the event of the shift that has not ended."""
+        self.reference_at = 0
+        """Observation of the model at which the reference was taken; 0 before the first."""
+        self.told_least: float | None = None
+        """Least change that could be told of the feature of the last shift, in the unit of the loss."""
+        self._least: dict[Any, float] = {}
+
+    @property
+    def least(self) -> dict[Any, float]:
+        """Least change of the importance that can be told, per feature, in the unit of the loss; empty before that."""
+        total = sum(map(abs, self.shift.reference.values()))
+        return {name: share * total for name, share in self.shift.least_change.items()}
+
+    def update(self, explainer: RemovalExplainer, observation: int) -> Shift | ShiftEnd | None:
+        """Take in the observation that the explainer has explained last; return what is to be told, mostly nothing."""
+        known = self.shift.n_reference
+        told = self.shift.update(*explainer.latest_increments, observation)
+        if isinstance(told, Shift):  # the reference has gone with it
+            self.told_least = self._least.get(told.feature)
+        elif self.shift.n_reference not in (0, known):
+            self.reference_at, self._least = observation, self.least
+        return told
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {**vars(self), "shift": self.shift.snapshot(), "n_explainers": self.shift.n_explainers}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the watch that the snapshot was taken of."""
+        stored = dict(snapshot)
+        watch = cls(stored.pop("n_explainers"))
+        watch.shift.restore(stored.pop("shift"))
+        vars(watch).update(stored)
+        return watch
 
 
 def _seed(seed: int, model_id: str, name: str) -> int:

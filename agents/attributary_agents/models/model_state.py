@@ -27,7 +27,7 @@ from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError
 from .counts import ModelCounts
-from .explainers import new_change_explainer, new_explainer
+from .explainers import ShiftWatch, new_change_explainer, new_explainer
 from .publication import Publication
 from .versions import Version, configured_as, configured_version
 
@@ -107,6 +107,16 @@ def _load_publications(state: ModelState, _name: str, stored: dict[str, Any]) ->
     return state.publications
 
 
+def _load_shifts(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, ShiftWatch]:
+    found = dict(state.shifts)
+    for name, explainer in state.explainers.items():
+        known = stored["shifts"].get(name)
+        # With more explainers or fewer, each has another part of the promise.
+        if is_same_explainer(explainer, stored["explainers"].get(name)) and known["n_explainers"] == len(found):
+            found[name] = ShiftWatch.from_snapshot(known)
+    return found
+
+
 def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> ChangeExplainer | None:
     if state.change and is_same_explainer(state.change, stored["change"]):
         return ChangeExplainer.from_snapshot(stored["change"], state.model)
@@ -165,6 +175,15 @@ class ModelState:
             _load_publications,
         )
     )
+    shifts: dict[str, ShiftWatch] = field(
+        metadata=_ruled(
+            lambda _id, config, _version: {name: ShiftWatch(len(config.explainers)) for name in config.explainers},
+            Kept.WITH_VERSION,
+            _snapshots,
+            _load_shifts,
+        )
+    )
+    """By explainer: what is watched for lasting shifts of its importances."""
     change: ChangeExplainer | None = field(
         metadata=_ruled(
             lambda model_id, config, version: new_change_explainer(model_id, config, version.model, version.name),

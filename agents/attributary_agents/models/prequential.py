@@ -16,6 +16,7 @@ from .changes import change_events
 from .events import importance_event
 from .limits import AbsurdPredictionError, check_known, is_absurd
 from .model_state import ModelState
+from .shifts import shift_events
 
 
 class StepError(Exception):
@@ -93,6 +94,7 @@ def prequential(
             raise AbsurdPredictionError(state.model_id, own)
         stage = "explain"
         scored_at = clock()
+        known = {name: explainer.n_observations for name, explainer in state.explainers.items()}
         if explains:
             together.explain(y)
         else:
@@ -112,6 +114,8 @@ def prequential(
     changes = change_events(state, told, source, timestamp_ms, n_before)
     has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
     events: list[ImportanceEvent | ChangeEvent] = [*changes]
+    explained = [name for name, n in known.items() if state.explainers[name].n_observations > n]
+    events += shift_events(state, explained, source, n_before + len(events))
     for name, publication in state.publications.items():
         if has_changed:
             publication.restart_reference(state.n_observations)

@@ -9,8 +9,8 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from typing import Protocol, Self
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Protocol, Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -221,10 +221,10 @@ class AttributaryCollector(Collector):
         yield from families.values()
 
     def _n_series(self, state: ModelState) -> int:
-        """Series of features at most: three or, with a doubt, four for each, and the two sums of the others."""
+        """Series of features at most: five or, with a doubt, six for each, and the two sums of the others."""
         limit = self._config.metrics.max_features
         of_explainers = state.explainers.values()
-        return sum((3 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
+        return sum((5 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
 
     def _model(self, state: ModelState, owned: PartitionView, add: _Add) -> None:
         model = (state.model_id,)
@@ -248,6 +248,7 @@ class AttributaryCollector(Collector):
             known = [share for share in explainer.locality.values() if math.isfinite(share)]
             add("importance_locality_ratio", labels, max(known, default=None))
             add("explainer_observations", labels, float(explainer.n_observations))
+            _shifts(state, name, shown, add)
             add("explainer_stale", labels, float(state.publications[name].is_stale(explainer)))
             for reason in SKIP_REASONS:
                 add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
@@ -281,6 +282,20 @@ class AttributaryCollector(Collector):
             for found in CHANGES:
                 add("model_changes_total", (*model, *found), float(counts.changes[found]), exemplar(state, *found))
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
+
+
+def _shifts(state: ModelState, name: str, shown: Collection[Any], add: _Add) -> None:
+    """Add what is known of lasting shifts of an explainer's importances, of the features that are shown."""
+    labels, watch = (state.model_id, name), state.shifts[name]
+    shifted, least = watch.shift.shift, watch.least
+    add("importance_shifts_total", labels, float(state.counts.shifts[name]))
+    for feature in shown:
+        is_shifted = shifted is not None and shifted.feature == feature
+        add("importance_shifted", (*labels, str(feature)), float(is_shifted))
+        if feature in least:
+            add("importance_least_shift", (*labels, str(feature)), finite(least[feature]))
+    if shifted is not None and shifted.feature not in shown:
+        add("importance_shifted", (*labels, str(shifted.feature)), 1.0)
 
 
 def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int | None, add: _Add) -> None:

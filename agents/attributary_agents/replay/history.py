@@ -25,7 +25,8 @@ def history_from_events(
     Parameters
     ----------
     importances, changes
-        Importance and change events as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed.
+        Events of importance and of change as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed. Of
+        changes, explanations are marked.
     model_id, explainer
         Which events to take. None takes all, and they must then be of one model and one explainer.
     max_records
@@ -41,7 +42,7 @@ def history_from_events(
     wanted = _Choice(model_id, explainer)
     for event in wanted.of(importances):
         history.record(_Record.read(event), event["observation"])
-    for event in wanted.of(changes):
+    for event in wanted.of(event for event in changes if event["event"] == "explanation"):
         history.mark_change(_mark(event))
     return history
 

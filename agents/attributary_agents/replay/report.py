@@ -48,10 +48,12 @@ def _section(i: int, model_id: str, model: Model) -> str:
     charts = [_importance(name, explainer, x_range, marks) for name, explainer in model.explainers.items()]
     charts.append(_losses(model, x_range, marks))
     charts.append(_discrepancy(model, x_range, marks))
-    n_changes = sum(change["kind"] == "model" for change in model.changes)
-    facts = [f"{number(model.last)} observations", f"{n_changes} model change{'' if n_changes == 1 else 's'}"]
-    if n_data := len(model.changes) - n_changes:
-        facts.append(f"{n_data} change{'' if n_data == 1 else 's'} of the data alone")
+    facts = [f"{number(model.last)} observations", _counted(len(model.changes), "change")]
+    if model.n_alarms:
+        facts.append(f"{_counted(model.n_alarms, 'alarm')}, {model.n_not_confirmed} not confirmed")
+    if model.shifts:
+        n_shifts = sum(shift["event"] == "importance_shift" for shift in model.shifts)
+        facts.append(_counted(n_shifts, "shift") + " of importance")
     for name, explainer in model.explainers.items():
         *_, (_, values) = explainer.series.points
         best = max(zip(explainer.shown, values, strict=True), key=lambda pair: pair[1][0] or 0.0, default=None)
@@ -61,8 +63,17 @@ def _section(i: int, model_id: str, model: Model) -> str:
     return (
         f'<section><h2>{escape(model_id)} <small>version {escape(model.version)}</small></h2><ul class="facts">'
         f"{''.join(f'<li>{fact}</li>' for fact in facts)}</ul>{''.join(charts)}"
-        f"{'<h3>Changes</h3>' if cards else ''}{cards}</section>"
+        f"{'<h3>Changes</h3>' if cards else ''}{cards}{_shifts(model)}</section>"
     )
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _shifts(model: Model) -> str:
+    items = "".join(f"<li>{escape(shift['sentence'])}</li>" for shift in model.shifts)
+    return f"<h3>Shifts of importance</h3><ul>{items}</ul>" if items else ""
 
 
 def _figure(title: str, caption: str, body: str) -> str:
@@ -101,7 +112,7 @@ def _discrepancy(model: Model, x_range: tuple[float, float], marks: list[Mark]) 
     if not dots and all(y is None for _, y, _ in points):
         return ""
     level = ("threshold", model.changes[-1]["threshold"]) if model.changes else None
-    caption = "How far predictions have moved from the reference model's; it starts anew at each change."
+    caption = "How far predictions are from the reference model's; it starts anew with each reference."
     caption += " Dots: measured at the change." if dots else " The threshold is known from the first change on."
     return _figure(
         "Discrepancy", caption, line_chart("Discrepancy", [Line("discrepancy", points, 0)], x_range, marks, level, dots)
@@ -118,31 +129,41 @@ def _card(mark: Mark, change: dict[str, Any]) -> str:
 
 def _facts(change: dict[str, Any]) -> str:
     route, detector = change["route"], change["detector"]
+    window = number(change["window"])
     if route == "version":
         before, now = change["model_version_before"], change["model_version"]
-        fact = f"Version {escape(now)} took over from {escape(before)} at {number(change['observation'])}"
-        data = f"both compared on the same {number(change['window'])} observations before"
+        fact = f"Version {escape(now)} took over from {escape(before)} at {number(change['detected_at'])}"
+        data = f"both compared on the same {window} observations after"
     else:
         by = f"{escape(detector['name'])} on {escape(detector['signal'])}" if route == "detector" and detector else ""
-        fact = f"Alarm of {by or 'the discrepancy'} at {number(change['detected_at'])}"
-        data = f"reference model of {number(change['reference_at'])}; {number(change['window'])} observations each"
-    causes = {
-        "model": "The model makes the change: it shows on the same data.",
-        "data": "The data make the change: the reference model shows it too.",
-        "both": "Both the model and the data make the change.",
-    }
-    return f"{fact}; {data}. {causes.get(change['cause'], '')}"
+        raised = "Seen by a check" if route == "check" else f"Alarm of {by or 'the discrepancy'}"
+        fact = f"{raised} at {number(change['detected_at'])}"
+        data = f"reference model of {number(change['reference_at'])}; examined on {window} observations"
+    return f"{fact}; {data}.{_losses_of(change['losses'])}"
+
+
+def _losses_of(losses: dict[str, Any] | None) -> str:
+    """Return the losses that a verdict rests on, with their 95 % intervals."""
+    if losses is None:
+        return ""
+    sides = {"reference_then": "reference then", "reference_now": "reference now", "model_now": "model now"}
+    parts = [
+        f"{name} {number(losses[side]['loss'])} ({number(losses[side]['low'])} to {number(losses[side]['high'])})"
+        for side, name in sides.items()
+        if losses[side] is not None
+    ]
+    return f" Loss on what had not been learnt, in {escape(loss_text(losses))}: {', '.join(parts)}."
 
 
 def _comparison(method: str, found: dict[str, Any]) -> str:
     features: dict[str, dict[str, Any]] = found["features"]
     named = [_bars(name, feature) for name, feature in features.items() if feature["significant"]]
     rest = [_bars(name, feature) for name, feature in features.items() if not feature["significant"]]
-    losses = " → ".join(number(found[side]) for side in ("before_loss", "crossed_loss", "after_loss"))
+    losses = " → ".join(number(found[side]) for side in ("before_loss", "after_loss"))
     body = (
         f'<p class="legend"><b>{escape(method.upper())}</b> in {escape(loss_text(found))}: '
         '<i class="before"></i> before <i class="after"></i> after; '
-        f"mean loss of the reference before, of the reference now, of the model now: {losses}</p>"
+        f"mean loss: {losses}</p>"
     )
     if named:
         body += f'<div class="scroll">{bar_chart("Significant", named)}</div>'
@@ -160,8 +181,6 @@ def _bars(name: str, feature: dict[str, Any]) -> Bars:
     before, after = feature["before_rank"], feature["after_rank"]
     if before and after:
         note += f"   rank {before}" + (f" → {after}" if after != before else "")
-    if feature["significant"]:
-        note += f"   by model {number(feature['model_part'])}, by data {number(feature['data_part'])}"
     errors = [feature[f"{side}_std_error"] for side in ("before", "after")]
     sides = [
         (feature[side], None if error is None else BAND * error)

@@ -73,6 +73,11 @@ class Model:
     explainers: dict[str, Explainer] = field(default_factory=dict)
     losses: ThinnedSeries[tuple[int, float | None, float | None, float | None]] = field(default_factory=ThinnedSeries)
     changes: list[dict[str, Any]] = field(default_factory=list)
+    """Explanations."""
+    shifts: list[dict[str, Any]] = field(default_factory=list)
+    """Shifts of importance and their releases."""
+    n_alarms: int = 0
+    n_not_confirmed: int = 0
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
@@ -105,7 +110,15 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
         explainer.series.add((event["observation"], values))
     for event in _events(changes):
         model = models.setdefault(event["model_id"], Model(version=event["model_version"]))
-        model.changes.append(event)
+        match event["event"]:
+            case "explanation":
+                model.changes.append(event)
+            case "alarm":
+                model.n_alarms += 1
+            case "not_confirmed":
+                model.n_not_confirmed += 1
+            case _:
+                model.shifts.append(event)
         model.last = max(model.last, event["observation"])
     return models
 

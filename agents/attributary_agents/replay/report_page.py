@@ -46,10 +46,10 @@ HEAD = """\
 <li><b>Importance</b> is how much the model's loss would grow without the feature. Near 0 the model ignores it;
 below 0 the feature misleads it. The band is the 95 % interval: lines whose bands overlap much are not
 clearly different.</li>
-<li><b>Numbered lines</b> are changes of the model, or of the data alone where the card says so. The shade before each
-begins at the alarm; what lies between was collected to measure the change. Each number has a card below: importance
-before (hollow) and after (full), the whiskers its 95 % interval, and which part of a change the model makes and which
-the data.</li>
+<li><b>Numbered lines</b> are explained changes. The shade before each begins at the alarm; what lies between was
+examined. Each number has a card below with what happened (followed: the data changed, and the model with them; harder:
+the data changed, and the model did not; matured: the model has learnt more; degraded: the model is worse), and with
+importance before (hollow) and after (full), the whiskers its 95 % interval.</li>
 <li><b>Loss</b> below the baseline: the model has learnt something. At or above it, importances mean little.</li>
 <li>Point at a chart for its values, at a line to see it alone.</li>
 </ul></details>"""

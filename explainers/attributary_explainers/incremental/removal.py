@@ -23,7 +23,7 @@ from ..missing import check_missing, read_missing
 from ..models.function import model_function, resolve_loss
 from ..predictions import Predictions
 from ..smoothing.importance import SmoothedImportance
-from ..typing import Features, Groups, Importance, ModelFunction, Prediction, Snapshot
+from ..typing import Array, Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from ..validation import check_groups, check_integer
 from .base import IncrementalExplainer, snapshot_loss
 from .batching import ModelRaisedError, predict
@@ -140,6 +140,15 @@ class RemovalExplainer(IncrementalExplainer):
     def n_observations(self) -> int:
         """Observations that importance is made of; `n_skipped` more were not explained."""
         return self._smoothed.weights.n
+
+    @property
+    def latest_increments(self) -> tuple[tuple[Any, ...], Array]:
+        """Features and groups, and what the last explained observation added for each, shape (names,).
+
+        It is what `importance` is the mean of, for `ImportanceShift`. Read it before the next observation; a restored
+        explainer has none until then.
+        """
+        return self._smoothed.latest
 
     @property
     def n_skipped(self) -> int:

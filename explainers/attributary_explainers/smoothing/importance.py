@@ -78,6 +78,8 @@ class SmoothedImportance:
     """
 
     def __init__(self, alpha: float, *, slower: float = SLOWER) -> None:
+        self.latest: tuple[tuple[Any, ...], Array] = ((), np.empty(0))
+        """Names and increments of the last update; no part of the state."""
         self.weights = Weights(alpha)
         self._slower = slower
         self._index: dict[Any, int] = {}
@@ -103,6 +105,7 @@ class SmoothedImportance:
 
     def update_arrays(self, names: tuple[Any, ...], increments: Array, times: int = 1) -> float:
         """Do what `update` does, with the increments as an array of shape (names,); return their share in the mean."""
+        self.latest = names, increments
         columns = self.columns_of(names)
         rate = self.weights.step(times)
         n = self.weights.n

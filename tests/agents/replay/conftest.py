@@ -35,7 +35,7 @@ def write_csv(path: Path, n: int = N, names: tuple[str, str] = ("a", "b")) -> Pa
         rows.writerow([*names, "y"])
         for i in range(n):
             a = rng.uniform(-1, 1)
-            rows.writerow([a, rng.choice(["red", "green", "blue"]), int((a > 0) != (i > n // 8))])
+            rows.writerow([a, rng.choice(["red", "green", "blue"]), int((a > 0) != (i > n // 2))])
     return path
 
 

@@ -69,7 +69,7 @@ def importance(observation: int, features: dict[str, float], **more: Any) -> dic
 
 def compared(names: list[str], significant: int = 1) -> dict[str, Any]:
     """What a change is by one method."""
-    values = {"before": 0.1, "crossed": 0.15, "after": 0.3, "delta": 0.2, "model_part": 0.15, "data_part": 0.05}
+    values = {"before": 0.1, "after": 0.3, "delta": 0.2}
     return {
         "loss": "zero_one",
         "loss_unit": "share of observations",
@@ -77,7 +77,6 @@ def compared(names: list[str], significant: int = 1) -> dict[str, Any]:
         "shift": 0.1,
         "ndcg": 0.9,
         "before_loss": 0.1,
-        "crossed_loss": 0.4,
         "after_loss": 0.2,
         "features": {
             name: {
@@ -93,22 +92,38 @@ def compared(names: list[str], significant: int = 1) -> dict[str, Any]:
     }
 
 
+LOSSES: dict[str, Any] = {
+    "loss": "brier",
+    "loss_unit": "squared probability",
+    "loss_largest": 2.0,
+    "reference_then": {"loss": 0.31, "low": 0.29, "high": 0.33, "n": 200},
+    "reference_now": {"loss": 0.62, "low": 0.58, "high": 0.66, "n": 50},
+    "model_now": {"loss": 0.44, "low": 0.4, "high": 0.48, "n": 25},
+    "worsened": {"loss": 0.31, "low": 0.26, "high": 0.36},
+    "gain": {"loss": 0.18, "low": 0.14, "high": 0.22},
+}
+
+
 def change(observation: int, names: list[str], significant: int = 1, **more: Any) -> dict[str, Any]:
     return {
+        "event": "explanation",
+        "change_id": f"credit:topic:0:{observation - 51}:0",
         "model_id": "credit",
         "model_version_before": "1",
         "model_version": "1",
-        "kind": "model",
+        "verdict": "followed",
         "route": "detector",
         "observation": observation,
         "detected_at": observation - 50,
         "reference_at": 50,
+        "onset": {"observation": observation - 55, "low": observation - 57, "high": observation - 51},
+        "pattern": None,
         "detector": {"name": "adwin", "params": {"delta": 0.1}, "signal": "zero_one"},
         "window": 50,
         "discrepancy": 0.4,
         "threshold": 0.3,
-        "cause": "model",
+        "losses": LOSSES,
         "importances": {"pfi": compared(names, significant)},
-        "sentence": f"credit changed at {observation} (0.40 > 0.30): {', '.join(names[:significant])} gained",
+        "sentence": f"credit changed at {observation}: {', '.join(names[:significant])} gained",
         **more,
     }

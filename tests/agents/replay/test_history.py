@@ -9,7 +9,13 @@ from river import forest
 from river.datasets import synth
 
 from attributary_agents.replay.history import history_from_events
-from attributary_explainers import ChangeExplainer, ImportanceHistory, IncrementalPFI, InvalidParameterError
+from attributary_explainers import (
+    ChangeExplainer,
+    ChangeExplanation,
+    ImportanceHistory,
+    IncrementalPFI,
+    InvalidParameterError,
+)
 
 
 def same(found, expected):
@@ -38,6 +44,7 @@ def change_event(observation, model_id="credit"):
     }
     features["car"]["significant"] = False
     return {
+        "event": "explanation",
         "model_id": model_id,
         "observation": observation,
         "detected_at": observation - 50,
@@ -84,21 +91,23 @@ def test_what_a_worker_publishes_is_the_same_history():
         y_pred = model.predict_proba_one(x)
         importance = pfi.explain_one(x, y)
         model.learn_one(x, y)
-        if explanation := change.update(x, y, y_pred):
-            history.mark_change(explanation)
-            named, delta = explanation.significant(), explanation.delta
-            features = {f: {"delta": delta[f], "significant": f in named} for f in explanation.features}
-            changes.append({"model_id": "m", "observation": n, "detected_at": explanation.n_detected})
-            changes[-1]["importances"] = {"pfi": {"features": features}}
+        for told in change.update(x, y, y_pred):
+            changes.append({"event": "alarm", "model_id": "m", "observation": n})
+            if isinstance(told, ChangeExplanation):
+                history.mark_change(told)
+                named, delta = told.significant(), told.delta
+                features = {f: {"delta": delta[f], "significant": f in named} for f in told.features}
+                changes[-1] |= {"event": "explanation", "detected_at": told.n_detected}
+                changes[-1]["importances"] = {"pfi": {"features": features}}
         if n % 50 == 0:
             history.record(pfi)
             found = {f: {"importance": importance[f], "half_width": pfi.half_width[f]} for f in importance}
             importances.append({**event(n, "m"), "loss": "zero_one", "features": found})
-    told = history_from_events(importances, changes)
-    assert len(told.changes) == 1
-    assert told.changes == history.changes
+    found = history_from_events(importances, changes)
+    assert len(found.changes) == 1
+    assert found.changes == history.changes
     for name in ("size", "color", "shape"):
-        same(told.series(name), history.series(name))
+        same(found.series(name), history.series(name))
 
 
 def test_events_with_another_loss_are_refused():

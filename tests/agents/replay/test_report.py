@@ -11,7 +11,7 @@ import pytest
 
 from attributary_agents.replay.report import write_report
 from attributary_agents.replay.report_data import MAX_POINTS
-from tests.agents.replay.pages import Page, change, compared, importance
+from tests.agents.replay.pages import LOSSES, Page, change, compared, importance
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'b&c", "", "\u202eevil", "x" * 300]
 
@@ -49,7 +49,7 @@ def test_it_shows_importance_loss_discrepancy_and_changes(report: Any) -> None:
     page = Page(report(events, [change(300, ["age"]), change(450, ["salary"])]))
 
     assert charts(page) == ["Importance by PFI", "Loss", "Discrepancy"]
-    for text in ("credit", "500 observations", "2 model changes", "salary", "baseline", "threshold 0.3", "How to read"):
+    for text in ("credit", "500 observations", "2 changes", "salary", "baseline", "threshold 0.3", "How to read"):
         assert text in page.text
     # Each chart has a line and a number for each change, and each number leads to a card.
     assert len(page.named("path", **{"class": "mark"})) == 3 * 2
@@ -73,7 +73,7 @@ def test_every_model_and_explainer_has_its_charts(report: Any) -> None:
     ]
     page = Page(report(events, []))
     assert charts(page) == ["Importance by PFI", "Importance by SAGE", "Loss", "Discrepancy"] * 2
-    assert "0 model changes" in page.text
+    assert "0 changes" in page.text
     assert "known from the first change" in page.text
 
 
@@ -163,34 +163,56 @@ def test_what_is_not_known_is_left_out(report: Any) -> None:
     assert "– → 0.3" in page.text
 
 
-def test_a_card_says_what_raised_the_change_and_what_makes_it(report: Any) -> None:
+def test_a_card_says_what_raised_the_change_and_what_it_rests_on(report: Any) -> None:
+    versions = {**LOSSES, "reference_then": None, "worsened": None}
     changes = [
         change(300, ["age"]),
-        change(400, ["age"], route="discrepancy", cause="both", detector=None),
-        change(500, ["age"], route="version", model_version_before="1", model_version="<2>", cause="model"),
-        change(600, ["age"], kind="data", cause="data"),
-        change(700, ["age"], cause=None, importances={"sage": compared(["age"], 0), "pfi": compared(["age"])}),
+        change(400, ["age"], route="discrepancy", detector=None, losses=None),
+        change(
+            500, ["age"], route="version", verdict=None, model_version_before="1", model_version="<2>", losses=versions
+        ),
+        change(600, ["age"], route="check", verdict="matured", change_id=None),
+        change(700, ["age"], importances={"sage": compared(["age"], 0), "pfi": compared(["age"])}),
     ]
     page = Page(report([importance(800, {"age": 1.0})], changes))
     for text in (
-        "Alarm of adwin on zero_one at 250; reference model of 50; 50 observations each. The model makes the change",
-        "Alarm of the discrepancy at 350; reference model of 50; 50 observations each. Both the model and the data",
-        "Version <2> took over from 1 at 500; both compared on the same 50 observations before. The model makes",
-        "The data make the change",
+        "Alarm of adwin on zero_one at 250; reference model of 50; examined on 50 observations. Loss on what had not "
+        "been learnt, in brier loss: squared probability, at most 2: reference then 0.31 (0.29 to 0.33), reference now "
+        "0.62 (0.58 to 0.66), model now 0.44 (0.4 to 0.48).",
+        "Alarm of the discrepancy at 350; reference model of 50; examined on 50 observations.",
+        "Version <2> took over from 1 at 450; both compared on the same 50 observations after. Loss on what had not "
+        "been learnt, in brier loss: squared probability, at most 2: reference now 0.62",
+        "Seen by a check at 550",
         "SAGE in zero_one loss: share of observations, at most 1:",
-        "by model 0.15, by data 0.05",
-        "0.1 → 0.4 → 0.2",
+        "mean loss: 0.1 → 0.2",
     ):
         assert text in page.text
-    assert "4 model changes" in page.text
-    assert "1 change of the data alone" in page.text
+    assert "5 changes" in page.text
     assert len(page.named("svg", **{"aria-label": "Significant"})) == 5
     assert len(page.named("svg", **{"aria-label": "Within noise"})) == 1
 
 
+def test_alarms_are_counted_and_shifts_of_importance_are_told(report: Any) -> None:
+    ends = {"event": "not_confirmed", "verdict": "equal", "sentence": "it was nothing"}
+    shift = {"event": "importance_shift", "sentence": "credit relies more on <age>"}
+    changes = [
+        change(200, ["age"], event="alarm", sentence="credit may have changed"),
+        change(250, ["age"], **ends),
+        change(300, ["age"], event="alarm"),
+        change(350, ["age"]),
+        change(400, ["age"], **shift),
+        change(500, ["age"], event="importance_shift_released", sentence="it relies on it as before"),
+    ]
+    page = Page(report([importance(800, {"age": 1.0})], changes))
+    for text in ("1 change", "2 alarms, 1 not confirmed", "1 shift of importance", "credit relies more on <age>"):
+        assert text in page.text
+    assert "it was nothing" not in page.text
+    assert {found["id"] for found in page.named("article")} == {"change-0-1"}
+
+
 def test_changes_without_importances_are_shown(report: Any) -> None:
     page = Page(report([], [change(300, ["age"])]))
-    assert "1 model change" in page.text
+    assert "1 change" in page.text
     assert "credit changed at 300" in page.text
 
 

@@ -1,0 +1,104 @@
+"""Watches the importances of a model for lasting shifts, one watch per explainer, and makes the events of what is told.
+
+The promise of `ImportanceShift` is shared by the explainers of a model: at most one false shift per model and 10^6
+observations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+from attributary_explainers import Shift, ShiftEnd
+from attributary_topics import (
+    ImportanceShiftEvent,
+    ImportanceShiftReleasedEvent,
+    OnsetEstimate,
+    ShiftSize,
+    Source,
+    event_id,
+)
+
+from .events import finite
+from .model_state import ModelState
+
+ShiftEvent = ImportanceShiftEvent | ImportanceShiftReleasedEvent
+
+_DIRECTIONS = {"up": "rose", "down": "fell"}
+_REASONS = {"released": "returned", "referenced": "settled"}
+
+
+def shift_events(state: ModelState, explained: Collection[str], source: Source, n_before: int) -> list[ShiftEvent]:
+    """Feed the watches what an observation has added to the importances; return the events of what they tell.
+
+    Parameters
+    ----------
+    explained
+        Names of the explainers that have explained the observation, which is the last of the state.
+    source
+        The observation's record.
+    n_before
+        Number of events that follow from the same observation and come before.
+    """
+    events: list[ShiftEvent] = []
+    for name in explained:
+        explainer, watch = state.explainers[name], state.shifts[name]
+        told = watch.update(explainer, state.n_observations)
+        if told is None:
+            continue
+        if isinstance(told, Shift):
+            state.counts.shifts[name] += 1
+            watch.open_id = event_id(state.model_id, source, n_before + len(events))
+            events.append(ImportanceShiftEvent(**_fields(state, name, told, told.after.value, source)))
+            continue
+        events.append(
+            ImportanceShiftReleasedEvent(
+                **_fields(state, name, told.shift, told.now.value, source, told),
+                change_id=watch.open_id,
+                reason=_REASONS[told.kind],
+            )
+        )
+        watch.open_id = None
+    return events
+
+
+def _fields(
+    state: ModelState, name: str, shift: Shift, value: float, source: Source, end: ShiftEnd | None = None
+) -> dict[str, Any]:
+    explainer, watch = state.explainers[name], state.shifts[name]
+    after = shift.after if end is None else end.now
+    size = value - shift.before.value
+    half = math.hypot(shift.before.high - shift.before.low, after.high - after.low) / 2.0
+    return {
+        "model_id": state.model_id,
+        "model_version": state.version,
+        "explainer": name,
+        "feature": str(shift.feature),
+        "direction": _DIRECTIONS[shift.direction],
+        "observation": state.n_observations,
+        "detected_at": shift.n_observations,
+        "onset": OnsetEstimate(shift.onset, None, shift.n_observations),
+        "reference_at": watch.reference_at,
+        "before": finite(shift.before.value),
+        "after": finite(value),
+        "size": ShiftSize(finite(size), finite(size - half), finite(size + half)),
+        "least": watch.told_least,
+        "loss": explainer.loss.name,
+        "loss_unit": explainer.loss.unit,
+        "loss_largest": finite(explainer.loss.largest),
+        "sentence": _sentence(state.model_id, name, shift, value, end),
+        "source": source,
+    }
+
+
+def _sentence(model_id: str, name: str, shift: Shift, value: float, end: ShiftEnd | None) -> str:
+    moved = f"{name} {shift.before.value:.3g} -> {value:.3g}"
+    onset = f"{shift.onset:,}".replace(",", " ")
+    word = "more" if shift.direction == "up" else "less"
+    if end is None:
+        return f"{model_id} relies {word} on {shift.feature} since about {onset}: {moved}"
+    since = f"{model_id} relied {word} on {shift.feature} since about {onset}"
+    if end.kind == "released":
+        return f"{since}, and relies on it as before: {moved}"
+    return f"{since}; that is the reference from now on: {moved}"
