@@ -55,8 +55,7 @@ class Examining(Settling):
 
     def _tell_alarm(self, examined: Examined) -> Alarm:
         self.n_alarms[examined.route] += 1
-        of = self._about(examined.route, examined.n, examined.n, self._version_of_reference, examined.discrepancy)
-        return Alarm(**{**of, "n_observations": examined.n}, due=examined.n + self.window)
+        return Alarm(**{**self._about_examined(examined), "n_observations": examined.n}, due=examined.n + self.window)
 
     def _examine(self, now: int) -> list[ChangeEvent]:
         """Go on with an open alarm."""
