@@ -23,7 +23,9 @@ GOOD = {"age": 41.5, "job": "baker", "member": True, "other": 3}
 ELSEWHERE = {
     "unknown_model": "needs the configuration",
     "model_on_two_partitions": "needs the partition's history",
+    "out_of_bounds": "needs the configuration",
     "model_failed": "needs the model",
+    "prediction_not_finite": "needs the model",
     "damaged_state": "needs the stored state",
     "out_of_bounds": "needs the configuration",
     "prediction_not_finite": "needs the model",

@@ -68,7 +68,7 @@ class ChangeLosses:
 
 @dataclass(frozen=True, slots=True)
 class OnsetEstimate:
-    """Says since which observation something holds, with a 95 % interval; `low` is null where it began earlier."""
+    """Says since which observation something holds, with a 95 % interval; `low` is null where that is not known."""
 
     observation: int
     low: int | None

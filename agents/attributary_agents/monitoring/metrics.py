@@ -86,7 +86,10 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "importance_shifted": ("1 from an importance shift to its release", _FEATURE),
     "importance_shifts_total": ("Importance shifts told", _EXPLAINER),
     "importance_least_shift": ("Least change of the importance that can be told, in the unit of the loss", _FEATURE),
-    "explainer_stale": ("1 where no figure has been updated since the last event", _EXPLAINER),
+    "explainer_stale": (
+        "1 while the last event holds figures that had not been updated since the one before",
+        _EXPLAINER,
+    ),
     "model_versions_total": ("New versions of the model, by what became of them", (*_MODEL, "outcome")),
     "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),

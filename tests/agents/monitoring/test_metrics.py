@@ -33,7 +33,7 @@ def worker() -> tuple[AttributaryCollector, WorkerView]:
 DOUBT = "feature_importance_doubt"
 """A worker without observational removal has none."""
 
-LATE = ("importance_locality_ratio", "importance_shifted", "importance_shifts_total", "importance_least_shift")
+LATE = ("importance_locality_ratio", "importance_least_shift")
 """Known after some thousand observations."""
 
 
@@ -93,6 +93,8 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "model_examining", **m) == 0
     assert [value(found, "model_pattern", **m, pattern=pattern) for pattern in ("trend", "recurring")] == [0, 0]
     for name in state.explainers:
+        assert value(found, "importance_shifts_total", **m, explainer=name) == 0
+        assert value(found, "importance_shifted", **m, explainer=name, feature="a") == 0
         assert value(found, "explainer_stale", **m, explainer=name) == 0
     for outcome in ("explained", "unexplained", "refused"):
         assert value(found, "model_versions_total", **m, outcome=outcome) == 0
