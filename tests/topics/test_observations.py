@@ -27,8 +27,6 @@ ELSEWHERE = {
     "model_failed": "needs the model",
     "prediction_not_finite": "needs the model",
     "damaged_state": "needs the stored state",
-    "out_of_bounds": "needs the configuration",
-    "prediction_not_finite": "needs the model",
     "not_allowed": "of the models topic",
     "wrong_artefact": "of the models topic",
     "unusable_model": "of the models topic",
