@@ -134,7 +134,7 @@ models:
     explainers:
       pfi: {n_samples: 5}
       sage: {n_samples: 5}
-    change: {window: 1000, threshold: 0.3, importances: [pfi, sage]}
+    change: {importances: [pfi, sage]}
     publish: {every: 500}
     # explain: {budget: 0.3}     # explaining may take this share of the time; see docs/delivery.md, A budget
 web: {host: 127.0.0.1, port: 6066}

@@ -12,11 +12,11 @@ from attributary_explainers import is_usable, read_missing
 from attributary_topics import ChangeEvent, ExplanationEvent, ImportanceEvent, Observation, Source
 
 from .budget import StageTimer
-from .changes import change_events
-from .events import importance_event
 from .limits import AbsurdPredictionError, check_known, is_absurd
 from .model_state import ModelState
-from .shifts import shift_events
+from .telling.changes import change_events
+from .telling.events import importance_event
+from .telling.shifts import shift_events
 
 
 class StepError(Exception):

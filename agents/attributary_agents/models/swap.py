@@ -11,9 +11,9 @@ from attributary_explainers import ChangeEvent as Told
 from attributary_explainers import ExplainerError, Explainers, RemovalExplainer, resolve_loss
 from attributary_topics import ChangeEvent, Source
 
-from .changes import change_events
 from .explainers import new_change_explainer, new_explainer
 from .model_state import RULES, Kept, ModelState, new_state
+from .telling.changes import change_events
 from .versions import Version
 
 logger = logging.getLogger(__name__)

@@ -20,10 +20,10 @@ from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from ..config.settings import Config
-from ..models.changes import exemplar
 from ..models.counts import ALARM_ROUTES, CHANGES, VERSION_OUTCOMES
-from ..models.events import finite
 from ..models.model_state import ModelState
+from ..models.telling.changes import exemplar
+from ..models.telling.events import finite
 from ..state.checkpoints import PartitionCounters
 from ..worker.view import Durations, PartitionView, WorkerView
 from .series_limits import ShownFeatures, ShownModels

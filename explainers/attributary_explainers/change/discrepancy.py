@@ -65,7 +65,7 @@ def spread(ys: Sequence[Any], distance: Distance) -> float:
     Examples
     --------
     >>> spread(["a", "a", "b", "b"], as_distance("label")), spread([1.0, 2.0, 4.0], as_distance("number"))
-    (0.6666666666666666, 2.0)
+    (0.6666666666666667, 2.0)
     """
     if distance.output != "number":
         n = len(ys)

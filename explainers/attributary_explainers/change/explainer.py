@@ -119,8 +119,8 @@ class ChangeExplainer(Examining):
     ...     y_pred = model.predict_proba_one(x)
     ...     model.learn_one(x, y)
     ...     for event in change.update(x, y, y_pred):
-    ...         print(type(event).__name__, getattr(event, "verdict", ""))
-    Alarm
+    ...         print(type(event).__name__, getattr(event, "verdict", "…"))
+    Alarm …
     ChangeExplanation followed
     """
 

@@ -177,7 +177,7 @@ class HeldOut:
         """Return the discrepancy between another model and the reference on observations."""
         assert self._reference is not None
         asked = [replace(row) for row in rows]
-        for row, prediction in zip(asked, predict_rows(self._reference, [row.x for row in rows]), strict=True):
+        for row, prediction in zip(asked, _predictions(self._reference, [row.x for row in rows]), strict=True):
             row.prediction = prediction
         for row, (_, distance) in zip(asked, self._compared(model_function(model, self.output), asked), strict=True):
             row.distance = distance
@@ -206,8 +206,8 @@ class HeldOut:
 
     def _compared(self, function: ModelFunction, rows: Sequence[Row]) -> list[tuple[float, float]]:
         found = []
-        for row, prediction in zip(rows, predict_rows(function, [row.x for row in rows]), strict=True):
-            if not is_usable(prediction):
+        for row, prediction in zip(rows, _predictions(function, [row.x for row in rows]), strict=True):
+            if not (is_usable(prediction) and is_usable(row.prediction)):
                 found.append((math.nan, math.nan))
                 continue
             if row.is_label and isinstance(prediction, dict):
@@ -235,6 +235,14 @@ class HeldOut:
         self.first = [Row(*values) for values in snapshot["first"]]
         self._rows.extend(Row(*values) for values in snapshot["rows"])
         self._waiting = [Row(*values) for values in snapshot["waiting"]]
+
+
+def _predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:
+    """Return what a frozen model predicts; None for a row on which it raises, as one that lacks a feature may."""
+    try:
+        return predict_rows(function, rows)
+    except Exception:  # noqa: BLE001 - what an old model raises is no fault of the present one or of the observation
+        return [None] if len(rows) == 1 else [_predictions(function, [row])[0] for row in rows]
 
 
 def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import InvalidParameterError
 from ..pickling import dump_model, load_model
 from ..typing import Snapshot
+from ..validation import LARGEST
 from .detectors import DETECTORS_OF_ERRORS, make_detector
 
 
@@ -61,6 +62,7 @@ class Watch:
 
     def set_unit(self, losses: list[float]) -> None:
         """Take what is typical from losses on observations that had not been learnt."""
+        losses = [min(loss, LARGEST) for loss in losses]  # the sum of a few beyond is infinite
         mean = math.fsum(losses) / len(losses)
         around = math.fsum(abs(loss - mean) for loss in losses) / len(losses)
         self._unit = (mean, around if min(losses) < 0.0 else 0.0)

@@ -50,7 +50,7 @@ class ImportanceShift:
     ...     increments = rng.normal([2.0 if t < 8000 else 1.0, 1.0], 2.0)
     ...     if (event := shift.update(("age", "salary"), increments)) is not None:
     ...         print(type(event).__name__, event.feature, event.direction, event.n_observations)
-    Shift age down 9344
+    Shift age down 9088
     """
 
     def __init__(self, *, n_explainers: int = 1, once_in: float = 1e6) -> None:

@@ -20,8 +20,8 @@ from attributary_topics import (
     event_id,
 )
 
+from ..model_state import ModelState
 from .events import finite
-from .model_state import ModelState
 
 ShiftEvent = ImportanceShiftEvent | ImportanceShiftReleasedEvent
 

@@ -7,7 +7,7 @@ import math
 from attributary_explainers import RemovalExplainer, ranks, shares
 from attributary_topics import FeatureImportance, ImportanceEvent, Source
 
-from .model_state import ModelState
+from ..model_state import ModelState
 
 
 def importance_event(state: ModelState, name: str, trigger: str, source: Source) -> ImportanceEvent:

@@ -32,9 +32,9 @@ from attributary_topics import (
     event_time,
 )
 
-from .counts import NO_VERDICT
+from ..counts import NO_VERDICT
+from ..model_state import ModelState
 from .events import finite
-from .model_state import ModelState
 
 logger = logging.getLogger(__name__)
 
@@ -140,13 +140,6 @@ def _is_version(told: Told) -> bool:
     return told.route == "version"
 
 
-def _reference_of(told: Told, state: ModelState) -> int:
-    # An alarm of the change explainer names itself; the reference is known there as long as the alarm is open.
-    known = state.change.reference_observation if state.change else None
-    is_older = isinstance(told, Alarm) and known is not None and known < told.n_observations
-    return known if is_older and known is not None else told.reference_observation
-
-
 def _about(told: Told, state: ModelState) -> dict[str, Any]:
     """Return the fields that all events have."""
     name = told.detector
@@ -155,7 +148,7 @@ def _about(told: Told, state: ModelState) -> dict[str, Any]:
         "model_version_before": told.version_before,
         "model_version": told.version or state.version,
         "route": told.route,
-        "reference_at": _began(state) + _reference_of(told, state),
+        "reference_at": _began(state) + told.reference_observation,
         "detector": None if name is None else DetectorSpec(name, told.detector_params, told.signal),
         "discrepancy": finite(told.discrepancy),
         "threshold": told.threshold,

@@ -1,0 +1,4 @@
+"""Events of a model: importances, changes, and shifts of importance.
+
+May import what `models` may.
+"""
