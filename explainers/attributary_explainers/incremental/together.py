@@ -46,11 +46,11 @@ class Explainers:
     >>> from attributary_explainers import IncrementalPFI, IncrementalSAGE
     >>> model = forest.ARFClassifier(n_models=3, seed=1)
     >>> both = Explainers(model, {"pfi": IncrementalPFI(model, seed=1), "sage": IncrementalSAGE(model, seed=1)})
-    >>> for x, y in synth.STAGGER(classification_function=2, seed=7).take(1000):
+    >>> for x, y in synth.STAGGER(classification_function=2, seed=7).take(500):
     ...     importance = both.explain_one(x, y)
     ...     model.learn_one(x, y)
-    >>> [min(values, key=values.get) for values in importance.values()]  # this concept: small and red
-    ['shape', 'shape']
+    >>> [max(values, key=values.get) for values in importance.values()]  # this concept: medium or large
+    ['size', 'size']
     """
 
     def __init__(
