@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.change.report import SLOW, explanation_delay, pooled_false, pooled_found
+from benchmarks.change.report import SLOW, explanation_delay, pooled_found, pooled_rate
 from benchmarks.change.settings import DELTA_SETTINGS, DETECTOR_SETTINGS, THRESHOLD_SETTINGS, WINDOW_SETTINGS, Setting
 from benchmarks.papers.figures import COLOURS, figure, label_axes
 
 SERIES: Mapping[str, tuple[Sequence[Setting], Callable[[Setting], str]]] = {
     **{
         f"{route}: τ": ([s for s in THRESHOLD_SETTINGS if s.route == route], lambda s: f"{s.threshold:g}")
-        for route in ("detector", "discrepancy", "both")
+        for route in ("discrepancy", "both")
     },
-    "both: K at τ = 0.3": ([s for s in WINDOW_SETTINGS if s.threshold == 0.3], lambda s: str(s.window)),
+    "both: K at τ = 0.2": ([s for s in WINDOW_SETTINGS if s.threshold == 0.2], lambda s: str(s.window)),
     "detector: δ": ([s for s in DELTA_SETTINGS if s.route == "detector"], lambda s: f"{s.delta:g}"),
     "other detectors": ([s for s in DETECTOR_SETTINGS if s.detector != "adwin"], lambda s: str(s.detector)),
 }
@@ -39,7 +39,7 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
         for axis, (title, value) in zip(axes, panels, strict=True):
             for number, (name, (settings, text)) in enumerate(SERIES.items()):
                 there = [(s, y) for s in settings if s.name in known and (y := value(s)) is not None]
-                points = [(pooled_false(results, s)[0], y) for s, y in there]
+                points = [(pooled_rate(results, s, "explained")[0], y) for s, y in there]
                 joined = "o" if name == "other detectors" else "o-"
                 axis.plot(
                     [x for x, _ in points],
@@ -53,4 +53,4 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
                 for (setting, _), point in zip(there, points, strict=True):
                     axis.annotate(text(setting), point, xytext=(3, 3), textcoords="offset points", fontsize=6)
             axis.set_xscale("symlog", linthresh=1.0)
-            label_axes(axis, "false explanations per 100 000 observations", title, legend=axis is axes[-1], title=title)
+            label_axes(axis, "false drifts per 100 000 observations", title, legend=axis is axes[-1], title=title)

@@ -8,23 +8,13 @@ from typing import Any, Protocol
 
 from attributary_explainers import Alarm, NotConfirmed
 from benchmarks.change.settings import Setting, settings_of_run
-from benchmarks.change.shared import Frozen, SharedModel
+from benchmarks.change.shared import SharedModel
 from benchmarks.change.streams import Stream
 from benchmarks.data import Observation
-
-N_FRESH = 500
-"""Fresh rows for the exact discrepancy at an explanation."""
-
-_FRESH_SEED = 1_000_000
-"""Of the first run; every run has its own, and no stream has it."""
 
 
 class Explainer(Protocol):
     """What is read of a change explainer."""
-
-    @property
-    def reference_observation(self) -> int | None:
-        """Observation of the reference."""
 
     def update(self, x: Any, y: Any, y_pred: Any) -> Any:
         """Take in an observation; return the events, or the paper's explanation or None."""
@@ -32,13 +22,12 @@ class Explainer(Protocol):
 
 @dataclass(frozen=True)
 class Declared:
-    """An explanation: its alarm, its observation, and how far the model really was from the reference then."""
+    """An explanation: its alarm, its observation, its route, and the discrepancy in the explainer's unit."""
 
     n_detected: int
     n: int
     route: str
     discrepancy: float
-    exact: float
 
 
 @dataclass
@@ -50,6 +39,7 @@ class Record:
     rejected: list[int] = field(default_factory=list)
     """Alarms that were not confirmed."""
     explained: list[Declared] = field(default_factory=list)
+    """What was told as drift; of the paper's procedure, every explanation."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -61,7 +51,6 @@ def follow(
 ) -> dict[str, Record]:
     """Predict, learn, and update every explainer; a record of each."""
     records = {name: Record() for name in explainers}
-    references: dict[str, tuple[int, Frozen]] = {}
     for n, (x, y) in enumerate(observations, start=1):
         y_pred = shared.predict_proba_one(x)
         shared.learn_one(x, y)
@@ -73,13 +62,9 @@ def follow(
                 elif isinstance(event, NotConfirmed):
                     record.rejected.append(event.closes)
                 elif event.is_drift or event.verdict is None:
-                    exact = shared.distance_from(references[name][1])
-                    record.explained.append(Declared(event.n_detected, n, event.route, event.discrepancy, exact))
+                    record.explained.append(Declared(event.n_detected, n, event.route, event.discrepancy))
                     if event.verdict is None:
                         record.alarms.append(event.n_detected)
-            since = explainer.reference_observation
-            if since is not None and (name not in references or references[name][0] != since):
-                references[name] = since, shared.frozen() if since == n else shared.at(since)
     return records
 
 
@@ -97,7 +82,7 @@ def seed_of(index: int) -> int:
 def run(stream: Stream, index: int, settings: Iterable[Setting] | None = None) -> dict[str, Record]:
     """One run of a stream with all settings, or these, by their names."""
     seed = seed_of(index)
-    shared = SharedModel(stream.model(seed), stream.rows(N_FRESH, _FRESH_SEED + seed))
+    shared = SharedModel(stream.model(seed))
     taken = settings_of_run(index, stream.slow_model) if settings is None else settings
     explainers = {setting.name: setting.make(shared, seed) for setting in taken}
     return follow(shared, stream.observations(seed), explainers)

@@ -5,11 +5,10 @@ What an explainer sees is what it would see without: a copy of the model as it w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
-import numpy as np
 from river import base
 
 from attributary_explainers.pickling import dump_model, load_model
@@ -20,10 +19,9 @@ Row = Mapping[str, Any]
 class _Remembering(base.Classifier):
     """A classifier that keeps its answers, by row."""
 
-    def __init__(self, model: Any, sample: Sequence[Row]) -> None:
-        self._model, self._sample = model, sample
+    def __init__(self, model: Any) -> None:
+        self._model = model
         self._known: dict[tuple[Hashable, ...], tuple[dict[Any, float], Any]] = {}
-        self._labels: np.ndarray[Any, np.dtype[Any]] | None = None
 
     def predict_proba_one(self, x: Any, **_: Any) -> dict[Any, float]:
         """The model's probabilities."""
@@ -45,13 +43,6 @@ class _Remembering(base.Classifier):
     def learn_one(self, x: Any, y: Any) -> None:
         """Nothing: only `SharedModel` learns."""
 
-    @property
-    def labels(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Its labels for the sample."""
-        if self._labels is None:
-            self._labels = np.array([self.predict_one(x) for x in self._sample], dtype=object)
-        return self._labels
-
 
 class Frozen(_Remembering):
     """The model as it was when it had learnt so many observations."""
@@ -64,14 +55,12 @@ class SharedModel(_Remembering):
     ----------
     model
         The model; every row has the same features in the same order.
-    sample
-        Fresh rows, for the exact discrepancy of two states.
     """
 
     _all: ClassVar[WeakValueDictionary[int, SharedModel]] = WeakValueDictionary()
 
-    def __init__(self, model: Any, sample: Sequence[Row] = ()) -> None:
-        super().__init__(model, sample)
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
         self.n_learnt = 0
         self._frozen: WeakValueDictionary[int, Frozen] = WeakValueDictionary()
         SharedModel._all[id(self)] = self
@@ -80,22 +69,14 @@ class SharedModel(_Remembering):
         """Learn; what it answered before is forgotten."""
         self._model.learn_one(x, y)
         self.n_learnt += 1
-        self._known, self._labels = {}, None
+        self._known = {}
 
     def frozen(self) -> Frozen:
         """The present state, as one object for all who ask before it learns again."""
         state = self._frozen.get(self.n_learnt)
         if state is None:
-            state = self._frozen[self.n_learnt] = Frozen(load_model(dump_model(self._model)), self._sample)
+            state = self._frozen[self.n_learnt] = Frozen(load_model(dump_model(self._model)))
         return state
-
-    def at(self, n_learnt: int) -> Frozen:
-        """The state after so many observations, which somebody must hold still."""
-        return self._frozen[n_learnt]
-
-    def distance_from(self, state: Frozen) -> float:
-        """Share of the sample that a past state and the model now label differently."""
-        return float(np.mean(state.labels != self.labels))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An explainer copies its model by way of bytes; these say which state, and loading gives the one object.

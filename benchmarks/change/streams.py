@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -54,12 +53,10 @@ class Stream:
     drift: Drift | None
     observations: Callable[[int], Iterator[Observation]]
     """Of a seed."""
-    rows: Callable[[int, int], list[dict[str, Any]]]
-    """So many fresh rows, of a seed, that no model has learnt; x is distributed equally before and after a drift."""
     model: Callable[[int], Any]
     """Of a seed."""
     slow_model: bool = False
-    """Then fewer settings run, and the exact discrepancy is taken less often."""
+    """Then the grid runs less often."""
 
 
 def mixture(
@@ -92,11 +89,6 @@ def turning_hyperplane(drift: Drift, n: int, seed: int) -> Iterator[Observation]
         x = dict(zip(FEATURES, rng.standard_normal(len(FEATURES)).tolist(), strict=True))
         flipped = rng.random() < LABEL_NOISE
         yield x, hyperplane_label(x, angle(drift.progress(t))) ^ int(flipped)
-
-
-def hyperplane_rows(n: int, seed: int) -> list[dict[str, float]]:
-    """Rows as the hyperplane's stream has them."""
-    return [x for x, _ in turning_hyperplane(Drift(n), n, seed)]
 
 
 def _stagger(drift: Drift, n: int, seed: int) -> Iterator[Observation]:
@@ -137,7 +129,6 @@ def _family(
     name: str,
     title: str,
     make: _Make,
-    rows: Callable[[int, int], list[dict[str, Any]]],
     model: Callable[[int], Any],
     drifts: Mapping[str, tuple[str, Drift | None, int, _Make | None]],
     slow_model: bool = False,
@@ -149,7 +140,6 @@ def _family(
             n,
             drift,
             lambda seed, make=other or make, drift=drift or Drift(n), n=n: make(drift, n, seed),  # type: ignore[misc]  # bound now
-            rows,
             model,
             slow_model,
         )
@@ -164,7 +154,6 @@ STREAMS = (
         "stagger",
         "STAGGER",
         _stagger,
-        lambda n, seed: [x for x, _ in islice(stagger_one_hot(0, seed), n)],
         _forest,
         {
             "stationary": ("stationary", _NONE, 10_000, None),
@@ -176,7 +165,6 @@ STREAMS = (
         "agrawal",
         "Agrawal",
         _agrawal,
-        lambda n, seed: [x for x, _ in islice(_agrawal_concept(1, seed), n)],
         _forest_of_all_features,
         {
             "stationary": ("stationary", _NONE, 10_000, None),
@@ -189,7 +177,6 @@ STREAMS = (
         "hyperplane",
         "Hyperplane",
         turning_hyperplane,
-        hyperplane_rows,
         _regression,
         {
             "stationary": ("stationary", _NONE, 10_000, None),
