@@ -55,7 +55,8 @@ def test_a_change_is_told_once_and_a_move_changes_nothing(
 ) -> None:
     here, there = views
     names = {recording.record for recording in recordings()}
-    conditional = {recorded("model_last_change_timestamp_seconds")}  # not before the first change
+    # Not before the first change, and not before there is something that importances are compared with.
+    conditional = {recorded("model_last_change_timestamp_seconds"), recorded("importance_least_shift")}
 
     def there_are() -> bool:
         found = {series.labels["__name__"] for series in prometheus.query('{__name__=~".+:.+"}')}
