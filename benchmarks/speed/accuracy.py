@@ -41,7 +41,7 @@ class WholePool(Reservoir):
         """See `Reservoir`."""
         if len(self.rows) == self.size:
             return None
-        self._put(len(self.rows), dict(x), note, len(self.rows) + 1)
+        self._put(len(self.rows), dict(x), note() if callable(note) else note, len(self.rows) + 1)
         return len(self.rows) - 1
 
 

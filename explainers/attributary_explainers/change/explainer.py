@@ -25,7 +25,7 @@ from .judging.course import Course
 from .judging.verdict import VERDICTS, loss_of_verdicts
 from .measure import Measure, check_methods
 from .records import Deployed
-from .watch import Watch
+from .watch import SignalWatch
 
 ROUTES = ("detector", "discrepancy", "version")
 """What can raise an alarm."""
@@ -81,8 +81,8 @@ class ChangeExplainer(Examining):
     one_sided
         Whether only a rise of the loss alarms: a model that gets better is no reason to worry.
     signal
-        What the detector reads: `zero_one` (the 0/1 error) or `loss`, without a unit (`Watch`); None is zero_one where
-        the model predicts labels or probabilities, loss otherwise.
+        What the detector reads: `zero_one` (the 0/1 error) or `loss`, without a unit (`SignalWatch`); None is zero_one
+        where the model predicts labels or probabilities, loss otherwise.
     importances
         Methods, `pfi` or `sage` or both; the first is that of the sentence. With `()` only verdicts are given.
     loss
@@ -168,7 +168,7 @@ class ChangeExplainer(Examining):
         is_number = judged.output in ("number", "any")
         self.distance = as_distance(distance or ("number" if is_number else "label"))
         self._rng = np.random.default_rng(seed)
-        self._watch = Watch(
+        self._watch = SignalWatch(
             detector,
             detector_params,
             signal=check_choice("signal", signal or ("loss" if is_number else "zero_one"), ("zero_one", "loss")),

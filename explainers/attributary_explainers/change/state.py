@@ -18,7 +18,7 @@ from .judging.course import Course
 from .judging.verdict import Losses, losses_of
 from .measure import Measure
 from .records import Deployed, Examined, Matured, Reference, plain, restored
-from .watch import Watch
+from .watch import SignalWatch
 
 _CLOCKS = ("_born", "_next_check", "_quiet_until", "_detector_quiet_until", "_n_dismissed", "_matured_at_age")
 
@@ -42,7 +42,7 @@ class ChangeState:
     n_explained: Counter[str]
     _measure: Measure
     _rng: np.random.Generator
-    _watch: Watch
+    _watch: SignalWatch
     _held: HeldOut
     _course: Course
 

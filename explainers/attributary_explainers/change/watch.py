@@ -13,7 +13,7 @@ from ..validation import LARGEST
 from .detectors import DETECTORS_OF_ERRORS, make_detector
 
 
-class Watch:
+class SignalWatch:
     """Watches a loss with a drift detector, in a signal that has the same values in any unit of the loss.
 
     The signal `zero_one` is 1 for a wrong label, else 0. The signal `loss` is l / (l + m) in [0, 1), where m is the

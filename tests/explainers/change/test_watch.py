@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from attributary_explainers import InvalidParameterError, make_detector
-from attributary_explainers.change.watch import Watch
+from attributary_explainers.change.watch import SignalWatch
 
 
 def watch(signal="loss", **parameters):
     given = {"detector": "adwin", "detector_params": {"delta": 0.025}, "one_sided": True, "seed": lambda: 1}
     given.update(parameters)
-    return Watch(given.pop("detector"), given.pop("detector_params"), signal=signal, **given)
+    return SignalWatch(given.pop("detector"), given.pop("detector_params"), signal=signal, **given)
 
 
 @pytest.mark.parametrize("shift", [0.0, -0.7])
