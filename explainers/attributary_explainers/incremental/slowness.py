@@ -14,6 +14,8 @@ from ..typing import Features, Importance, Snapshot
 _TOO_LOCAL = 0.05
 _TOO_SLOW = 0.2
 """Autocorrelation time, times alpha: below, intervals hold on all streams of `make calibration`."""
+_LARGEST_ALPHA = 0.05
+"""Of a larger one an average is over fewer than 40 observations: too few to tell slow values from chance."""
 _NAMED = 5
 
 
@@ -35,7 +37,7 @@ class SlowFeatures:
         """Take in one observation before it is stored, and those that its features may be replaced by."""
         if self._locality.update(x, rows):
             self._tell_of_locality()
-        if self._persistence.update(x):
+        if self._persistence.update(x) and self._alpha <= _LARGEST_ALPHA:
             self._tell_of_slowness()
 
     def locality(self) -> Importance:

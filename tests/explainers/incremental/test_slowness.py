@@ -129,6 +129,13 @@ def test_a_feature_that_moves_at_once_is_not_named():
     assert explainer.locality["slow"] < 0.05
 
 
+@pytest.mark.parametrize("alpha", [0.02, 0.05, 0.3, 1.0])
+def test_chance_is_not_named_at_any_alpha(alpha):
+    for seed in range(5):
+        explainer = IncrementalPFI(lambda x: x["slow"], loss="squared", alpha=alpha, seed=seed)
+        assert told(explainer, autoregressive(0.0, 600, seed)) == []
+
+
 def test_a_reservoir_that_is_too_near_is_named_with_what_to_do():
     pfi = IncrementalPFI(lambda x: x["slow"], loss="squared", alpha=0.001, reservoir=GeometricReservoir(100), seed=1)
     said = dict(told(pfi, autoregressive(0.99, 6000)))
