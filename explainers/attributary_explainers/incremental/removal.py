@@ -206,8 +206,9 @@ class RemovalExplainer(IncrementalExplainer):
     def autocorrelation_time(self) -> Importance:
         """For how many observations the values of a feature stay alike, per feature that is a number.
 
-        See `Persistence`; NaN until 2 / alpha observations have been seen. Above 1 / (5 alpha), with an alpha of at most
-        0.05, a `SlowFeatureWarning` names the feature, once: importance is then that of the latest values, and its interval too narrow.
+        See `Persistence`; NaN until 2 / alpha observations have been seen. Above 1 / (5 alpha), with an alpha of at
+        most 0.05, a `SlowFeatureWarning` names the feature, once: importance is then that of the latest values, and
+        its interval too narrow.
         """
         return self._slow.autocorrelation_time()
 
