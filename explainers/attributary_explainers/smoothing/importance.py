@@ -38,7 +38,7 @@ class SmoothedImportance:
     holds for the mean whenever it holds for each increment. A feature that an observation lacks has the
     increment 0 there: removing what is absent changes nothing. A feature first seen late has the increment 0
     before. One that has not been seen while its weight faded below 1e-12, and for 1000 observations at least, is
-    forgotten: a stream of ever new names has bounded state.
+    forgotten (see `memory_of`): a stream of ever new names has bounded state.
 
     **Standard error.** Consecutive increments depend on each other: observations do, and they draw from the same stored
     rows. So beside the mean phi, of rate alpha, there is a slower one s, of rate alpha / 6. Both are weighted means of
@@ -65,6 +65,8 @@ class SmoothedImportance:
     slower
         Valid range > 1; how many times slower than the mean the second one is. Larger sees what changes more slowly,
         and an interval stays wide for longer after a sudden change.
+    memory
+        Valid range >= 1; updates without its name after which a feature is forgotten. None: `memory_of(alpha)`.
 
     Examples
     --------
@@ -77,7 +79,7 @@ class SmoothedImportance:
     {'age': 2.25, 'salary': 2.25}
     """
 
-    def __init__(self, alpha: float, *, slower: float = SLOWER) -> None:
+    def __init__(self, alpha: float, *, slower: float = SLOWER, memory: int | None = None) -> None:
         self.latest: tuple[tuple[Any, ...], Array] = ((), np.empty(0))
         """Names and increments of the last update; no part of the state."""
         self.weights = Weights(alpha)
@@ -86,7 +88,7 @@ class SmoothedImportance:
         self.moments: Array = np.zeros((_N_MOMENTS, 0))
         """Shape (5, features): see `kernels`."""
         self._contrast: Array = _start_of_weights()
-        self._memory = memory_of(self.weights.alpha)
+        self._memory = memory_of(self.weights.alpha) if memory is None else memory
         self._names: tuple[Any, ...] | None = None
         self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
@@ -204,6 +206,7 @@ class SmoothedImportance:
         return {
             "weights": self.weights.snapshot(),
             "slower": self._slower,
+            "memory": self._memory,
             "contrast": self._contrast.tolist(),
             "names": list(self._index),
             "moments": self.moments.tolist(),
@@ -212,7 +215,7 @@ class SmoothedImportance:
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedImportance:
         """Return the means that the snapshot was taken of."""
-        smoothed = cls(snapshot["weights"]["alpha"], slower=snapshot["slower"])
+        smoothed = cls(snapshot["weights"]["alpha"], slower=snapshot["slower"], memory=snapshot["memory"])
         smoothed.weights = Weights.from_snapshot(snapshot["weights"])
         smoothed._contrast = np.array(snapshot["contrast"], dtype=np.float64)
         smoothed._index = {name: i for i, name in enumerate(snapshot["names"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ from ..typing import Array, Prediction, Probabilities, Snapshot
 from ..validation import LARGEST
 from .importance import SmoothedImportance
 from .kernels import MEAN
+from .means import memory_of
 
 _SLOWER = 2.0
 """How many times longer a prediction counts than it takes to count: see `LaggedReservoir`."""
+_OF_GAP, _OF_WINDOW, _OF_SEEN = 0.1, 0.02, 0.02
+"""Predictions enter the mean together, as their own mean: so many, as a share of the gap, of 1 / alpha and of all."""
 
 
 class MarginalPrediction:
@@ -37,7 +41,8 @@ class MarginalPrediction:
 
     def __init__(self, alpha: float, gap: int) -> None:
         self.gap = gap
-        self._mean = SmoothedImportance(alpha, slower=_SLOWER)
+        self._most = max(1, int(min(_OF_GAP * gap, _OF_WINDOW / alpha)))
+        self._mean = SmoothedImportance(alpha, slower=_SLOWER, memory=-(-memory_of(alpha) // self._most))
         self._waiting: deque[Prediction] = deque()
         self._n_seen = 0
         self._known: tuple[tuple[Any, ...], Array, Array] | None = None
@@ -48,10 +53,10 @@ class MarginalPrediction:
             return
         self._n_seen += 1
         self._waiting.append(prediction)
-        if len(self._waiting) > min(self.gap - 1, self._n_seen // 2):
+        n = min(self._most, max(1, int(_OF_SEEN * self._n_seen)))
+        if len(self._waiting) >= n + max(0, min(self.gap - 1, self._n_seen // 2)):
             self._known = None
-            names, values = _columns(self._waiting.popleft())
-            self._mean.update_arrays(names, values)
+            self._mean.update_arrays(*_mean_columns([self._waiting.popleft() for _ in range(n)]), n)
 
     def beside(self, prediction: Prediction) -> tuple[tuple[Any, ...], Array, Array]:
         """Return the classes, the mean and its standard errors, each of shape (classes,), for an observation.
@@ -101,6 +106,16 @@ def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
     if isinstance(prediction, dict):
         return tuple(prediction), np.fromiter(prediction.values(), dtype=np.float64, count=len(prediction))
     return (None,), np.array([prediction], dtype=np.float64)
+
+
+def _mean_columns(predictions: Sequence[Prediction]) -> tuple[tuple[Any, ...], Array]:
+    if len(predictions) == 1:
+        return _columns(predictions[0])
+    total: dict[Any, float] = {}
+    for prediction in predictions:
+        for name, value in prediction.items() if isinstance(prediction, dict) else ((None, prediction),):
+            total[name] = total.get(name, 0.0) + value
+    return tuple(total), np.fromiter(total.values(), dtype=np.float64, count=len(total)) / len(predictions)
 
 
 def _is_fit(prediction: Probabilities | float) -> bool:
