@@ -16,14 +16,19 @@ class Kind:
     copies
         So many of each, with other seeds.
     reservoir
-        Observations stored.
+        Observations stored, in the geometric reservoir; None: ours has its default, the others 100.
     """
 
     name: str
     pfi: int = 0
     sage: int = 0
     copies: int = 1
-    reservoir: int = 100
+    reservoir: int | None = None
+
+    @property
+    def stored(self) -> int:
+        """Observations that those beside ours store."""
+        return 100 if self.reservoir is None else self.reservoir
 
     @property
     def draws(self) -> int:

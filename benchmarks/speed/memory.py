@@ -123,7 +123,7 @@ def _step(
     predict = subject.predict(model)
     if column != REFERENCE:
         return lambda x, y: predict(x)
-    reference = Reference(predict, subject.loss, KIND, list(islice(stream, KIND.reservoir)))
+    reference = Reference(predict, subject.loss, KIND, list(islice(stream, KIND.stored)))
 
     def step(x: dict[str, Any], y: Any) -> Any:
         y_pred = predict(x)

@@ -24,7 +24,7 @@ class Ours:
                         n_samples=n,
                         alpha=ALPHA,
                         removal=removal,
-                        reservoir=GeometricReservoir(kind.reservoir) if removal == "interventional" else None,
+                        reservoir=None if kind.reservoir is None else GeometricReservoir(kind.reservoir),
                         seed=1 + copy,
                     )
         self._together = Explainers(model, self.explainers)
@@ -34,6 +34,10 @@ class Ours:
         y_pred = self._together.predict(x)
         self._together.explain(y)
         return y_pred
+
+    def skip(self, x: dict[str, Any]) -> None:
+        """Store one observation without explaining it."""
+        self._together.skip(x)
 
     @property
     def importance(self) -> list[dict[str, float]]:

@@ -16,6 +16,7 @@ from attributary_explainers.incremental.removal import RemovalExplainer
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.subjects import Subject
+from benchmarks.speed.table import SETTLED
 
 PARTS = {
     "encode": "read the observation",
@@ -47,7 +48,9 @@ def profile(subject: Subject, kind: Kind, *, learned: int, observations: int) ->
     for x, y in islice(stream, learned):
         model.learn_one(x, y)
     ours, predict = Ours(model, subject.loss, kind), subject.predict(model)
-    for x, y in islice(stream, 2 * kind.reservoir):
+    for x, _ in islice(stream, SETTLED):
+        ours.skip(x)
+    for x, y in islice(stream, 2 * kind.stored):
         ours.step(x, y)
         model.learn_one(x, y)
     # In turns: nothing is between the two clocks of `explain` but what a user has.

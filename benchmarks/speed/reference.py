@@ -83,7 +83,7 @@ class Reference:
                     model_function=predict,
                     loss_function=LOSSES[loss],
                     feature_names=list(stored[0][0]),
-                    storage=storage.GeometricReservoirStorage(size=kind.reservoir),
+                    storage=storage.GeometricReservoirStorage(size=kind.stored),
                     n_inner_samples=n,
                     smoothing_alpha=ALPHA,
                     dynamic_setting=not static,

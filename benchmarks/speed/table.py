@@ -52,8 +52,10 @@ QUICK = 5
 
 WARM = 100
 """The last observations that are learnt before time is taken: by each loop by itself."""
-SETTLED = 700
-"""So many are explained before, by observational removal: its rows are stored, and it is known what is bent."""
+SETTLED = 2000
+"""So many are stored before, of which the last are explained: few of those that come next are stored."""
+BENT = 700
+"""So many are explained before, by observational removal: it is known what is bent."""
 
 
 def present(columns: Sequence[str]) -> tuple[str, ...]:
@@ -80,8 +82,7 @@ def measure(
     model = subject.make()
     for x, y in islice(stream, max(plan.learned - WARM, 0)):
         model.learn_one(x, y)
-    settled = SETTLED if OBSERVATIONAL in plan.columns else 0
-    stored = list(islice(stream, max(WARM, settled, *(kind.reservoir for kind in kinds))))
+    stored = list(islice(stream, max(SETTLED, *(kind.stored for kind in kinds))))
     data = list(islice(stream, n))
     loops = {ALONE: _alone(subject, freeze(model), stored)}
     for kind in kinds:
@@ -137,7 +138,7 @@ def _alone(subject: Subject, model: Any, stored: Sequence[Observation]) -> Loop:
 def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequence[Observation]) -> Loop:
     """A loop whose model has learnt the last of `stored`, and whose reservoirs are full of it."""
     if column in (OURS, OBSERVATIONAL):
-        removal, n = ("interventional", kind.reservoir) if column == OURS else (OBSERVATIONAL, SETTLED)
+        removal, n = ("interventional", WARM) if column == OURS else (OBSERVATIONAL, BENT)
         explainers = Ours(model, subject.loss, kind, removal)
         _fill(explainers, model, n, stored)
         return Loop(model, explainers.step)
@@ -146,9 +147,9 @@ def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequenc
     predict = subject.predict(model)
     beside: Naive | Reference
     if column == NAIVE:
-        beside = Naive(predict, kind, stored[-kind.reservoir :])
+        beside = Naive(predict, kind, stored[-kind.stored :])
     else:
-        beside = Reference(predict, subject.loss, kind, stored[-kind.reservoir :])
+        beside = Reference(predict, subject.loss, kind, stored[-kind.stored :])
 
     def step(x: dict[str, Any], y: Any) -> Any:
         y_pred = predict(x)
@@ -159,11 +160,13 @@ def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequenc
 
 
 def _fill(explainers: Ours, model: Any, n: int, stored: Sequence[Observation]) -> None:
-    # The first few compile what is to be compiled, the others fill the reservoir: both are over when time is taken.
+    # Reservoirs are full, and what is to be compiled is compiled, when time is taken.
     explained, learnt = len(stored) - n, len(stored) - WARM
     for i, (x, y) in enumerate(stored):
         if i >= explained:
             explainers.step(x, y)
+        else:
+            explainers.skip(x)
         if i >= learnt:
             model.learn_one(x, y)
 

@@ -252,6 +252,8 @@ class LaggedReservoir(Reservoir):
         """Number, row and note of those that were chosen, in the order of the stream."""
         self._n_behind = 0
         """How many of those, the first ones, are old enough."""
+        self._due = math.inf
+        """The number of the observation with which the next one is."""
         self._within = self.size if self.reach is None else self.reach
 
     def settle(self, alpha: float) -> None:
@@ -267,7 +269,12 @@ class LaggedReservoir(Reservoir):
         chosen_of = max(min(3 * self.n_seen, 2 * self._within), 3 * self.size)
         if rng.random() * chosen_of < 3 * self.size:
             self._waiting.append((self.n_seen, dict(x), note() if callable(note) else note))
-        if not self._count_behind() or self._n_behind <= self._room():
+            if len(self._waiting) == self._n_behind + 1:
+                self._due = _when_behind(self.gap, self.n_seen)
+        if self.n_seen < self._due:
+            return None
+        self._count_behind()
+        if self._n_behind <= self._room():
             return None
         number, row, of_row = self._waiting.pop(int(rng.random() * self._n_behind))
         self._n_behind -= 1
@@ -275,14 +282,14 @@ class LaggedReservoir(Reservoir):
         self._put(slot, row, of_row, number)
         return slot
 
-    def _count_behind(self) -> bool:
-        """Count those that are old enough by now; return whether there are more than before."""
-        before = self._n_behind
-        if before < len(self._waiting):
-            old_enough = n_behind(self.gap, self.n_seen)
-            while self._n_behind < len(self._waiting) and self._waiting[self._n_behind][0] <= old_enough:
-                self._n_behind += 1
-        return self._n_behind > before
+    def _count_behind(self) -> None:
+        """Count those that are old enough by now, and note when the next one is."""
+        while self._n_behind < len(self._waiting):
+            self._due = _when_behind(self.gap, self._waiting[self._n_behind][0])
+            if self._due > self.n_seen:
+                return
+            self._n_behind += 1
+        self._due = math.inf
 
     def _room(self) -> int:
         """Return how many that are old enough wait."""
@@ -323,9 +330,9 @@ def _unpacked(notes: Sequence[Any] | None, n: int) -> list[Any]:
     return [tuple(note) if isinstance(note, list) else note for note in notes or [None] * n]
 
 
-def n_behind(gap: int, n_seen: int) -> int:
-    """Return how many of the first observations are `gap` old, or half of those seen, when the next one comes."""
-    return min(n_seen, max(n_seen + 1 - gap, (n_seen + 1) // 2))
+def _when_behind(gap: int, number: int) -> int:
+    """Return with which observation the one of this number is `gap` old, or half of those seen, when the next comes."""
+    return max(number, min(number + gap - 1, 2 * number - 1))
 
 
 _RESERVOIRS: dict[str, type[Reservoir]] = {

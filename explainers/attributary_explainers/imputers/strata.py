@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -99,21 +99,25 @@ class HalvesByAge:
             n_rows = len(self.older) + len(self.younger)
             place = min(int(numbers[0] * n_rows), n_rows - 1)
             return self.older.at([place]) if place < len(self.older) else self.younger.at([place - len(self.older)])
-        n_older = independent_sets(n)[0]
         older = self.older if len(self.older) else self.younger
-        return _drawn(older, numbers[:n_older], stratified) + _drawn(self.younger, numbers[n_older:], stratified)
+        drawn = zip(_places(len(older), len(self.younger), n, stratified), numbers, strict=True)
+        halves = older._sorted, self.younger._sorted  # rather than by a call for each: it is done for each observation
+        return [halves[half][min(int((i + u) * width), last)][1] for (half, i, width, last), u in drawn]
+
+
+@lru_cache(maxsize=256)
+def _places(n_older: int, n_younger: int, n: int, stratified: bool) -> list[tuple[int, int, float, int]]:
+    """Return for each draw its half, the number of its part in it, the width of the parts, and the last position."""
+    sizes = independent_sets(n)
+    return [
+        (half, i, n_slots / size, n_slots - 1) if stratified else (half, 0, n_slots, n_slots - 1)
+        for half, (size, n_slots) in enumerate(zip(sizes, (n_older, n_younger), strict=True))
+        for i in range(size)
+    ]
 
 
 def _move(slot: int, source: SlotOrder, target: SlotOrder) -> None:
     target.put(slot, source.remove(slot))
-
-
-def _drawn(order: SlotOrder, numbers: Sequence[float], stratified: bool) -> list[int]:
-    n = len(order)
-    if not stratified:
-        return order.at([int(u * n) for u in numbers])  # u is below 1, and so few slots are no trouble to a double
-    width = n / len(numbers)
-    return order.at([min(int((i + u) * width), n - 1) for i, u in enumerate(numbers)])
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:

@@ -43,7 +43,7 @@ class MarginalPrediction:
         self.gap = gap
         self._most = max(1, int(min(_OF_GAP * gap, _OF_WINDOW / alpha)))
         self._mean = SmoothedImportance(alpha, slower=_SLOWER, memory=-(-memory_of(alpha) // self._most))
-        self._waiting: deque[Prediction] = deque()
+        self._waiting: deque[Probabilities | float] = deque()
         self._n_seen = 0
         self._known: tuple[tuple[Any, ...], Array, Array] | None = None
 
@@ -108,7 +108,7 @@ def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
     return (None,), np.array([prediction], dtype=np.float64)
 
 
-def _mean_columns(predictions: Sequence[Prediction]) -> tuple[tuple[Any, ...], Array]:
+def _mean_columns(predictions: Sequence[Probabilities | float]) -> tuple[tuple[Any, ...], Array]:
     if len(predictions) == 1:
         return _columns(predictions[0])
     total: dict[Any, float] = {}
