@@ -315,7 +315,8 @@ class ImportanceShiftReleasedEvent:
     change_id
         `ce_id` of the shift that it closes.
     reason
-        `returned`: the importance is where it was; `settled`: the new one is the reference from now on.
+        `returned`: the importance is where it was; `settled`: the new one is the reference from now on; `replaced`:
+        another version has taken over before that.
     """
 
     event: str = "importance_shift_released"

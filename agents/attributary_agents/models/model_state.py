@@ -6,6 +6,7 @@ stored. New states, stored states and new versions follow from these rules.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
@@ -30,6 +31,8 @@ from .counts import ModelCounts
 from .explainers import ShiftWatch, new_change_explainer, new_explainer
 from .publication import Publication
 from .versions import Version, configured_as, configured_version
+
+logger = logging.getLogger(__name__)
 
 
 class Kept(Enum):
@@ -114,6 +117,8 @@ def _load_shifts(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[
         # With more explainers or fewer, each has another part of the promise.
         if is_same_explainer(explainer, stored["explainers"].get(name)) and known["n_explainers"] == len(found):
             found[name] = ShiftWatch.from_snapshot(known)
+        elif known is not None and known["open_id"] is not None:
+            _warn_of_open(state, f"shift {known['open_id']}")
     return found
 
 
@@ -125,8 +130,20 @@ def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> Chang
 
 def _load_open_alarms(state: ModelState, name: str, stored: dict[str, Any]) -> dict[int, str]:
     # A change explainer that begins afresh knows nothing of what an earlier one has told.
-    known = state.change is not None and is_same_explainer(state.change, stored["change"])
-    return stored[name] if known else {}
+    if state.change is not None and is_same_explainer(state.change, stored["change"]):
+        alarms: dict[int, str] = stored[name]
+        return alarms
+    for alarm in stored[name].values():
+        _warn_of_open(state, f"alarm {alarm}")
+    return {}
+
+
+def _warn_of_open(state: ModelState, what: str) -> None:
+    logger.warning(
+        "model %s: the %s stays open, and no event will close it: its explainer has another configuration now",
+        state.model_id,
+        what,
+    )
 
 
 def is_same_explainer(explainer: RemovalExplainer | ChangeExplainer, snapshot: dict[str, Any] | None) -> bool:

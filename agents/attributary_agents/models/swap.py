@@ -14,6 +14,7 @@ from attributary_topics import ChangeEvent, Source
 from .explainers import new_change_explainer, new_explainer
 from .model_state import RULES, Kept, ModelState, new_state
 from .telling.changes import change_events
+from .telling.shifts import shifts_replaced
 from .versions import Version
 
 logger = logging.getLogger(__name__)
@@ -24,8 +25,9 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
 
     Both are compared on the observations that come next, which neither has learnt: an alarm says that the new version
     has taken over, and its explanation comes `change.window` observations later. An open alarm of the old version is
-    closed. Importances, losses and the mean prediction start afresh, for they are of the present version. What is
-    stored to draw replacements from, unless the new version raises on it, the counts, and what was published stay.
+    closed, and so are open shifts of its importances. Importances, losses and the mean prediction start afresh, for
+    they are of the present version. What is stored to draw replacements from, unless the new version raises on it, the
+    counts, and what was published stay.
 
     Where the two versions cannot be compared, because one of them cannot be copied or they are of different kinds, the
     new one takes over all the same, because that is what has been deployed: without an alarm, with a warning, counted
@@ -49,6 +51,9 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
         change=state.change,
     )
     told, why = _change(swapped, new)
+    events = [*change_events(swapped, told, source, timestamp_ms), *shifts_replaced(state, source)]
+    if why is not None and swapped.change is not None and swapped.change.model is not new.model:
+        swapped.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
     observation = state.n_observations + 1
     for publication in swapped.publications.values():
         publication.begin_version(observation)
@@ -62,7 +67,7 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
             observation,
             why,
         )
-    return swapped, change_events(swapped, told, source, timestamp_ms)
+    return swapped, events
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:
@@ -102,6 +107,4 @@ def _change(state: ModelState, new: Version) -> tuple[Sequence[Told], str | None
         try:
             return change.new_version(new.model, new.name, explain=False), why
         except ExplainerError:  # of another kind: nothing of the old change explainer is of use to it
-            state.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
-            state.open_alarms = {}
-        return (), why
+            return change.close(), why

@@ -145,8 +145,11 @@ class Examining(Settling):
         self._detector_quiet_until = now + self.window * (0, 2, 4)[min(self._n_dismissed, 2)]
         self._n_dismissed += 1
 
-    def _replaced(self) -> list[ChangeEvent]:
-        """Close what is open, because another version takes over."""
+    def close(self) -> list[ChangeEvent]:
+        """Close what is open, as not confirmed, because another version takes over; return the events that say so.
+
+        `new_version` does it, too. By itself it is for a version that this explainer cannot go on with.
+        """
         events: list[ChangeEvent] = []
         if (deployed := self._deployed) is not None:
             of = self._about("version", deployed.n, deployed.n, deployed.version_before, (0.0, 0))
@@ -154,6 +157,7 @@ class Examining(Settling):
             self.n_not_confirmed += 1
         if self._examined is not None:
             events += self._not_confirmed(self._examined, "replaced", None)
+        self._deployed = self._examined = None
         return events
 
     def _told(

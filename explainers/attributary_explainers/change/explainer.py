@@ -260,7 +260,7 @@ class ChangeExplainer(Examining):
         self._check_model(model)
         old = Frozen.of(self.model) if explain else None
         new = Frozen.of(model)
-        events = self._replaced()
+        events = self.close()
         before, self.model, self.version = self.version, model, version
         self._forget()
         self._watch.restart()

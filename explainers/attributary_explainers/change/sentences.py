@@ -47,7 +47,7 @@ _PATTERNS = {
 
 def of_alarm(event: Event, model_id: str, shift: int) -> str:
     """Return the sentence of an alarm; `shift` is added to the numbers of observations."""
-    at, due = _number(event.n_observations + shift), _number(event.due + shift)
+    at, due = _noticed(event, event.n_observations, shift), _number(event.due + shift)
     if event.route == "version":
         return f"{model_id} {_version(event)} at {at}: the two are compared on what neither has learnt, until {due}"
     return f"{model_id} may have changed at {at} ({_RAISED[event.route]}): it is examined until {due}"
@@ -55,7 +55,7 @@ def of_alarm(event: Event, model_id: str, shift: int) -> str:
 
 def of_not_confirmed(event: Event, model_id: str, shift: int) -> str:
     """Return the sentence of an alarm that was not confirmed."""
-    return f"the alarm of {model_id} at {_number(event.closes + shift)} is not confirmed: {_FOUND[event.found]}"
+    return f"the alarm of {model_id} at {_noticed(event, event.closes, shift)} is not confirmed: {_FOUND[event.found]}"
 
 
 def of_explanation(event: Event, model_id: str, shift: int) -> str:
@@ -70,7 +70,7 @@ def of_explanation(event: Event, model_id: str, shift: int) -> str:
 
 def _head(event: Event, shift: int) -> str:
     if event.route == "version":
-        return f"{_version(event)} at {_number(event.n_detected + shift)} (discrepancy {event.discrepancy:.2f})"
+        return f"{_version(event)} at {_noticed(event, event.n_detected, shift)} (discrepancy {event.discrepancy:.2f})"
     if event.verdict is None:
         sides = compared(event.discrepancy, event.threshold)
         return f"changed at {_number(event.n_observations + shift)} (discrepancy {sides})"
@@ -112,6 +112,11 @@ def beyond(gain: Estimate, margin: float) -> int:
     if abs(gain.mean) - margin <= BAND * gain.std_error:
         return 0
     return 1 if gain.mean > 0 else -1
+
+
+def _noticed(event: Event, n: int, shift: int) -> str:
+    """Return where an alarm was raised: of a version, the first observation that it predicts, which comes after."""
+    return _number(n + shift + (event.route == "version"))
 
 
 def _version(event: Event) -> str:

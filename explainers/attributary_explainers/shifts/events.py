@@ -58,16 +58,17 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class ShiftEnd:
-    """A shift is over: the importance is back where it was, or has settled elsewhere, which is the new reference."""
+    """A shift is over: the importance is back where it was, or has settled elsewhere; or another model is explained."""
 
     shift: Shift
-    kind: Literal["released", "referenced"]
-    """`released`: the feature's importance is within the slacks of both references from where it was before."""
+    kind: Literal["released", "referenced", "replaced"]
+    """`released`: the feature's importance is within the slacks of both references from where it was before;
+    `referenced`: it is elsewhere; `replaced`: `ImportanceShift.restart` was called before there was a new reference."""
     now: Level
-    """The new reference's importance of the feature."""
+    """The new reference's importance of the feature; where there is none, that since the onset of the shift."""
     share: float
     """What is left of the change, as a share of the sum of all absolute importances of the old reference."""
     n_observations: int
     """Number of the observation at which the end was told."""
     n_reference: int
-    """Observations in the new reference."""
+    """Observations in the new reference; 0 where there is none."""

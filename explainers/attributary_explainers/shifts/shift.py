@@ -85,11 +85,15 @@ class ImportanceShift:
         means = self._blocks.update(names, increments)
         return None if means is None else self._end_block(means)
 
-    def restart(self) -> None:
-        """Take a new reference from what comes, and end the shift without a word: another model is explained."""
+    def restart(self) -> ShiftEnd | None:
+        """Take a new reference from what comes, and return the end of an open shift: another model is explained."""
+        shift = self.shift
         self.shift = self._watch = None
         self._rows = Rows()
         self._blocks.clear()
+        if shift is None:
+            return None
+        return ShiftEnd(shift, "replaced", shift.after, shift.share, self.n_observations, n_reference=0)
 
     @property
     def n_skipped(self) -> int:

@@ -107,7 +107,11 @@ def test_another_version_takes_a_reference_of_its_own() -> None:
     state = new_state("m", CONFIG)
     run(state, 0, 16_000)
     assert state.shifts["pfi"].open_id is not None
-    swapped, _ = swap(state, Version("2", {}, known()), Source("topic", 0, 16_000), 0)
+    open_id = state.shifts["pfi"].open_id
+    swapped, (*_, ended) = swap(state, Version("2", {}, known()), Source("topic", 0, 16_000), 0)
+    assert isinstance(ended, ImportanceShiftReleasedEvent)
+    assert (ended.change_id, ended.reason, ended.model_version) == (open_id, "replaced", "1")
+    assert "until another version took over" in ended.sentence
     assert swapped.shifts["pfi"].open_id is None
     assert not swapped.shifts["pfi"].shift.ready
     assert swapped.counts.shifts == {"pfi": 1}

@@ -18,6 +18,7 @@ from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_as
+from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -188,6 +189,26 @@ def test_a_version_of_another_kind_takes_over_unexplained() -> None:
     assert swapped.change.distance.name == "number"
     assert {explainer.loss.name for explainer in swapped.explainers.values()} == {"squared"}
     run(swapped, [type(o)(o.model_id, o.x, float(o.y)) for o in observations(60)])
+
+
+def test_a_version_of_another_kind_closes_the_open_alarm() -> None:
+    swapped, (first,) = swap(seen(change={**CHANGE, "loss": None}), contrary(), SOURCE, 0)
+    run(swapped, observations(110)[100:])
+    third = Version("3", {}, linear_model.LinearRegression())
+    swapped, (closed,) = swap(swapped, third, Source("topic", 0, 110), 0)
+    assert isinstance(first, AlarmEvent)
+    assert isinstance(closed, NotConfirmedEvent)
+    assert (closed.change_id, closed.verdict, closed.detected_at) == ("m:topic:0:100:0", "replaced", first.observation)
+    assert swapped.open_alarms == {}
+
+
+def test_an_alarm_that_is_open_while_the_change_explainer_is_configured_anew_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    swapped, _ = swap(seen(), contrary(), SOURCE, 0)
+    other = state_of(explainers=FEW, change={**CHANGE, "threshold": 0.3}, learn=False, publish=QUIET).config
+    assert decode_state("m", other, encode_state(swapped)).open_alarms == {}
+    assert "the alarm m:topic:0:100:0 stays open, and no event will close it" in caplog.text
 
 
 def test_a_version_that_cannot_be_explained_leaves_the_state_as_it_was() -> None:

@@ -59,10 +59,10 @@ def test_the_sentence_word_for_word(head, said):
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ((None, None), "credit has a new version at 9 385 (discrepancy 0.52)"),
-        (("7", "8"), "credit went from version 7 to version 8 at 9 385 (discrepancy 0.52)"),
-        ((None, "8"), "credit went to version 8 at 9 385 (discrepancy 0.52)"),
-        (("7", None), "credit has a new version at 9 385 (discrepancy 0.52)"),
+        ((None, None), "credit has a new version at 9 386 (discrepancy 0.52)"),
+        (("7", "8"), "credit went from version 7 to version 8 at 9 386 (discrepancy 0.52)"),
+        ((None, "8"), "credit went to version 8 at 9 386 (discrepancy 0.52)"),
+        (("7", None), "credit has a new version at 9 386 (discrepancy 0.52)"),
     ],
 )
 def test_the_sentence_of_a_version_word_for_word(names, said):

@@ -50,7 +50,7 @@ def test_the_comparison_comes_with_the_rows_that_neither_has_learnt():
     (alarm,) = change.new_version(new, "2")
     assert (alarm.route, alarm.n_observations, alarm.due) == ("version", 2 * K, 3 * K)
     assert alarm.sentence("m") == (
-        "m went from version 1 to version 2 at 400: the two are compared on what neither has learnt, until 600"
+        "m went from version 1 to version 2 at 401: the two are compared on what neither has learnt, until 600"
     )
     Asked.rows.clear()
     fresh = stream(K, seed=2)

@@ -185,8 +185,12 @@ def test_the_promise_is_shared():
 
 def test_a_restart_takes_another_reference_and_forgets_the_shift():
     _, shift = follow(stream(9500, 14, at=7000, factor=3.0))
-    assert shift.shift is not None
-    shift.restart()
+    told = shift.shift
+    assert told is not None
+    end = shift.restart()
+    assert end is not None
+    assert (end.shift, end.kind, end.now, end.n_reference) == (told, "replaced", told.after, 0)
+    assert shift.restart() is None
     assert (shift.shift, shift.ready, shift.n_reference, shift.precise) == (None, False, 0, False)
     assert follow(stream(12_000, 15), shift=shift)[0] == []
 

@@ -98,10 +98,10 @@ def _event(told: Told, state: ModelState, source: Source) -> ChangeEvent:
 @_event.register
 def _alarm(told: Alarm, state: ModelState, source: Source) -> AlarmEvent:
     began = _began(state)
-    observation = began + told.n_observations + _is_version(told)
+    observation = began + told.n_observations
     return AlarmEvent(
         **_about(told, state),
-        observation=observation,
+        observation=observation + _is_version(told),
         due_at=began + told.due,
         sentence=told.sentence(state.model_id, observation),
         source=source,
@@ -160,16 +160,16 @@ def _about(told: Told, state: ModelState) -> dict[str, Any]:
 
 def _closing(told: ChangeExplanation | NotConfirmed, state: ModelState) -> dict[str, Any]:
     """Return the fields that explanations and alarms that were not confirmed have; the alarm is closed with it."""
-    began, extra = _began(state), _is_version(told)
+    began = _began(state)
     observation = began + told.n_observations
     return {
         **_about(told, state),
         "change_id": None if told.closes is None else state.open_alarms.pop(told.closes, None),
         "observation": observation,
-        "detected_at": began + told.n_detected + extra,
+        "detected_at": began + told.n_detected + _is_version(told),
         "window": told.window,
         "losses": None if told.losses is None else _losses(told.losses),
-        "sentence": told.sentence(state.model_id, observation + extra),
+        "sentence": told.sentence(state.model_id, observation),
     }
 
 

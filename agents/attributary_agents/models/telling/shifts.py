@@ -26,7 +26,7 @@ from .events import finite
 ShiftEvent = ImportanceShiftEvent | ImportanceShiftReleasedEvent
 
 _DIRECTIONS = {"up": "rose", "down": "fell"}
-_REASONS = {"released": "returned", "referenced": "settled"}
+_REASONS = {"released": "returned", "referenced": "settled", "replaced": "replaced"}
 
 
 def shift_events(state: ModelState, explained: Collection[str], source: Source, n_before: int) -> list[ShiftEvent]:
@@ -51,16 +51,22 @@ def shift_events(state: ModelState, explained: Collection[str], source: Source, 
             state.counts.shifts[name] += 1
             watch.open_id = event_id(state.model_id, source, n_before + len(events))
             events.append(ImportanceShiftEvent(**_fields(state, name, told, told.after.value, source)))
-            continue
-        events.append(
-            ImportanceShiftReleasedEvent(
-                **_fields(state, name, told.shift, told.now.value, source, told),
-                change_id=watch.open_id,
-                reason=_REASONS[told.kind],
-            )
-        )
-        watch.open_id = None
+        else:
+            events.append(_release(state, name, told, source))
     return events
+
+
+def shifts_replaced(state: ModelState, source: Source) -> list[ShiftEvent]:
+    """End the open shifts of a model whose present version is about to be replaced; return the events that say so."""
+    ended = ((name, watch.shift.restart()) for name, watch in state.shifts.items())
+    return [_release(state, name, end, source) for name, end in ended if end is not None]
+
+
+def _release(state: ModelState, name: str, end: ShiftEnd, source: Source) -> ImportanceShiftReleasedEvent:
+    watch = state.shifts[name]
+    change_id, watch.open_id = watch.open_id, None
+    fields = _fields(state, name, end.shift, end.now.value, source, end)
+    return ImportanceShiftReleasedEvent(**fields, change_id=change_id, reason=_REASONS[end.kind])
 
 
 def _fields(
@@ -99,6 +105,8 @@ def _sentence(model_id: str, name: str, shift: Shift, value: float, end: ShiftEn
     if end is None:
         return f"{model_id} relies {word} on {shift.feature} since about {onset}: {moved}"
     since = f"{model_id} relied {word} on {shift.feature} since about {onset}"
+    if end.kind == "replaced":
+        return f"{since}, until another version took over: {moved}"
     if end.kind == "released":
         return f"{since}, and relies on it as before: {moved}"
     return f"{since}; that is the reference from now on: {moved}"
