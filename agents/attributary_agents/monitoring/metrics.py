@@ -91,7 +91,10 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
         _EXPLAINER,
     ),
     "model_versions_total": ("New versions of the model, by what became of them", (*_MODEL, "outcome")),
-    "model_last_change_timestamp_seconds": ("Time of the observation of the last model change", _MODEL),
+    "model_last_change_timestamp_seconds": (
+        "Time of the observation of the last model change, which matured is not",
+        _MODEL,
+    ),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),

@@ -178,6 +178,15 @@ def test_a_model_that_has_learnt_the_new_rule_is_told_as_matured_once_and_withou
     assert (matured.route, matured.change_id, matured.onset) == ("check", None, None)
 
 
+def test_to_mature_is_no_change_in_the_metric_of_the_last_one() -> None:
+    state = state_of(explainers={}, change=CHANGE)
+    _, followed, matured = changes(run(state, observations(3000, flip_at=300)))
+    assert isinstance(followed, ExplanationEvent)
+    assert isinstance(matured, ExplanationEvent)
+    assert (followed.verdict, matured.verdict) == ("followed", "matured")
+    assert state.last_change_ms == 1000 + followed.source.offset
+
+
 def test_an_alarm_that_was_nothing_is_closed_as_not_confirmed() -> None:
     """The rule changes when the reference is a few observations old: the data are as they were, the model learns."""
     found = events_of(25, 80, explainers={}, change={"window": 20, **EAGER})

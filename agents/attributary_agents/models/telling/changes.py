@@ -71,7 +71,8 @@ def change_events(
             state.counts.not_confirmed[event.route] += 1
         elif isinstance(event, ExplanationEvent):
             state.counts.changes[event.route, event.verdict or NO_VERDICT] += 1
-            state.last_change_ms = timestamp_ms
+            if event.verdict != "matured":  # no change that a chart is to mark: the data are as they were
+                state.last_change_ms = timestamp_ms
             state.last_change = _summary(event, event_id(state.model_id, source, n), timestamp_ms)
     return events
 
