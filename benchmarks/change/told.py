@@ -26,6 +26,7 @@ from river import forest, linear_model, neighbors, optim, preprocessing, tree
 from river.datasets import synth
 
 from attributary_explainers import Alarm, ChangeExplainer, ChangeExplanation
+from benchmarks.change.routes import routes
 from benchmarks.data import Observation
 
 SCALES = (0.01, 1.0, 1e3, 1e6)
@@ -246,7 +247,7 @@ def versions(of: Map, full: bool) -> Iterator[Row]:
         yield "… feature b is lost: runs that name it", f"{sum('b' in of for of in lost)} of {runs}", "≥ 90 %"
 
 
-ROWS = {"scales": scales, "without": without_change, "agrawal": agrawal, "versions": versions}
+ROWS = {"scales": scales, "without": without_change, "agrawal": agrawal, "versions": versions, "routes": routes}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
