@@ -13,6 +13,9 @@ from .judging.verdict import DRIFTS, Estimate, Losses
 from .records import Examined
 from .settling import Settling
 
+_YOUNG = 20
+"""A reference that is younger than this part of a window is compared with nothing."""
+
 
 class Examining(Settling):
     """Looks after alarms: from the first word to the verdict."""
@@ -22,22 +25,24 @@ class Examining(Settling):
         rows = self._held.rows
         if len(rows) > 1:
             self._discrepancy = (self._held.discrepancy(rows), len(rows))
-        if not self._watch.has_unit and len(rows) >= self.window // 2:
+        if self._watch.needs_unit and self._examined is None and len(rows) >= self.window // 2:
             self._watch.set_unit([row.reference_loss for row in rows])
 
     def _alarm(self, now: int, is_alarm: bool, looks: bool) -> str | None:
         """Return the route of an alarm that is due now, or None."""
         assert self._reference is not None
         age = now - self._reference.at
-        if is_alarm and age >= self.window // 2 and now > self._detector_quiet_until:
+        is_known = age >= self.window // 2 or (age >= self.window // _YOUNG and self._held.is_born_known)
+        if is_alarm and is_known and now > self._detector_quiet_until:
             return "detector"
         if not (looks and self.watch_discrepancy and age >= self.window and now > self._quiet_until):
             return None
         if self._discrepancy[0] <= self.threshold:
             return None
         # A model that learns leaves its reference behind; that is no alarm while neither has become worse.
-        losses = self._losses(rows := self._held.rows, rows)
-        is_worse = losses.gain.sign() < 0
+        # It lost less before, when it went on learning: that is no alarm either, so its own losses alone count.
+        losses = self._losses(rows := self._held.rows, rows, self._held.baseline)
+        is_worse = losses.gain_sign < 0
         self._is_degraded &= losses.gain.mean < 0
         return "discrepancy" if losses.worsened_sign > 0 or (is_worse and not self._is_degraded) else None
 
@@ -78,16 +83,20 @@ class Examining(Settling):
         verdict, differs = losses.verdict, discrepancy > self.threshold
         examined.discrepancy = (discrepancy, len(later))
         if verdict in DRIFTS:
-            return self._changed(now, examined, losses, later)
+            return self._changed(now, examined, losses, later, verdict)
         if losses.is_doubtful and differs and not self._is_degraded:
             if not examined.is_doubt:  # a tree that was replaced is better again soon
                 examined.is_doubt, examined.due = True, now + self.window
                 return []
             if verdict == "degraded":
                 return self._degraded(now, examined, losses, later)
+        if losses.worsened_sign > 0 and verdict == "degraded":  # the data have changed, whatever became of the model
+            return self._changed(now, examined, losses, later, "harder")
         return self._dismiss(now, examined, verdict, losses, later if verdict == "easier" else ())
 
-    def _changed(self, now: int, examined: Examined, losses: Losses, later: list[Row]) -> list[ChangeEvent]:
+    def _changed(
+        self, now: int, examined: Examined, losses: Losses, later: list[Row], verdict: str
+    ) -> list[ChangeEvent]:
         """Tell drift, and take the copy of the model as the reference from now on."""
         reference, copy = self._reference, examined.copy
         assert reference is not None
@@ -103,16 +112,21 @@ class Examining(Settling):
         self._before_course = reference.model if is_first else None
         events: list[ChangeEvent] = []
         if told:
-            verdict = losses.verdict
-            importances = self._importances(reference.model, copy, later, before=self._held.first)
+            importances = self._importances(reference.model, copy, later, before=self._before(examined))
             events = self._told(examined, verdict, losses, importances, onset=examined.onset, pattern=found)
             self._matured_at_age = None
         else:
-            events = self._not_confirmed(examined, losses.verdict, losses)
+            events = self._not_confirmed(examined, verdict, losses)
         self._examined = None
         self._born = now - len(later)
         self._refer(copy, examined.copy_n, later)
         return events
+
+    def _before(self, examined: Examined) -> list[Row]:
+        """Return the first observations since the reference was taken, without those after the change, if enough."""
+        onset, first = examined.onset, self._held.first
+        before = first if onset is None else [row for row in first if row.n < onset.observation]
+        return before if len(before) >= self.window // _YOUNG else first
 
     def _degraded(self, now: int, examined: Examined, losses: Losses, later: list[Row]) -> list[ChangeEvent]:
         """Tell a model that is worse than its reference, which stays."""

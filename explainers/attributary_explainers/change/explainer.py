@@ -183,7 +183,7 @@ class ChangeExplainer(Examining):
             batch_size=None if batch_size is None else check_integer("batch_size", batch_size, minimum=1),
         )
         self._check_model(model)
-        self.n_observations = self.n_not_confirmed = 0
+        self.n_observations = self.n_not_confirmed = self.n_skipped = 0
         self.n_alarms: Counter[str] = Counter(dict.fromkeys(ROUTES, 0))
         self.n_explained: Counter[str] = Counter(dict.fromkeys((*VERDICTS, "version"), 0))
         self._course = Course(self.window)
@@ -198,7 +198,8 @@ class ChangeExplainer(Examining):
             The observation; x is copied.
         y_pred
             What the model predicted for x before learning: probabilities or a label for a classifier, a number
-            otherwise. Nothing is made of None, where it had no prediction yet, nor of an infinite loss.
+            otherwise. Nothing is made of None, where it had no prediction yet, nor of a loss that is NaN or infinite:
+            `n_skipped` counts these observations.
 
         Returns
         -------
@@ -206,10 +207,9 @@ class ChangeExplainer(Examining):
         """
         self.n_observations += 1
         prediction = as_prediction(y_pred, self.distance.output)
-        if not is_usable(prediction):
-            return ()
-        loss = self._held.loss(y, prediction)
+        loss = self._held.loss(y, prediction) if is_usable(prediction) else math.nan
         if not math.isfinite(loss):
+            self.n_skipped += 1
             return ()
         given = dict(prediction) if isinstance(prediction, dict) else prediction
         self._held.add(Row(self.n_observations, dict(x), y, given, not isinstance(y_pred, dict), loss))

@@ -111,6 +111,8 @@ class HeldOut:
         self.baseline: list[float] = []
         self.baseline_until: int | None = None
         """Observations after this one do not enter the baseline."""
+        self.birth: list[float] = []
+        """Losses of the model on the half window of observations before it became the reference."""
         self.first: list[Row] = []
         """The first half window of observations since the reference was taken."""
         self._reference: ModelFunction | None = None
@@ -122,6 +124,7 @@ class HeldOut:
         """Take in an observation."""
         self.n_rows += 1
         if self._reference is None:
+            self._rows.append(row)
             return
         self._waiting.append(row)
         if len(self._waiting) >= self._size:
@@ -132,6 +135,9 @@ class HeldOut:
 
         None compares with nothing.
         """
+        first = rows[0].n if rows else math.inf
+        before = [] if reference is None else [row.loss for row in self.rows if row.n < first]
+        self.birth = before[-(self.window // 2) :]
         self._rows, self.baseline, self.first = deque(maxlen=self.window), [], []
         self.baseline_until, self._waiting = None, []
         self._take(reference)
@@ -146,6 +152,20 @@ class HeldOut:
         self._reference = function = model_function(reference, self.output)
         waits = hasattr(function, "many")
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
+
+    @property
+    def is_born_known(self) -> bool:
+        """Whether it is known how good the model was before it became the reference."""
+        return len(self.birth) >= self.window // 4
+
+    @property
+    def then(self) -> list[float]:
+        """Losses that say how good the reference is where the data are as they were.
+
+        They are its own, since it was taken; where there are few, those of the model before. It may have learnt on
+        meanwhile, and was no better then: what is worse than that is worse than the reference was.
+        """
+        return self.birth if len(self.baseline) < 3 * self.window // 10 and self.is_born_known else self.baseline
 
     @property
     def rows(self) -> list[Row]:
@@ -222,16 +242,17 @@ class HeldOut:
             "n_rows": self.n_rows,
             "baseline": list(self.baseline),
             "baseline_until": self.baseline_until,
+            "birth": list(self.birth),
             "first": [_plain(row) for row in self.first],
-            "rows": [_plain(row) for row in self._rows],
-            "waiting": [_plain(row)[:-2] for row in self._waiting],  # what the reference says is not known
+            "rows": [_plain(row) if self._reference else _unasked(row) for row in self._rows],
+            "waiting": [_unasked(row) for row in self._waiting],
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
         """Take back what `snapshot` gave, over the reference model of then."""
         self._take(reference)
         self.n_rows, self.baseline = snapshot["n_rows"], list(snapshot["baseline"])
-        self.baseline_until = snapshot["baseline_until"]
+        self.baseline_until, self.birth = snapshot["baseline_until"], list(snapshot["birth"])
         self.first = [Row(*values) for values in snapshot["first"]]
         self._rows.extend(Row(*values) for values in snapshot["rows"])
         self._waiting = [Row(*values) for values in snapshot["waiting"]]
@@ -253,3 +274,7 @@ def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:
 def _plain(row: Row) -> list[Any]:
     prediction = dict(row.prediction) if isinstance(row.prediction, dict) else row.prediction
     return [row.n, dict(row.x), row.y, prediction, row.is_label, row.loss, row.reference_loss, row.distance]
+
+
+def _unasked(row: Row) -> list[Any]:
+    return _plain(row)[:-2]  # what the reference says is not known, and NaN is not equal to itself

@@ -167,8 +167,11 @@ def _number(observation: int) -> str:
 
 
 def _text(value: float) -> str:
-    # Losses come in any unit: two decimals where they say something, significant digits where they do not.
-    return f"{value:.2f}" if 0.005 <= abs(value) < 1000 or value == 0.0 else f"{value:.2g}"
+    # Losses come in any unit: two decimals where they say something, else as many digits as tell two of them apart.
+    size = abs(value)
+    if 0.005 <= size < 1000 or size == 0.0:
+        return f"{value:.2f}"
+    return f"{value:,.0f}".replace(",", " ") if 1000 <= size < 1e7 else f"{value:.3g}"
 
 
 def _moved(feature: Any, change: float, std_error: float, *, whole: bool) -> str:
@@ -182,5 +185,5 @@ def _interval(value: float, half: float) -> str:
         return _text(value)
     decimals = max(-math.floor(math.log10(half)), 2 if half < 1.0 else 0)
     if decimals > 6 or value >= 1e6:
-        return f"{value:.3g} ± {half:.1g}"
+        return f"{value:.3g} ± {half:.2g}"
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"

@@ -38,6 +38,8 @@ class ChangeState:
     distance: Distance
     n_observations: int
     n_not_confirmed: int
+    n_skipped: int
+    """Observations that nothing was made of: no prediction, or a loss that is NaN or infinite."""
     n_alarms: Counter[str]
     n_explained: Counter[str]
     _measure: Measure
@@ -102,8 +104,9 @@ class ChangeState:
         """`trend` or `recurring` while such a pattern, which was told, goes on; else None."""
         return self._course.pattern if self._course.is_told(self._held.n_rows) else None
 
-    def _losses(self, rows: Sequence[Row], later: Sequence[Row]) -> Losses:
-        return losses_of(self._held.loss, self._held.baseline, arrays(rows)[0], arrays(later)[1])
+    def _losses(self, rows: Sequence[Row], later: Sequence[Row], then: Sequence[float] | None = None) -> Losses:
+        then = self._held.then if then is None else then
+        return losses_of(self._held.loss, then, arrays(rows)[0], arrays(later)[1])
 
     def _importances(
         self,
@@ -156,6 +159,8 @@ class ChangeState:
         self._n_dismissed = self._quiet_until = self._detector_quiet_until = 0
         self._is_degraded, self._discrepancy = False, (0.0, 0)
         self._held.compare_with(model.model, rows)
+        if self._held.is_born_known and not self._watch.has_unit:
+            self._watch.set_unit(self._held.birth, provisional=True)
 
     def _seed(self) -> int:
         return int(self._rng.integers(2**31))
@@ -198,7 +203,13 @@ class ChangeState:
             "clocks": [getattr(self, name) for name in _CLOCKS],
             "is_degraded": self._is_degraded,
             "discrepancy": list(self._discrepancy),
-            "counts": [self.n_observations, self.n_not_confirmed, dict(self.n_alarms), dict(self.n_explained)],
+            "counts": [
+                self.n_observations,
+                self.n_not_confirmed,
+                self.n_skipped,
+                dict(self.n_alarms),
+                dict(self.n_explained),
+            ],
         }
 
     def _restore(self, snapshot: Snapshot) -> None:
@@ -215,5 +226,5 @@ class ChangeState:
             setattr(self, name, value)
         self._is_degraded = snapshot["is_degraded"]
         self._discrepancy = (snapshot["discrepancy"][0], snapshot["discrepancy"][1])
-        self.n_observations, self.n_not_confirmed, alarms, explained = snapshot["counts"]
+        self.n_observations, self.n_not_confirmed, self.n_skipped, alarms, explained = snapshot["counts"]
         self.n_alarms, self.n_explained = Counter(alarms), Counter(explained)

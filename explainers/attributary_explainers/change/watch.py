@@ -49,19 +49,31 @@ class SignalWatch:
         self.signal, self.one_sided = signal, bool(one_sided)
         self._seed = seed
         self._unit: tuple[float, float] | None = None
+        self._is_provisional = False
         self._detector = self._new()
 
     def restart(self) -> None:
         """Begin anew: losses of another model say nothing about this one's."""
-        self._detector, self._unit = self._new(), None
+        self._detector, self._unit, self._is_provisional = self._new(), None, False
 
     @property
     def has_unit(self) -> bool:
         """Whether it is known what a typical loss is."""
         return self.signal == "zero_one" or self._unit is not None
 
-    def set_unit(self, losses: list[float]) -> None:
-        """Take what is typical from losses on observations that had not been learnt."""
+    @property
+    def needs_unit(self) -> bool:
+        """Whether a typical loss is to be set, or set again."""
+        return not self.has_unit or self._is_provisional
+
+    def set_unit(self, losses: list[float], *, provisional: bool = False) -> None:
+        """Take what is typical from losses on observations that had not been learnt.
+
+        A provisional unit is replaced by the next one, and the detector begins anew with that.
+        """
+        if self._is_provisional:
+            self._detector = self._new()
+        self._is_provisional = provisional
         losses = [min(loss, LARGEST) for loss in losses]  # the sum of a few beyond is infinite
         mean = math.fsum(losses) / len(losses)
         around = math.fsum(abs(loss - mean) for loss in losses) / len(losses)
@@ -90,9 +102,14 @@ class SignalWatch:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from; the detector as the bytes of `dump_model`."""
-        return {"detector": dump_model(self._detector), "unit": None if self._unit is None else list(self._unit)}
+        return {
+            "detector": dump_model(self._detector),
+            "unit": None if self._unit is None else list(self._unit),
+            "is_provisional": self._is_provisional,
+        }
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take back what `snapshot` gave."""
         self._detector = load_model(snapshot["detector"])
         self._unit = None if snapshot["unit"] is None else (snapshot["unit"][0], snapshot["unit"][1])
+        self._is_provisional = snapshot["is_provisional"]

@@ -36,6 +36,7 @@ def test_rows_without_a_prediction_are_as_if_they_had_not_come():
         e.losses for e in events if isinstance(e, ChangeExplanation)
     ]
     assert change.n_observations == plain.n_observations + 2 * len(range(0, 1600, 3))
+    assert (plain.n_skipped, change.n_skipped) == (0, 2 * len(range(0, 1600, 3)))
 
 
 def test_an_infinite_loss_is_left_out():

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from river import neighbors
+from river import linear_model, neighbors, preprocessing
 
 from attributary_explainers import Alarm, ChangeExplainer, ChangeExplanation, NotConfirmed
 from tests.explainers.streams_of_change import Cells, bits, linear, regression, told, verdicts
@@ -226,3 +226,55 @@ def test_without_the_discrepancy_slow_change_is_not_told_and_with_it_it_is():
     assert verdicts(events[0])
     assert {e.route for e in events[0]} - {"check"} == {"discrepancy"}
     assert verdicts(events[1]) == []
+
+
+def test_a_model_that_learnt_on_for_a_while_and_stopped_is_told_that_its_data_are_harder():
+    """It is a little better than its reference, and so a little worse once labels are turned round."""
+    rng = np.random.default_rng(0)
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    change = ChangeExplainer(model, importances=(), seed=1)
+    events = []
+    for t in range(9000):
+        x = dict(zip("ab", rng.normal(size=2).tolist(), strict=True))
+        y = bool(x["a"] + 0.5 * x["b"] + 0.3 * rng.normal() > 0) ^ (t >= 6000)
+        y_pred = model.predict_proba_one(x)
+        if t < 4000:
+            model.learn_one(x, y)
+        events += change.update(x, y, y_pred)
+    alarm, explanation = events
+    assert 6000 < alarm.n_observations < 6100
+    assert (explanation.verdict, explanation.closes) == ("harder", alarm.n_observations)
+
+
+@pytest.mark.parametrize("at", [1100, 1300, 1700])
+def test_a_change_soon_after_the_first_reference_is_told_as_a_change(at):
+    rng = np.random.default_rng(3)
+    model = preprocessing.StandardScaler() | linear_model.LinearRegression(intercept_lr=0.1)
+    change = ChangeExplainer(model, seed=1)
+    events = []
+    for t in range(6000):
+        x = dict(zip("abcd", rng.normal(size=4).tolist(), strict=True))
+        y = 5000.0 + 1000.0 * (2 * x["a" if t < at else "d"] + x["b"] + 0.5 * x["c"]) + 300.0 * rng.normal()
+        y_pred = model.predict_one(x)
+        model.learn_one(x, y)
+        events += change.update(x, y, y_pred)
+    alarm, explanation = events
+    assert at < alarm.n_observations < at + 100
+    assert explanation.verdict == "followed"
+    assert explanation.onset.low <= at + 1 <= explanation.onset.high
+    assert set(explanation.significant()) == {"a", "d"}
+
+
+def test_a_model_that_sways_because_it_learns_at_a_constant_rate_is_not_degraded():
+    events = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        model = preprocessing.StandardScaler() | linear_model.LinearRegression(intercept_lr=0.1)
+        change = ChangeExplainer(model, importances=(), seed=1)
+        for _ in range(20_000):
+            x = dict(zip("abcd", rng.normal(size=4).tolist(), strict=True))
+            y = 5000.0 + 1000.0 * (2 * x["a"] + x["b"] + 0.5 * x["c"]) + 2000.0 * rng.normal()
+            y_pred = model.predict_one(x)
+            model.learn_one(x, y)
+            events += change.update(x, y, y_pred)
+    assert verdicts(events) == []

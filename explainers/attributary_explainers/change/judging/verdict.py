@@ -23,6 +23,7 @@ DOUBTFUL = 2.0
 _FEWEST_BLOCKS = 8
 
 _MATERIAL = 0.1
+"""Share of a loss below which a difference counts as none, however certain it is: the same rows are compared."""
 
 DRIFTS = ("followed", "harder")
 """Verdicts that say that the data have changed."""
@@ -95,7 +96,8 @@ class Losses:
     loss, loss_unit, loss_largest
         Name, unit and largest value (None: none) of the loss.
     reference_then
-        Of the reference, on the first observations after it was taken; None for two versions.
+        Of the reference, on the first observations after it was taken. Where there are few of them, of the model on
+        those before, which it had not learnt either. None for two versions.
     reference_now
         Of the reference, on the observations since the alarm.
     model_now
@@ -122,7 +124,7 @@ class Losses:
     def verdict(self) -> str:
         """What happened: one of `VERDICTS`, `equal` or `easier`.
 
-        With w the sign of `worsened` and g that of `gain`, each beyond three standard errors:
+        With w the sign of `worsened` and g = `gain_sign`:
 
         | | w > 0 | w = 0 | w < 0 |
         | --- | --- | --- | --- |
@@ -134,10 +136,23 @@ class Losses:
         The reference does not move: where the data are as they were, the expectation of `worsened` is 0, however much
         the model still learns. That tells learning from drift.
         """
-        found = _KINDS[self.gain.sign(), self.worsened_sign]
+        found = _KINDS[self.gain_sign, self.worsened_sign]
         if found == "followed" and self.worsened and self.gain.mean < _MATERIAL * self.worsened.mean:
-            return "harder"  # the same rows are compared: a gain far too small to matter is beyond noise, too
+            return "harder"
         return found
+
+    @property
+    def gain_sign(self) -> int:
+        """1 where the model is better than the reference, -1 where it is worse, beyond three standard errors, else 0.
+
+        Worse by less than a tenth of the reference's loss is 0: a model that learns at a constant rate sways so much.
+        """
+        sign = self.gain.sign()
+        return 0 if sign < 0 and not self._is_material else sign
+
+    @property
+    def _is_material(self) -> bool:
+        return abs(self.gain.mean) >= _MATERIAL * abs(self.reference_now.mean)
 
     @property
     def worsened_sign(self) -> int:
@@ -146,8 +161,8 @@ class Losses:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the model looks worse than the reference, at two standard errors."""
-        return self.gain.sign(DOUBTFUL) < 0
+        """Whether the model looks worse than the reference, by a tenth and at two standard errors."""
+        return self.gain.sign(DOUBTFUL) < 0 and self._is_material
 
 
 def losses_of(loss: Loss, then: Sequence[float] | None, reference: Array, model: Array) -> Losses:
