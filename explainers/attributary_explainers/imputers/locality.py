@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,8 @@ class Locality:
         self._enough = max(_WINDOWS / alpha, _LOOKS * EVERY)
         self._n = 0
         self._index: dict[tuple[Any, Any], int] = {}
-        self._moments: Array = np.zeros((5, 0))
-        """Shape (5, columns): mean and variance of x, mean of z, their covariance, and the sum of the weights."""
+        self._moments: Array = np.zeros((6, 0))
+        """Shape (6, columns): mean and variance of x, mean of z, their covariance, sum of weights, variance of z."""
 
     def update(self, x: Features, rows: Sequence[Features]) -> bool:
         """Take in one observation before it is stored; return whether it was looked at.
@@ -110,6 +110,7 @@ class Locality:
             moments[2] += rates * of_z
             moments[1] = (1.0 - rates) * (moments[1] + rates * of_x * of_x)
             moments[3] = (1.0 - rates) * (moments[3] + rates * of_x * of_z)
+            moments[5] = (1.0 - rates) * (moments[5] + rates * of_z * of_z)
         self._moments[:, columns] = moments
 
     def value(self) -> dict[Any, float]:
@@ -129,6 +130,31 @@ class Locality:
             for name, v in variance.items()
         }
 
+    def std_error(self, times: Mapping[Any, float]) -> dict[Any, float]:
+        """Return the standard error of c by feature, roughly: what it is by chance where a feature follows nothing.
+
+        Parameters
+        ----------
+        times
+            Autocorrelation times by feature, in observations: looks at values that stay alike say less.
+        """
+        products: dict[Any, float] = {}
+        variance: dict[Any, float] = {}
+        weights: dict[Any, float] = {}
+        for (name, _), column in self._index.items():
+            _, of_x, _, _, weight, of_z = self._moments[:, column].tolist()
+            products[name] = products.get(name, 0.0) + of_x * of_z
+            variance[name] = variance.get(name, 0.0) + of_x
+            weights[name] = max(weights.get(name, 0.0), weight)
+        found = {}
+        for name, v in variance.items():
+            n = 2.0 / self._rate * weights[name] / (2.0 - weights[name])
+            time = times.get(name, 0.0)
+            alike = math.exp(-EVERY / time) if time > 0.0 else 0.0
+            spread = math.sqrt(products[name]) / v if 0.0 < v < math.inf and products[name] < math.inf else math.nan
+            found[name] = spread * math.sqrt((1.0 + alike) / (1.0 - alike) / n) if alike < 1.0 and n else math.inf
+        return found
+
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
         return {"n": self._n, "names": [list(key) for key in self._index], "moments": self._moments.tolist()}
@@ -137,7 +163,7 @@ class Locality:
         """Take the state that `snapshot` gave."""
         self._n = state["n"]
         self._index = {(name, category): i for i, (name, category) in enumerate(state["names"])}
-        self._moments = np.array(state["moments"], dtype=np.float64).reshape(5, -1)
+        self._moments = np.array(state["moments"], dtype=np.float64).reshape(6, -1)
 
 
 def _mean(values: Sequence[Any]) -> float:

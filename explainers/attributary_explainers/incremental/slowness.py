@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,8 @@ from ..imputers.persistence import Persistence
 from ..typing import Features, Importance, Snapshot
 
 _TOO_LOCAL = 0.05
+_CERTAIN = 2.0
+"""So many standard errors a correlation has to be beyond that."""
 _TOO_SLOW = 0.2
 """Autocorrelation time, times alpha: below, intervals hold on all streams of `make calibration`."""
 _LARGEST_ALPHA = 0.05
@@ -49,7 +52,10 @@ class SlowFeatures:
         return self._persistence.value()
 
     def _tell_of_locality(self) -> None:
-        found = self._not_told("local", self.locality(), _TOO_LOCAL)
+        noise = self._locality.std_error(self._persistence.value())
+        local = self.locality()
+        certain = {name: c for name, c in local.items() if c - _CERTAIN * noise[name] > _TOO_LOCAL}
+        found = self._not_told("local", certain, _TOO_LOCAL)
         if found:
             warnings.warn(
                 f"importances may be off: that of {_named(found, 'by about {:.0%}')}. These values move so slowly that "
@@ -63,12 +69,13 @@ class SlowFeatures:
     def _tell_of_slowness(self) -> None:
         found = self._not_told("slow", self.autocorrelation_time(), _TOO_SLOW / self._alpha)
         if found:
-            longest = max(found.values())
-            remedy = f"; an alpha of {_TOO_SLOW / longest:.1g} averages over enough of them" if longest < 1e6 else ""
+            # Half of what is enough by this estimate: it is the first that is beyond the bound, and grows as a rule.
+            enough = _rounded_down(0.5 * _TOO_SLOW / max(found.values()))
+            remedy = f"; an alpha of {enough:g} averages over enough of them" if enough > 0.0 else ""
             warnings.warn(
                 "where values stay alike for long, importances and their intervals are those of the latest values: "
-                f"those of {_named(found, 'for about {:.3g} observations')}. An importance is averaged over "
-                f"{2.0 / self._alpha:.3g}{remedy}",
+                f"those of {_named(found, 'for about {:.0f} observations')}. An importance is averaged over "
+                f"{2.0 / self._alpha:.0f}{remedy}",
                 SlowFeatureWarning,
                 stacklevel=6,
             )
@@ -99,3 +106,11 @@ def _named(found: Mapping[Any, float], how: str) -> str:
     first = sorted(found, key=lambda name: -found[name])[:_NAMED]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return ", ".join(f"{name!r} {how.format(found[name])}" for name in first) + more
+
+
+def _rounded_down(value: float) -> float:
+    """Return the largest number of one digit that is no larger than the value; 0 for what is below 1e-6."""
+    if value < 1e-6:
+        return 0.0
+    unit = 10.0 ** math.floor(math.log10(value))
+    return math.floor(value / unit) * unit
