@@ -12,7 +12,7 @@ from .. import fast_paths  # noqa: F401 - its import fills the registry
 from ..errors import ModelError
 from ..evaluation.function import FastFunction, say
 from ..evaluation.registry import has_factory
-from ..losses.losses import Loss, as_loss
+from ..losses.losses import LOSS_NAMES, Loss, as_loss
 from ..predictions import Kind, as_output
 from ..typing import Features, ModelFunction, Output, Prediction
 from .batch import BatchFunction, BatchModel
@@ -123,7 +123,9 @@ def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | No
     if kind is None:
         if not (_is_callable(model) or isinstance(model, BatchModel)):
             raise _refusal(model)
-        raise ModelError(f"cannot tell what {type(model).__name__} predicts: name a loss")
+        raise ModelError(
+            f"cannot tell what {type(model).__name__} predicts: name a loss, one of {', '.join(LOSS_NAMES)}"
+        )
     if kind == "classifier":
         return as_loss("brier" if _has_probabilities(model) else "expected_zero_one")
     return as_loss("squared" if kind == "regressor" else "score")

@@ -520,3 +520,21 @@ def test_gaussians_are_not_doubted():
 
 def test_other_removals_are_not_in_doubt():
     assert IncrementalPFI(lambda x: 0.0, loss="squared").observational_doubt == {}
+
+
+def test_nothing_is_explained_before_there_is_enough_to_learn_from() -> None:
+    """What is drawn before does not fit the kept features: importance would begin with another one, and stay wide."""
+    rng = np.random.default_rng(4)
+    pfi = IncrementalPFI(lambda x: x["a"], loss="squared", removal="observational", seed=4)
+    widths = []
+    for n in range(1, 3001):
+        a = float(rng.normal())
+        x = {"a": a, "b": a + 0.3 * float(rng.normal())}
+        pfi.explain_one(x, a)
+        assert (pfi.n_observations > 0) <= (len(pfi.reservoir) >= 100)
+        if n in (1000, 3000):
+            widths.append(pfi.half_width["a"])
+    # Of a given b, a varies by .09 / 1.09: PFI is twice that.
+    exact = 2 * 0.09 / 1.09
+    assert abs(pfi.importance["a"] - exact) < 0.15 * exact
+    assert max(widths) < 0.5 * exact

@@ -40,17 +40,24 @@ def stream(n, seed=1):
     ]
 
 
+FEW = {"reservoir": ("geometric", 20)}
 CASES = {
     "pfi": (IncrementalPFI, {"n_samples": 3}),
     "pfi of a window": (IncrementalPFI, {"reservoir": ("sliding_window", 20), "sampling": "independent"}),
     "pfi, own loss": (IncrementalPFI, {"loss": own_loss, "reservoir": ("uniform", 30), "groups": {"ac": ["a", "c"]}}),
     "pfi, product": (IncrementalPFI, {"removal": "product", "groups": {"ac": ["a", "c"]}, "missing": "absent"}),
-    "pfi, observational": (IncrementalPFI, {"removal": "observational", "n_samples": 2}),
+    "pfi, observational": (
+        IncrementalPFI,
+        {"removal": "observational", "n_samples": 2, **FEW},
+    ),
     "pfi, constant": (IncrementalPFI, {"removal": ConstantImputer({"a": 0.0}), "missing": {"a": 0.5}}),
     "sage": (IncrementalSAGE, {"n_samples": 4}),
     "sage, of many": (IncrementalSAGE, {"n_samples": 50, "n_permutations": 2, "alpha": 0.05}),
     "sage, product": (IncrementalSAGE, {"n_samples": 4, "removal": "product", "bias_correction": False}),
-    "sage, observational": (IncrementalSAGE, {"n_samples": 4, "removal": "observational"}),
+    "sage, observational": (
+        IncrementalSAGE,
+        {"n_samples": 4, "removal": "observational", **FEW},
+    ),
     "sage, an imputer": (IncrementalSAGE, {"n_samples": 4, "removal": MarginalImputer(SlidingWindowReservoir(15))}),
 }
 RESERVOIRS = {"uniform": UniformReservoir, "sliding_window": SlidingWindowReservoir, "geometric": GeometricReservoir}

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from attributary_explainers import REMOVAL_NAMES, SAMPLING_NAMES, IncrementalPFI, IncrementalSAGE, batch_pfi
+from attributary_explainers import (
+    REMOVAL_NAMES,
+    SAMPLING_NAMES,
+    GeometricReservoir,
+    IncrementalPFI,
+    IncrementalSAGE,
+    batch_pfi,
+)
 from tests.explainers.oracles import FEATURES, medium_or_large, small_and_red, stagger_stream
 from tests.explainers.stand_ins import Linear, Recording
 
@@ -76,9 +83,10 @@ def test_the_members_of_a_group_always_come_from_one_row(explainer, sampling):
 @pytest.mark.parametrize("removal", REMOVAL_NAMES)
 def test_the_members_of_a_group_are_removed_together_by_every_removal(explainer, removal):
     model = Recording()
-    explaining = explainer(model, loss="squared", n_samples=4, groups={"pair": ["a", "c"]}, removal=removal, seed=7)
+    few = {"reservoir": GeometricReservoir(10), "n_samples": 4, "seed": 7}
+    explaining = explainer(model, loss="squared", groups={"pair": ["a", "c"]}, removal=removal, **few)
     together = 0
-    for i in range(30):
+    for i in range(60):
         model.rows.clear()
         explaining.explain_one({"a": i, "b": i, "c": i}, 0.0)
         # Values drawn apart may differ; but one of both alone is never the observation's own while the other is not.

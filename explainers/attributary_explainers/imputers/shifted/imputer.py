@@ -16,7 +16,7 @@ from ..requests import Request
 from ..reservoirs import LaggedReservoir, Reservoir
 from .drawn import DrawnRequest
 from .misfit import Misfit
-from .sampler import ShiftedSampler
+from .sampler import WARM_UP, ShiftedSampler
 from .seating import Seating
 
 LOOK_EVERY, LOOK_FROM = 20, 500
@@ -32,9 +32,9 @@ class ShiftedImputer(Imputer):
 
     `ShiftedSampler` says how.
 
-    Until a hundred observations are stored, and for features that too few of them have, removal is interventional. A
-    feature that the stored observation lacks, or in which it has None, NaN or a category that is new, is as it is
-    there; one that x lacks says nothing of the others.
+    Until a hundred observations are stored, or all that there is room for, nothing can be drawn. For features that too
+    few of them have removal is interventional. A feature that the stored observation lacks, or in which it has None,
+    NaN or a category that is new, is as it is there; one that x lacks says nothing of the others.
 
     Source: Muschalik, Fumagalli, Hammer, Huellermeier, iSAGE: An Incremental Version of SAGE for Online Explanation on
     Data Streams, ECML PKDD 2023, section 3.2 (observational removal). Deviation: they draw from the leaves of a tree
@@ -59,6 +59,11 @@ class ShiftedImputer(Imputer):
         """How much of the dependence draws miss."""
         self._n_seen = 0
         self._seating = Seating({}, self.sampler.encoding)
+
+    @property
+    def ready(self) -> bool:
+        """Whether enough is stored to learn from: what is drawn before would be another importance."""
+        return len(self.reservoir) >= min(WARM_UP, self.reservoir.size)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from .review import Review, products_told, review
 from .tables import Regression, RowTable
 
 WARM_UP = 100
-"""So many rows have to be stored before anything is learnt; until then removal is interventional."""
+"""So many rows have to be stored before anything is learnt, or all that there is room for."""
 REVIEW_EVERY = 200
 """After so many observations it is reviewed which dependence is bent."""
 READ_EVERY = 1000
