@@ -48,7 +48,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, about a minute")
-    parser.add_argument("--runs", type=int, help="runs of each cell (default 400, 200 of the long ones, 40 of rules)")
+    parser.add_argument("--runs", type=int, help="runs of each cell (default 400, 200 of the long ones, 160 of rules)")
     parser.add_argument("--only", nargs="+", choices=(*PARTS, *MODULES), default=(*PARTS, *MODULES), help="parts")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     parser.add_argument(

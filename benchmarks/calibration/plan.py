@@ -12,7 +12,7 @@ RUNS = 400
 """Of each cell of autoregressive streams: a true .95 then shows as .928 to .972, give or take two standard errors."""
 LONG_RUNS = 200
 """Of each of the long cells: .92 to .98."""
-SEEDS = 40
+SEEDS = 160
 """Of each rule of bits."""
 
 BOTH = ("pfi", "sage")
