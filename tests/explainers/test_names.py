@@ -28,7 +28,7 @@ def test_values_of_any_type_that_change_their_type(explainer, removal):
     rng = np.random.default_rng(13)
     how = {"loss": "absolute", "alpha": 0.05, "n_samples": 3, "groups": {"g": ["a", "b"]}, "seed": 13}
     explaining = explainer(lambda x: float(len(str(sorted(map(str, x.values()))))), removal=named(removal), **how)
-    for _ in range(120):
+    for _ in range(900):  # what is observational is not explained until a hundred are stored
         x = {name: VALUES[rng.integers(len(VALUES))] for name in "abcd" if rng.random() < 0.8}
         assert all_finite(explaining.explain_one(x, 0.0))
     assert explaining.n_observations > 100
@@ -42,7 +42,7 @@ def test_names_of_any_type(explainer, removal):
     rng = np.random.default_rng(14)
     how = {"loss": "squared", "alpha": 0.05, "n_samples": 3, "groups": {"g": [1, "a"]}}
     explaining = explainer(Linear(weights), removal=named(removal), seed=14, **how)
-    for _ in range(80):
+    for _ in range(900):
         x = {name: float(rng.normal()) for name in weights if rng.random() < 0.8}
         assert all_finite(explaining.explain_one(x, 0.0))
     assert set(explaining.importance) == {"g", *list(weights)[2:]}

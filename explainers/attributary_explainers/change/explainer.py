@@ -142,7 +142,7 @@ class ChangeExplainer(Examining):
         groups: Groups | None = None,
         n_permutations: int = 1,
         n_samples: int = 4,
-        margin: float = 0.15,
+        margin: float = 0.2,
         batch_size: int | None = None,
         version: str | None = None,
         seed: int | None = None,

@@ -168,12 +168,12 @@ def test_an_alarm_is_examined_from_its_event_to_the_one_that_closes_it() -> None
 
 
 def test_an_alarm_that_was_nothing_is_counted_as_not_confirmed() -> None:
-    config = config_of("m")  # the rule changes when the reference is 5 observations old: the model still learns
-    view = filled(config, {0: ["m"]}, n=70)
+    config = config_of("m")  # the rule changes before there is a reference: the model still learns
+    view = filled(config, {0: ["m"]}, n=70, flip_at=15)
     counts = view.partitions[0].partition.models["m"].counts
     found = samples(AttributaryCollector(config, view))
-    assert counts.not_confirmed["discrepancy"] == counts.alarms["discrepancy"] == 1
-    assert value(found, "model_alarms_not_confirmed_total", model_id="m", route="discrepancy") == 1
+    assert counts.not_confirmed["detector"] == counts.alarms["detector"] == 1
+    assert value(found, "model_alarms_not_confirmed_total", model_id="m", route="detector") == 1
     assert counts.changes.total() == 0
 
 

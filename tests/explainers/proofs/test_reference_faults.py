@@ -414,6 +414,11 @@ def test_the_interval_covers_the_importance(process_random):
 # Evaluations: x itself once, nothing twice.
 
 
+def observational():
+    """As soon as one observation is stored."""
+    return {"removal": "observational", "reservoir": GeometricReservoir(1)}
+
+
 def evaluations(explaining, n=12, d=4):
     """Per observation, the first left out: evaluations in all, and those of x as it came."""
     found = []
@@ -430,11 +435,11 @@ def evaluations(explaining, n=12, d=4):
     [
         (lambda: IncrementalPFI(Recording(), loss="squared", n_samples=3), 1 + 4 * 3),
         (lambda: IncrementalPFI(Recording(), loss="squared", n_samples=3, removal="product"), 1 + 4 * 3),
-        (lambda: IncrementalPFI(Recording(), loss="squared", n_samples=3, removal="observational"), 1 + 4 * 3),
+        (lambda: IncrementalPFI(Recording(), loss="squared", n_samples=3, **observational()), 1 + 4 * 3),
         (lambda: IncrementalPFI(Recording(), loss="squared", removal=ConstantImputer({"f0": -1.0})), 1 + 4),
         (lambda: IncrementalSAGE(Recording(), loss="squared", n_samples=3), 1 + 3 * 3),
         (lambda: IncrementalSAGE(Recording(), loss="squared", n_samples=3, removal="product"), 1 + 3 * 3),
-        (lambda: IncrementalSAGE(Recording(), loss="squared", n_samples=3, removal="observational"), 1 + 3 * 3),
+        (lambda: IncrementalSAGE(Recording(), loss="squared", n_samples=3, **observational()), 1 + 3 * 3),
         (lambda: IncrementalSAGE(Recording(), loss="squared", n_samples=3, n_permutations=2), 1 + 2 * 3 * 3),
         (lambda: IncrementalSAGE(Recording(), loss="squared", removal=ConstantImputer({"f0": -1.0})), 1 + 3),
         (lambda: IncrementalSAGE(Recording(), loss="squared", n_samples=3, groups={"g": ["f0", "f1"]}), 1 + 2 * 3),
