@@ -48,8 +48,9 @@ class ChangeLosses:
     loss, loss_unit, loss_largest
         As of `ImportanceEvent`.
     reference_then, reference_now, model_now
-        Of the reference just after it was taken, of the reference now, and of the model now. Of versions the last two
-        are those of the old version and of the new one, and `reference_then` is null.
+        Of the reference just after it was taken (where little is known of that, of the model just before), of the
+        reference now, and of the model now. Of versions the last two are those of the old version and of the new one,
+        and `reference_then` is null.
     worsened
         How much worse the reference has become: reference_now - reference_then; null for versions.
     gain
@@ -267,8 +268,8 @@ class ShiftSize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportanceShiftEvent:
-    """Says that the importance of a feature or group has moved lastingly, or (`ImportanceShiftReleasedEvent`) no more.
+class _ImportanceShift:
+    """Holds what is said of a lasting shift when it begins, and again when it ends.
 
     Attributes
     ----------
@@ -284,7 +285,7 @@ class ImportanceShiftEvent:
         Least change of that feature that can be told, in the same unit.
     """
 
-    event: str = "importance_shift"
+    event: str = ""
     model_id: str
     model_version: str
     route: str = "importance"
@@ -307,8 +308,15 @@ class ImportanceShiftEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportanceShiftReleasedEvent:
-    """Says that a shift of importance is over; the fields are those of `ImportanceShiftEvent`.
+class ImportanceShiftEvent(_ImportanceShift):
+    """Says that the importance of a feature or group has moved lastingly; the fields are those of its base class."""
+
+    event: str = "importance_shift"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportanceShiftReleasedEvent(_ImportanceShift):
+    """Says that a shift of importance is over; the fields are those of the shift, and two more.
 
     Attributes
     ----------
@@ -322,25 +330,6 @@ class ImportanceShiftReleasedEvent:
     event: str = "importance_shift_released"
     change_id: str | None
     reason: str
-    model_id: str
-    model_version: str
-    route: str = "importance"
-    explainer: str
-    feature: str
-    direction: str
-    observation: int
-    detected_at: int
-    onset: OnsetEstimate
-    reference_at: int
-    before: float | None
-    after: float | None
-    size: ShiftSize
-    least: float | None
-    loss: str
-    loss_unit: str
-    loss_largest: float | None
-    sentence: str
-    source: Source
 
 
 ChangeEvent: TypeAlias = (

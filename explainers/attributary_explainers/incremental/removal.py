@@ -182,8 +182,8 @@ class RemovalExplainer(IncrementalExplainer):
         """Half the width of the 95 % interval around `importance`, NaN before the second observation.
 
         Importance plus or minus it holds the expected importance about 95 times in 100 from 5 / alpha observations on,
-        while neither the model nor the stream changes. `locality` and
-        `autocorrelation_time` say of which features the values move too slowly for that.
+        while neither the model nor the stream changes. `locality` and `autocorrelation_time` say of which features the
+        values move too slowly for that.
         """
         return self._smoothed.half_width()
 
@@ -197,8 +197,8 @@ class RemovalExplainer(IncrementalExplainer):
         """By how large a share an importance may be off because stored observations are near in time, per feature.
 
         It is |c| of `Locality`: the correlation of a feature's values with what they may be replaced by. NaN until
-        5 / alpha observations have been seen, 5000 at least, and for a feature with one value. Above .05 a
-        `LocalReservoirWarning` names the feature, once.
+        5 / alpha observations have been seen, 5000 at least, and for a feature with one value. Where it is above .05
+        by more than two of its standard errors, a `LocalReservoirWarning` names the feature, once.
         """
         return self._slow.locality()
 
