@@ -184,6 +184,6 @@ def _interval(value: float, half: float) -> str:
     if not (math.isfinite(half) and half > 0.0):
         return _text(value)
     decimals = max(-math.floor(math.log10(half)), 2 if half < 1.0 else 0)
-    if decimals > 6 or value >= 1e6:
+    if decimals > 6 or value >= 1e5:
         return f"{value:.3g} ± {half:.2g}"
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
