@@ -1,0 +1,160 @@
+"""What is told of a model's loss: that it has shifted, which features have to do with it, and that it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, TypeAlias
+
+from ..typing import Snapshot
+
+Kind: TypeAlias = Literal["worse", "level", "harder", "rose"]
+"""What an owner can act on.
+
+`worse`: the model is wronger than it was, given what it predicts. `level`: the base rate (of numbers: the mean) has
+moved, and the order of observations is as good as before. `harder`: more is lost, but no more than the model's own
+doubt says. `rose`: the loss rose; a model that gives labels or numbers does not say whether that is its fault.
+"""
+
+Signal: TypeAlias = Literal["loss", "excess", "slope", "level"]
+Reason: TypeAlias = Literal["returned", "settled", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A mean before and after, with the 95 % interval of the difference and z, the difference over its error."""
+
+    before: float
+    after: float
+    low: float
+    high: float
+    z: float
+
+
+@dataclass(frozen=True, slots=True)
+class LevelMoved:
+    """How often a label came, and how often the model expected it; for numbers (label None) the two means.
+
+    `intercept` is what to add to the logit of the label (of numbers: to the prediction) so that the two agree.
+    """
+
+    label: Any
+    expected: float
+    observed: float
+    intercept: float
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """Number of the first observation after something began, with a 95 % interval."""
+
+    observation: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class LossShift:
+    """The loss of a model has shifted lastingly, told as soon as there is good evidence.
+
+    `observation` is the number, from 1, of the observation at which it is told, and `due_at` that at which features
+    are named (None where there is no model to ask). `before` of all figures is the mean of `n_reference` observations
+    of the reference, `after` that of the `n_window` latest ones. `signal` is which of them passed its test.
+    """
+
+    kind: Kind
+    signal: Signal
+    observation: int
+    onset: Onset
+    loss: Moved
+    excess: Moved | None
+    slope: Moved | None
+    level: tuple[LevelMoved, ...]
+    n_reference: int
+    n_window: int
+    loss_name: str
+    loss_unit: str
+    loss_largest: float | None
+    due_at: int | None = None
+
+    def sentence(self, model_id: str = "the model") -> str:
+        """Return what is told, in plain English."""
+        from .sentences import shift_sentence
+
+        return shift_sentence(self, model_id)
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return asdict(self)
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
+        """Return the shift that the snapshot was taken of."""
+        given = dict(snapshot)
+        given["onset"] = Onset(**given["onset"])
+        for name in ("loss", "excess", "slope"):
+            given[name] = None if given[name] is None else Moved(**given[name])
+        given["level"] = tuple(LevelMoved(**one) for one in given["level"])
+        return cls(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A feature that may have to do with a shift of the loss.
+
+    `score` orders features, in the unit of the loss. `p_value` is of `delta`, the change of the importance, adjusted
+    for there being several features (Holm). `moved`, in [0, 1], is how far the distribution of its values moved
+    beyond chance. `significant` features are named in the sentence.
+    """
+
+    name: Any
+    score: float
+    importance_before: float
+    importance_after: float
+    delta: float
+    delta_std_error: float
+    p_value: float
+    moved: float
+    significant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LossShiftExplained:
+    """Which features have to do with a shift, and its figures over all observations since the onset.
+
+    `shift` is the shift told again: its kind goes before that of the first word. `expected` is the share of the rise
+    of the loss that the values of the features explain, None where the model itself says what it expects to lose.
+    """
+
+    shift: LossShift
+    observation: int
+    features: tuple[Suspect, ...]
+    n_before: int
+    n_after: int
+    expected: float | None = None
+
+    def sentence(self, model_id: str = "the model") -> str:
+        """Return what is told, in plain English."""
+        from .sentences import explained_sentence
+
+        return explained_sentence(self, model_id)
+
+
+@dataclass(frozen=True, slots=True)
+class LossShiftEnd:
+    """A shift is over: the loss is where it was, or stays where it is now, or another version has taken over."""
+
+    shift: LossShift
+    reason: Reason
+    observation: int
+    loss: Moved
+
+    def sentence(self, model_id: str = "the model") -> str:
+        """Return what is told, in plain English."""
+        from .sentences import end_sentence
+
+        return end_sentence(self, model_id)
+
+
+LossEvent: TypeAlias = LossShift | LossShiftExplained | LossShiftEnd
+"""What `LossMonitor.update` returns; `isinstance` takes it."""
