@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
+from ..change.judging.onset import Onset
 from ..typing import Snapshot
+from .sentences import of_end, of_explanation, of_shift
 
 Kind: TypeAlias = Literal["worse", "level", "harder", "rose"]
 """What an owner can act on.
@@ -45,15 +47,6 @@ class LevelMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class Onset:
-    """Number of the first observation after something began, with a 95 % interval."""
-
-    observation: int
-    low: int
-    high: int
-
-
-@dataclass(frozen=True, slots=True)
 class LossShift:
     """The loss of a model has shifted lastingly, told as soon as there is good evidence.
 
@@ -79,9 +72,7 @@ class LossShift:
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""
-        from .sentences import shift_sentence
-
-        return shift_sentence(self, model_id)
+        return of_shift(self, model_id)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -135,9 +126,7 @@ class LossShiftExplained:
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""
-        from .sentences import explained_sentence
-
-        return explained_sentence(self, model_id)
+        return of_explanation(self, model_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +140,7 @@ class LossShiftEnd:
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""
-        from .sentences import end_sentence
-
-        return end_sentence(self, model_id)
+        return of_end(self, model_id)
 
 
 LossEvent: TypeAlias = LossShift | LossShiftExplained | LossShiftEnd
