@@ -13,6 +13,7 @@ from attributary_explainers import (
     Shift,
     ShiftEnd,
     make_reservoir,
+    model_kind,
     resolve_loss,
 )
 
@@ -55,16 +56,17 @@ def new_change_explainer(
 
 
 def new_loss_watch(model_id: str, config: ModelConfig, model: Any) -> LossWatch | None:
-    """Make the watch of the model's loss, before its first observation; None where the configuration wants none."""
-    if not config.watch_loss:
+    """Make the watch of the model's loss, before its first observation.
+
+    None where the configuration wants none, and for an anomaly detector: its score is no prediction of the label.
+    """
+    if not config.watch_loss or model_kind(model) == "anomaly_detector":
         return None
     output = resolve_loss(model, config.loss).output
     monitor = LossMonitor(
         model,
         output=None if output == "any" else output,
         learns=config.learn,
-        groups=config.groups,
-        missing=config.missing,
         seed=_seed(config.seed, model_id, "loss"),
     )
     return LossWatch(model_id, monitor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Self
 
-from attributary_explainers import LossMonitor, LossShiftEnd, is_usable
+from attributary_explainers import LossEvent, LossMonitor, LossShiftEnd
 
 logger = logging.getLogger(__name__)
 
@@ -29,18 +29,18 @@ class LossWatch:
         self.told_at: int | None = None
         """Observation of the model at which that shift was told."""
         self.failure: str | None = None
-        """Why the last failure to explain a shift was one; None where none has failed."""
+        """Why a shift could not be explained, the last time that this happened."""
+        self.parameters = monitor.parameters
+        """What the monitor was made with; later it may know more, of the first predictions."""
 
-    def update(self, x: dict[str, Any], y: Any, y_pred: Any) -> list[Any]:
+    def update(self, x: dict[str, Any], y: Any, y_pred: Any) -> list[LossEvent]:
         """Take in an observation with the prediction made before it was learnt; return what is to be told.
 
         Where the model raises on the rows that a shift is explained with, that is said in the log, and the observation
-        goes on: it has been predicted and learnt. An observation without a prediction is passed over.
+        goes on: it has been predicted and learnt.
         """
-        if not is_usable(y_pred):
-            return []
         try:
-            return list(self.monitor.update(x, y, y_pred))
+            return self.monitor.update(x, y, y_pred)
         except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises is about stored rows
             failure = f"{type(error).__name__}: {error}"
             if failure != self.failure:
@@ -58,16 +58,16 @@ class LossWatch:
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from."""
-        return {**vars(self), "parameters": self.monitor.parameters, "monitor": self.monitor.snapshot()}
+        return {**vars(self), "monitor": self.monitor.snapshot()}
 
     def is_like(self, snapshot: dict[str, Any]) -> bool:
         """Return whether the snapshot is of a watch with the same parameters: old state is never read as new."""
-        return bool(snapshot["parameters"] == self.monitor.parameters)
+        return bool(snapshot["parameters"] == self.parameters)
 
     @classmethod
     def from_snapshot(cls, snapshot: dict[str, Any], model: Any) -> Self:
         """Return the watch that the snapshot was taken of."""
-        stored = {name: value for name, value in snapshot.items() if name != "parameters"}
+        stored = dict(snapshot)
         watch = cls(stored.pop("model_id"), LossMonitor.from_snapshot(stored.pop("monitor"), model))
         vars(watch).update(stored)
         return watch

@@ -219,7 +219,7 @@ class ModelState:
             _load_loss_watch,
         )
     )
-    """What is watched for lasting shifts of the loss; None where the configuration wants none."""
+    """What is watched for lasting shifts of the loss; None where it is not watched."""
     change: ChangeExplainer | None = field(
         metadata=_ruled(
             lambda model_id, config, version: new_change_explainer(model_id, config, version.model, version.name),

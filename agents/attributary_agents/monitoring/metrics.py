@@ -323,7 +323,10 @@ def _loss_shifts(state: ModelState, add: _Add) -> None:
     if watch is None:
         return
     monitor, shift = watch.monitor, watch.monitor.shift
-    if (excess := monitor.excess) is not None:
+    excess = monitor.excess
+    if excess is None and shift is not None:  # just told: the observations after it are still few
+        excess = shift.excess
+    if excess is not None:
         add("model_excess_loss", model, finite(excess.after - excess.before))
         add("model_excess_loss_low", model, finite(excess.low))
         add("model_excess_loss_high", model, finite(excess.high))

@@ -25,11 +25,13 @@ def losses(board: Board) -> None:
         graph(
             "Excess loss",
             "Loss beyond what was to be expected of the predictions, less what that was in the reference, with its "
-            "95 % interval. About 0: the model is as right as it was.",
+            "95 % interval. About 0: the model is as right as it was. n counts the observations before it.",
             Query(latest("model_excess_loss", **OF), "excess"),
             Query(latest("model_excess_loss_low", **OF), "low"),
             Query(latest("model_excess_loss_high", **OF), "high"),
+            Query(latest("loss_reference_observations", **OF), "n"),
             size=(8, 8),
+            right=("n", "short"),
             empty="no reference yet, or the model gives labels or numbers",
         ),
         graph(

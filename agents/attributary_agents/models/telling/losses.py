@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-from attributary_explainers import LossShift, LossShiftEnd, LossShiftExplained, Moved
-from attributary_explainers.loss_shift.events import Onset
+from attributary_explainers import LossShift, LossShiftEnd, LossShiftExplained, Moved, Onset
 from attributary_topics import (
     FigureMoved,
     LevelMoved,
@@ -81,7 +80,7 @@ def _renumbered_shift(told: LossShift, began: int) -> LossShift:
     return replace(
         told,
         observation=began + told.observation,
-        onset=Onset(began + onset.observation, began + onset.low, began + onset.high),
+        onset=Onset(began + onset.observation, None if onset.low is None else began + onset.low, began + onset.high),
         due_at=None if told.due_at is None else began + told.due_at,
     )
 

@@ -5,16 +5,20 @@ A shift of the kind `harder` alerts nobody: no more is lost than the model itsel
 
 from __future__ import annotations
 
-from .alerts import DIGITS, MODEL_DASHBOARD, Alert, Severity, ask
+from .alerts import DIGITS, MODEL_DASHBOARD, Alert, Severity, ask, ask_within
 from .recorded import recorded
 
 _LOSS = f"Its loss is {ask('model_loss', 'model_id', form=DIGITS)} now"
 _N = f"n = {ask('loss_reference_observations', 'model_id')} observations before it"
-_SAYS = (
-    '{{ if eq $labels.kind "worse" }}by '
-    + ask("model_excess_loss", "model_id", form=DIGITS)
-    + " above what its own predictions say{{ else }}it has risen for good; a model that gives labels or numbers does "
-    "not say whether that is its fault{{ end }}"
+_EXCESS = ask_within(
+    ", of which {} is beyond what its own predictions say and was not there before",
+    "model_excess_loss",
+    "model_id",
+    form=DIGITS,
+)
+_ROSE = (
+    '{{ if eq $labels.kind "rose" }}. A model that gives labels or numbers does not say whether that is its fault'
+    "{{ end }}"
 )
 
 
@@ -26,8 +30,8 @@ def loss_alerts() -> list[Alert]:
             "warning",
             "worse|rose",
             "{{ $labels.model_id }} is worse than it was",
-            f"{_LOSS}, {_SAYS}; {_N}. Since when, by how much and which features have to do with it stands in the "
-            "event.",
+            f"{_LOSS}{_EXCESS}; {_N}{_ROSE}. Since when, by how much and which features have to do with it stands in "
+            "the event.",
         ),
         _alert(
             "LevelMoved",
