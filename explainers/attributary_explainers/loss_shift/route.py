@@ -336,7 +336,7 @@ class LossRoute:
         if snapshot["open"] is not None:
             known = dict(snapshot["open"])
             n, of = known.pop("window")
-            window = Sums(n, np.frombuffer(of, dtype=np.float64).reshape(4, -1).copy())
+            window = Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy())
             route.open = Open(shift=LossShift.from_snapshot(known.pop("shift")), window=window, **known)
         route._began, route._number = snapshot["began"], snapshot["number"]
         route._numbers = list(snapshot["numbers"])
