@@ -66,7 +66,7 @@ class Ladder:
 
     v is the variance of a block, or the long-run variance of `Batches` where that is larger. z_j is the quantile of
     the normal distribution at which all tests of scale j together pass once in 11 times `once_in` observations; the
-    second and third terms are for the skewness and the kurtosis of means of so many observations, the last is Student's.
+    second and third terms are for skewness and kurtosis of means of so many observations, the last is Student's.
 
     **Promise.** The expected number of tests passed in N observations where nothing moves is at most the sum over all
     scales of (tests of the scale) x (level of the scale), N / `once_in`, however the tests depend on each other and
