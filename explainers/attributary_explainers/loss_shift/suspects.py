@@ -11,6 +11,7 @@ import numpy as np
 
 from ..batch.contributions import Contributions, pfi_contributions
 from ..batch.tables import DataTable
+from ..imputers.rows import replace as swap
 from ..losses.losses import Loss
 from ..missing import read_missing
 from ..predictions import is_usable, predict_rows
@@ -43,16 +44,19 @@ def suspects(
 ) -> tuple[Suspect, ...]:
     """Return all features, the most suspicious first, by observations of before and after a shift of the loss.
 
-    With phi the permutation importance (iPFI Definition 2) and m how far the distribution of the feature's values has
-    moved beyond chance (`moved`), the score is, in the unit of the loss,
+    With phi the permutation importance (iPFI Definition 2), m how far the distribution of the feature's values has
+    moved beyond chance (`moved`), and r by how much the loss after falls where a feature that has moved is drawn from
+    before, the score is, in the unit of the loss,
 
-        |phi_after - phi_before| [significant] + m max(0, phi_before)
+        |phi_after - phi_before| [significant] + m max(0, phi_before) + r [r > 0, significant]
             + .01 (|phi_after - phi_before| + m max(0, phi_before)).
 
     The first term sees a feature whose values no longer belong to their observations. It is blind to noise that is
     added to a feature: the importance stays. The second one sees that, and does not see features that move where the
-    model does not care. A feature that the model does not read has both importances 0 exactly, and the score 0. No
-    part of this says that a feature is the cause: one that goes with the damaged one may be named beside it.
+    model does not care. The third one tells a feature of values far out (another unit) from those whose importance
+    goes because no other feature counts any more. A feature that the model does not read has importances and r 0
+    exactly, and the score 0. No part of this says that a feature is the cause: one that goes with the damaged one may
+    be named beside it.
 
     Parameters
     ----------
@@ -75,9 +79,9 @@ def suspects(
     -------
     tuple[Suspect, ...]
         `p_value` is of the change of the importance (two-sided normal test, Holm). `significant`: that is at most .05,
-        or the feature has moved and was important before (one-sided, Holm) at that level; and the score is at least
-        .05 of the largest one. Without 20 observations on both sides that the model can be asked about, importances
-        are NaN, and features are ordered by `moved`.
+        or the feature has moved and was important before, or is better drawn from before (each one-sided, Holm) at
+        that level; and the score is at least .05 of the largest one. Without 20 observations on both sides that the
+        model can be asked about, importances are NaN, and features are ordered by `moved`.
     """
     players = _players([x for x, _ in (*before, *after)], groups or {})
     rng = np.random.default_rng(seed)
@@ -91,8 +95,9 @@ def suspects(
     delta = {name: phi_after[name] - phi[name] for name in players}
     errors = {name: math.hypot(error[name], error_after[name]) for name in players}
     p_values = holm({name: p_value(delta[name], errors[name]) for name in players})
-    # One-sided: half of the two-sided p-value where the importance is above 0.
-    worth = holm({name: p_value(phi[name], error[name]) / 2.0 if phi[name] > 0.0 else 1.0 for name in players})
+    worth = holm({name: _one_sided(phi[name], error[name]) for name in players})
+    gains = _repaired(function, loss, before, after, {n: f for n, f in players.items() if distances[n]}, missing, rng)
+    better = holm({name: _one_sided(*gain) for name, gain in gains.items()})
     scores = {}
     for name in players:
         if delta[name] != delta[name]:
@@ -100,6 +105,8 @@ def suspects(
             continue
         size, exposed = abs(delta[name]), distances[name] * max(0.0, phi[name])
         scores[name] = size * (p_values[name] <= SIGNIFICANCE) + exposed + _FAINT * (size + exposed)
+        if better.get(name, 1.0) <= SIGNIFICANCE:
+            scores[name] += gains[name][0]
     least = _NAMED * max(scores.values(), default=0.0)
     found = [
         Suspect(
@@ -113,7 +120,7 @@ def suspects(
             moved=distances[name],
             significant=scores[name] >= least
             and scores[name] > 0.0
-            and (p_values[name] <= SIGNIFICANCE or (distances[name] > 0.0 and worth[name] <= SIGNIFICANCE)),
+            and min(p_values[name], better.get(name, 1.0), worth[name] if distances[name] else 1.0) <= SIGNIFICANCE,
         )
         for name in players
     ]
@@ -186,6 +193,34 @@ def _importance(
     (found,) = pfi_contributions([_Table(function, loss, usable, players, missing)], n_permutations, rng)
     cleaned = _without_nothing(found)
     return cleaned.importance, cleaned.std_error
+
+
+def _repaired(
+    function: ModelFunction,
+    loss: Loss,
+    before: Sequence[Row],
+    after: Sequence[Row],
+    players: Mapping[Any, Sequence[Any]],
+    missing: str | Mapping[Any, Any],
+    rng: np.random.Generator,
+) -> dict[Any, tuple[float, float]]:
+    """Return by how much the loss after falls where a player's values come from before, with the standard error."""
+    if not before or len(after) < 2:
+        return {}
+    table, found = _Table(function, loss, after, players, missing), {}
+    base = table.losses(table.predictions(table.xs))
+    least = _NOTHING * np.abs(np.nan_to_num(base, nan=0.0)).mean()
+    for name, features in players.items():
+        drawn = rng.integers(len(before), size=len(after)).tolist()
+        rows = [swap(x, features, before[i][0]) for x, i in zip(table.xs, drawn, strict=True)]
+        gain = np.nan_to_num(base - table.losses(table.predictions(rows)), nan=0.0)
+        gain[np.abs(gain) <= least] = 0.0
+        found[name] = float(gain.mean()), float(gain.std(ddof=1)) / math.sqrt(len(gain))
+    return found
+
+
+def _one_sided(value: float, std_error: float) -> float:
+    return p_value(value, std_error) / 2.0 if value > 0.0 else 1.0
 
 
 def _without_nothing(found: Contributions) -> Contributions:
