@@ -53,6 +53,8 @@ class LossShift:
     `observation` is the number, from 1, of the observation at which it is told, and `due_at` that at which features
     are named (None where there is no model to ask). `before` of all figures is the mean of `n_reference` observations
     of the reference, `after` that of the `n_window` latest ones. `signal` is which of them passed its test.
+    `has_split` says that the model is a tree which has split or pruned a branch just before: that costs loss until its
+    new leaves have learnt, and is no fault of the data.
     """
 
     kind: Kind
@@ -69,6 +71,7 @@ class LossShift:
     loss_unit: str
     loss_largest: float | None
     due_at: int | None = None
+    has_split: bool = False
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""

@@ -15,13 +15,15 @@ from .batches import Batches
 
 N_SCALES = 11
 _NEVER = 1e6
-_BLOCKS, _SQUARES, _ROWS2, _ROWS3 = range(4)
-"""Rows of a sum: of block means, of their squares, of the observations' squares and of their cubes, by signal."""
+_BLOCKS, _SQUARES, _CUBES, _FOURTHS, _ROWS2, _ROWS3 = range(6)
+"""Rows of a sum: of block means and of their powers, of the observations' squares and of their cubes, by signal."""
+_SURE = 1.5
+"""So many of its standard errors skewness or kurtosis of block means have to be beyond what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Holds what has come until a block: its number, and sums of shape (4, signals)."""
+    """Holds what has come until a block: its number, and sums of shape (6, signals)."""
 
     n: int
     of: Array
@@ -60,11 +62,11 @@ class Ladder:
     At block t the window of 2^j blocks is tested where 2^(j-1) divides t, so that windows overlap by half:
 
         z = (mean of window - mean before) / sqrt(v (1 / blocks of window + 1 / blocks before))
-        passed where z > z_j + g (z_j^2 - 1) / 6 + (z_j^3 + z_j) / (4 (blocks before - 1))
+        passed where z > z_j + g (z_j^2 - 1) / 6 + k (z_j^3 - 3 z_j) / 24 + (z_j^3 + z_j) / (4 (blocks before - 1))
 
     v is the variance of a block, or the long-run variance of `Batches` where that is larger. z_j is the quantile of
     the normal distribution at which all tests of scale j together pass once in 11 times `once_in` observations; the
-    second term is the skewness of means of so many observations, the third Student's correction.
+    second and third terms are for skewness and kurtosis of means of so many observations, the last is Student's.
 
     **Promise.** The expected number of tests passed in N observations where nothing moves is at most the sum over all
     scales of (tests of the scale) x (level of the scale), N / `once_in`, however the tests depend on each other and
@@ -90,14 +92,14 @@ class Ladder:
         level = block * halves[:, None] / self._once_in[None, :] / N_SCALES
         self._z = np.where(np.isinf(self._once_in), _NEVER, -ndtri(np.clip(level, 1e-300, 0.2)))
         self._halves = halves.tolist()
-        self.now = Sums(0, np.zeros((4, len(self._once_in))))
+        self.now = Sums(0, np.zeros((6, len(self._once_in))))
         self._old: list[list[Sums]] = [[self.now] for _ in self._halves]
         self.batches = Batches(len(self._once_in))
 
     def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
         """Take in one block: means of the signals, of their squares and cubes, each of shape (signals,)."""
         n = self.now.n + 1
-        self.now = now = Sums(n, self.now.of + np.array([means, means * means, squares, cubes]))
+        self.now = now = Sums(n, self.now.of + np.array([means, means**2, means**3, means**4, squares, cubes]))
         self.batches.add(means)
         passed: dict[int, Passed] = {}
         for j, half in enumerate(self._halves):
@@ -122,19 +124,27 @@ class Ladder:
         far &= self._both_ways | (difference > 0.0)
         if not far.any():
             return []
-        z = self._z[j]
-        square, cube = start.of[_ROWS2] / n, start.of[_ROWS3] / n
-        spread = square - mean * mean
-        third = cube - 3.0 * mean * square + 2.0 * mean**3
-        skewness = np.where(spread > 0.0, third / np.where(spread > 0.0, spread, 1.0) ** 1.5, 0.0)
-        ahead = np.maximum(np.sign(difference) * skewness, 0.0) / math.sqrt(length * self.block)
-        needed = z + ahead * (z * z - 1.0) / 6.0 + (z**3 + z) / (4.0 * (n - 1))
+        needed = self._needed(self._z[j], start, length, np.sign(difference))
         error = np.sqrt(self.batches.variance(n, variance)) * width
         return [
             Passed(int(i), start, float(difference[i] / error[i]), float(needed[i]))
             for i in np.flatnonzero(far)
             if abs(difference[i]) >= needed[i] * error[i]
         ]
+
+    def _needed(self, z: Array, before: Sums, length: int, side: Array) -> Array:
+        """Return how many standard errors are needed, where a normal mean needed z (Cornish and Fisher, 1938)."""
+        n = before.n
+        mean, _, skewness, kurtosis = _moments(*(before.of[_BLOCKS : _FOURTHS + 1] / n))
+        _, _, of_rows, _ = _moments(mean, before.of[_ROWS2] / n, before.of[_ROWS3] / n, np.zeros_like(mean))
+        # Of independent observations. Where they depend on each other, block means have a longer tail than that.
+        expected = side * of_rows / math.sqrt(self.block)
+        beyond = side * skewness - expected
+        skewed = np.maximum(np.where(beyond > _SURE * math.sqrt(6.0 / n), side * skewness, expected), 0.0)
+        tailed = np.where(kurtosis > _SURE * math.sqrt(24.0 / n), kurtosis, 0.0) / length
+        skewed = skewed / math.sqrt(length)
+        fit = skewed * (z * z - 1.0) / 6.0 + tailed * (z**3 - 3.0 * z) / 24.0
+        return np.asarray(z + fit + (z**3 + z) / (4.0 * (n - 1)))
 
     def look(self, start: Sums) -> Look:
         """Compare what has come since `start` with all before it."""
@@ -184,9 +194,19 @@ class Ladder:
         """Return the ladder that the snapshot was taken of."""
         ladder = cls(snapshot["once_in"], snapshot["both_ways"], snapshot["block"], snapshot["n_least"])
         sums = {
-            n: Sums(n, np.frombuffer(of, dtype=np.float64).reshape(4, -1).copy()) for n, of in snapshot["sums"].items()
+            n: Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy()) for n, of in snapshot["sums"].items()
         }
         ladder.now = sums[snapshot["now"]]
         ladder._old = [[sums[n] for n in old] for old in snapshot["old"]]
         ladder.batches = Batches.from_snapshot(snapshot["batches"])
         return ladder
+
+
+def _moments(first: Array, second: Array, third: Array, fourth: Array) -> tuple[Array, Array, Array, Array]:
+    """Return mean, variance, skewness and excess kurtosis of the means of the first four powers; 0 without spread."""
+    variance = second - first**2
+    has = variance > 1e-12 * np.maximum(second, 1e-300)
+    spread = np.where(has, variance, 1.0)
+    skewness = (third - 3.0 * first * second + 2.0 * first**3) / spread**1.5
+    kurtosis = (fourth - 4.0 * first * third + 6.0 * first**2 * second - 3.0 * first**4) / spread**2 - 3.0
+    return first, np.where(has, variance, 0.0), np.where(has, skewness, 0.0), np.where(has, kurtosis, 0.0)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
 from ..models.function import model_kind, resolve_loss
+from ..models.river import final_step
 from ..typing import Features, Output, Snapshot
 from ..validation import check_choice, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
@@ -14,6 +15,10 @@ from .route import LossRoute
 
 _FORMAT = 1
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 1e5
+_ASKED = 16
+"""Every so many observations a tree that learns is asked for its leaves."""
+_BEFORE = 100
+"""Observations before an onset in which a split may be what it comes from."""
 
 
 class LossMonitor:
@@ -77,6 +82,9 @@ class LossMonitor:
         """Calls of `update`."""
         self._route = None if output is None else LossRoute(output, self.learns, self.once_in)
         self._due: int | None = None
+        self._n_leaves: int | None = None
+        self._split_at = 0
+        """Number of the observation by which a tree has split for the last time."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -128,6 +136,8 @@ class LossMonitor:
                 return []
             self.output = _output_of(y_pred)
             route = self._route = LossRoute(self.output, self.learns, self.once_in)
+        if self.learns and number % _ASKED == 0:
+            self._look_at_leaves(number)
         told: list[LossEvent] = list(route.update(y, y_pred, number))
         if told:
             told = [self._begun(one) for one in told]
@@ -140,11 +150,19 @@ class LossMonitor:
             self._due = None
             return event
         self._due = event.observation + self.window
-        told = replace(event, due_at=self._due)
+        since = event.onset.observation if event.onset.low is None else event.onset.low
+        has_split = self._split_at >= since - _BEFORE and self._split_at > 0
+        told = replace(event, due_at=self._due, has_split=has_split)
         assert self._route is not None
         assert self._route.open is not None
         self._route.open.shift = told
         return told
+
+    def _look_at_leaves(self, number: int) -> None:
+        n_leaves = getattr(final_step(self.model), "n_active_leaves", None)
+        if n_leaves != self._n_leaves and self._n_leaves is not None:
+            self._split_at = number
+        self._n_leaves = n_leaves
 
     def _explain(self, number: int) -> LossShiftExplained:
         assert self._route is not None
@@ -156,7 +174,7 @@ class LossMonitor:
     def restart(self) -> LossShiftEnd | None:
         """Begin anew, because another version has taken over; return the end of an open shift."""
         shift = self.shift
-        self._due = None
+        self._due, self._n_leaves, self._split_at = None, None, 0
         self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)
         return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
 
@@ -167,6 +185,7 @@ class LossMonitor:
             "parameters": self.parameters,
             "n_observations": self.n_observations,
             "due": self._due,
+            "leaves": [self._n_leaves, self._split_at],
             "route": None if self._route is None else self._route.snapshot(),
         }
 
@@ -183,6 +202,7 @@ class LossMonitor:
             raise SnapshotError(f"this is no snapshot of LossMonitor in format {_FORMAT}: begin without it")
         monitor = cls(model, **snapshot["parameters"])
         monitor.n_observations, monitor._due = snapshot["n_observations"], snapshot["due"]
+        monitor._n_leaves, monitor._split_at = snapshot["leaves"]
         if snapshot["route"] is not None:
             monitor._route = LossRoute.from_snapshot(snapshot["route"])
         return monitor

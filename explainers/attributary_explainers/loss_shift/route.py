@@ -205,14 +205,16 @@ class LossRoute:
         )
 
     def _kind(self, look: Look) -> Kind:
-        z = dict.fromkeys(("excess", "slope"), 0.0)
+        z = dict.fromkeys(("loss", "excess", "slope"), 0.0)
         level = 0.0
         for name, value in zip(self.signals.names, look.z.tolist(), strict=False):
             if name == "level":
                 level = max(level, abs(value))
             else:
                 z[name] = value
-        if level >= _CLEARLY and z["slope"] < _STEADY and not (self.output != "probabilities" and z["loss"] > _ROSE):
+        # A number or a label that is off its level costs loss, too: what moved more clearly is told.
+        is_level = self.output == "probabilities" or level >= z["loss"]
+        if level >= _CLEARLY and z["slope"] < _STEADY and is_level:
             return "level"
         if z["slope"] >= _SOMEWHAT or z["excess"] >= _SOMEWHAT:
             return "worse"
@@ -279,13 +281,9 @@ class LossRoute:
         told, self.open = self.open, None
         recent = self.now.latest(min(told.length, self.now.now.n)) or Sums(0, np.zeros_like(self.now.now.of))
         window = Sums(self.now.now.n - recent.n, self.now.now.of - recent.of)
-        known = self.clean is not None and window.n > 0
-        loss = self._moved(self.clean.compare(window), 0) if self.clean is not None and known else told.shift.loss
-        if self.clean is not None and not self.learns:
-            self.now, self.clean = self.clean, None
-        else:
-            self.clean = None
-            self._begin_again()
+        loss = told.shift.loss if self.clean is None or not window.n else self._moved(self.clean.compare(window), 0)
+        assert self.clean is not None
+        self.now, self.clean = self.clean, None
         return LossShiftEnd(told.shift, reason, self._number, loss)
 
     def excess(self) -> Moved | None:
@@ -336,7 +334,7 @@ class LossRoute:
         if snapshot["open"] is not None:
             known = dict(snapshot["open"])
             n, of = known.pop("window")
-            window = Sums(n, np.frombuffer(of, dtype=np.float64).reshape(4, -1).copy())
+            window = Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy())
             route.open = Open(shift=LossShift.from_snapshot(known.pop("shift")), window=window, **known)
         route._began, route._number = snapshot["began"], snapshot["number"]
         route._numbers = list(snapshot["numbers"])

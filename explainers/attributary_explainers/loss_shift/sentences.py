@@ -26,7 +26,8 @@ _ENDS = {
 
 def of_shift(event: Event, model_id: str) -> str:
     """Return the sentence of a first word: what kind, since when, and by how much."""
-    return f"{model_id} {_KINDS[event.kind]}, {_since(event.onset, event.observation)}; {_figures(event)}"
+    split = ", after the tree has split, and has to learn its new leaves" if event.has_split else ""
+    return f"{model_id} {_KINDS[event.kind]}, {_since(event.onset, event.observation)}{split}; {_figures(event)}"
 
 
 def of_explanation(event: Event, model_id: str) -> str:
