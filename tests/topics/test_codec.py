@@ -139,6 +139,7 @@ LOSS_SHIFT = {
     "level": [LevelMoved("yes", 0.4, 0.5, 0.41), LevelMoved(None, 1.5, 2.0, 0.5)],
     "n_reference": 7808,
     "n_window": 128,
+    "has_split": False,
     "loss": "log_loss",
     "loss_unit": "nats",
     "loss_largest": 6.9,

@@ -83,6 +83,8 @@ class _LossShift:
         The labels whose rate has moved.
     n_reference, n_window
         Observations of before and of after.
+    has_split
+        Whether the model is a tree that has split just before: that costs loss until its new leaves have learnt.
     loss, loss_unit, loss_largest
         As of `ImportanceEvent`.
     """
@@ -102,6 +104,7 @@ class _LossShift:
     level: list[LevelMoved]
     n_reference: int
     n_window: int
+    has_split: bool
     loss: str
     loss_unit: str
     loss_largest: float | None

@@ -131,6 +131,11 @@ def test_a_model_whose_loss_is_not_watched_is_told_nothing_of() -> None:
     assert known.monitor.n_observations == 0, "it begins now"
 
 
+def test_the_score_of_an_anomaly_detector_is_not_watched() -> None:
+    config = ModelConfig.model_validate({"model": {"class": "river.anomaly.HalfSpaceTrees"}, "change": None})
+    assert new_state("m", config).loss_watch is None
+
+
 def test_another_configuration_begins_anew_and_names_what_stays_open(caplog: pytest.LogCaptureFixture) -> None:
     state = new_state("m", CONFIG)
     run(state, 0, 50)

@@ -153,6 +153,7 @@ def _fields(
         ],
         "n_reference": shift.n_reference,
         "n_window": shift.n_window,
+        "has_split": shift.has_split,
         "loss": shift.loss_name,
         "loss_unit": shift.loss_unit,
         "loss_largest": finite(shift.loss_largest),
