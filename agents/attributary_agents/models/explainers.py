@@ -67,6 +67,8 @@ def new_loss_watch(model_id: str, config: ModelConfig, model: Any) -> LossWatch 
         model,
         output=None if output == "any" else output,
         learns=config.learn,
+        groups=config.groups,
+        missing=config.missing,
         seed=_seed(config.seed, model_id, "loss"),
     )
     return LossWatch(model_id, monitor)

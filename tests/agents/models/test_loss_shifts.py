@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import pytest
+from river import linear_model
 
 from attributary_agents.config.models import ModelConfig
 from attributary_agents.models.model_state import ModelState, new_state
@@ -163,6 +164,26 @@ def test_a_shift_that_cannot_be_explained_is_no_dead_letter(
     assert (state.n_observations, state.n_failed) == (20, 0)
     said = [record.message for record in caplog.records if "is not explained" in record.message]
     assert said == ["model m: a shift of its loss is not explained: ZeroDivisionError: no rows"], "once"
+
+
+class Brittle(linear_model.LogisticRegression):
+    """Raises where `c` is not the sum of the others: on every row in which one of them is replaced."""
+
+    def predict_proba_one(self, x: dict[str, Any]) -> dict[Any, float]:
+        if x["c"] != x["a"] + x["b"]:
+            raise ArithmeticError("c is no sum")
+        return super().predict_proba_one(x)
+
+
+def test_a_model_that_raises_on_replaced_features_is_told_of_all_the_same() -> None:
+    config = CONFIG.model_copy(update={"explainers": {}})
+    model = Brittle()
+    vars(model).update(vars(frozen()))
+    state = new_state("m", config, Version("1", {}, model))
+    stream = [Observation("m", {**one.x, "c": one.x["a"] + one.x["b"]}, one.y) for one in STREAM[:REPAIRED]]
+    shift, explained = of_loss(run(state, 0, REPAIRED, stream))
+    assert explained.change_id == f"m:topic:0:{shift.source.offset}:0"
+    assert (state.n_observations, state.n_failed) == (REPAIRED, 0)
 
 
 def test_a_model_that_learns_is_watched_by_blocks_of_its_own() -> None:
