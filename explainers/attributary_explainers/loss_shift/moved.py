@@ -14,7 +14,8 @@ import numpy as np
 from ..missing import is_missing
 from ..typing import Array
 
-_MISSING, _NUMBER = object(), object()
+MISSING, NUMBER = ("missing",), ("number",)
+"""What missing values and numbers count as."""
 
 
 def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
@@ -40,8 +41,8 @@ def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
     spread = 1.0 / n + 1.0 / m
     found = 0.0
     if numbers_before or numbers_after:
-        apart = _kuiper(np.sort(numbers_before), n, np.sort(numbers_after), m)
-        found = apart - _kuiper_quantile(level / 2.0) * math.sqrt(spread)
+        apart = kuiper(np.sort(numbers_before), n, np.sort(numbers_after), m)
+        found = apart - kuiper_quantile(level / 2.0) * math.sqrt(spread)
     values = dict.fromkeys((*kinds_before, *kinds_after))
     if len(values) > 1:
         differences = sum(abs(kinds_before[value] / n - kinds_after[value] / m) for value in values)
@@ -53,19 +54,19 @@ def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
     return min(max(found, 0.0), 1.0)
 
 
+def kind_of(value: Any) -> tuple[Any, float]:
+    """Return what a value counts as, and its number: `NUMBER`, `MISSING`, or the value itself, with 0."""
+    if is_missing(value):
+        return MISSING, 0.0
+    if type(value) is not bool and isinstance(value, (Real, Decimal)):
+        return NUMBER, _as_float(value)
+    return _as_key(value), 0.0
+
+
 def _split(values: Sequence[Any]) -> tuple[Counter[Any], list[float]]:
     """Return how often each value comes, with all numbers as one and all missing values as one, and the numbers."""
-    kinds: Counter[Any] = Counter()
-    numbers = []
-    for value in values:
-        if is_missing(value):
-            kinds[_MISSING] += 1
-        elif type(value) is not bool and isinstance(value, (Real, Decimal)):
-            kinds[_NUMBER] += 1
-            numbers.append(_as_float(value))
-        else:
-            kinds[_as_key(value)] += 1
-    return kinds, numbers
+    found = [kind_of(value) for value in values]
+    return Counter(kind for kind, _ in found), [number for kind, number in found if kind is NUMBER]
 
 
 def _as_float(value: Any) -> float:
@@ -83,14 +84,14 @@ def _as_key(value: Any) -> Any:
     return type(value), value  # True is not 1
 
 
-def _kuiper(before: Array, n: int, after: Array, m: int) -> float:
+def kuiper(before: Array, n: int, after: Array, m: int) -> float:
     """Return the largest difference of the shares of an interval, of samples in order, among n and m values in all."""
     ends = np.concatenate([before, after])
     difference = np.searchsorted(before, ends, side="right") / n - np.searchsorted(after, ends, side="right") / m
     return float(max(difference.max(), 0.0) - min(difference.min(), 0.0))
 
 
-def _kuiper_quantile(level: float) -> float:
+def kuiper_quantile(level: float) -> float:
     """Return q so that the distance of samples of n and m values exceeds q sqrt(1 / n + 1 / m) with this probability.
 
     By the first term of the limit's series, 2 (4 q^2 - 1) exp(-2 q^2), which is right for levels below .1 to 1 %.
