@@ -182,7 +182,11 @@ class LossRoute:
             return told
         window = Sums(self.open.window.n + self.now.now.n, self.open.window.of + self.now.now.of)
         look = self.clean.compare(window)
-        shift = replace(self._shift(look, window, self.clean.now.n, self.open.column, told.onset), due_at=told.due_at)
+        shift = replace(
+            self._shift(look, window, self.clean.now.n, self.open.column, told.onset),
+            observation=told.observation,
+            due_at=told.due_at,
+        )
         # Where excess or slope has passed its own test and is not clear over all since then, damage comes and goes.
         is_sure = shift.kind == "harder" and told.signal in ("excess", "slope")
         self.open.shift = replace(shift, kind=told.kind) if is_sure else shift
