@@ -182,9 +182,14 @@ class LossRoute:
             return told
         window = Sums(self.open.window.n + self.now.now.n, self.open.window.of + self.now.now.of)
         look = self.clean.compare(window)
-        shift = replace(self._shift(look, window, self.clean.now.n, self.open.column, told.onset), due_at=told.due_at)
-        # All since the window began: where that is less clear than the window was, the shift comes and goes.
-        self.open.shift = shift if shift.kind != "harder" or told.kind == "harder" else replace(shift, kind=told.kind)
+        shift = replace(
+            self._shift(look, window, self.clean.now.n, self.open.column, told.onset),
+            observation=told.observation,
+            due_at=told.due_at,
+        )
+        # Where excess or slope has passed its own test and is not clear over all since then, damage comes and goes.
+        is_sure = shift.kind == "harder" and told.signal in ("excess", "slope")
+        self.open.shift = replace(shift, kind=told.kind) if is_sure else shift
         return self.open.shift
 
     def _shift(self, look: Look, window: Sums, n_before: int, column: int, onset: Onset) -> LossShift:

@@ -57,7 +57,7 @@ def _figures(event: Event) -> str:
     loss = event.loss
     said = [f"loss {_text(loss.before)} -> {_text(loss.after)} ({event.loss_name.replace('_', ' ')})"]
     if event.excess is not None and event.kind != "level":
-        said.append(f"of the rise, {_text(event.excess.after - event.excess.before)} is more than it expected")
+        said.append(f"{_text(event.excess.after - event.excess.before)} more than it expected")
     if event.kind == "rose" and event.slope is not None and event.slope.z >= 2.5:
         said.append("and predictions overreach")
     said += [_level(one) for one in event.level] if event.kind == "level" else []
