@@ -1,4 +1,4 @@
-"""Comparing two importances: shares, ranks, NDCG and shift."""
+"""Comparing two importances: shares, ranks, NDCG and shift, and which changes are beyond noise."""
 
 from __future__ import annotations
 
@@ -67,3 +67,33 @@ def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
 def largest_first(change: Importance, names: list[Any]) -> list[Any]:
     """Return the names in the order of their changes, the largest first whatever its sign; equals by name."""
     return sorted(names, key=lambda f: (-abs(change[f]), str(f)))
+
+
+def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
+    """Return p-values adjusted for testing all at once (Holm, 1979): a feature is named where it is below the level.
+
+    The i-th smallest of d is multiplied by d - i + 1, and is at least as large as the one before. The probability to
+    name any feature that has not changed is at most the level, however the features depend on each other.
+
+    Examples
+    --------
+    >>> holm({"age": 0.01, "salary": 0.04, "loan": 0.03})
+    {'age': 0.03, 'salary': 0.06, 'loan': 0.06}
+    """
+    adjusted, largest = {}, 0.0
+    for i, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        largest = max(largest, min(1.0, (len(p_values) - i) * p_values[name]))
+        adjusted[name] = largest
+    return {name: adjusted[name] for name in p_values}
+
+
+def p_value(change: float, std_error: float) -> float:
+    """Return the two-sided p-value that a change is noise, by the normal distribution; 1 where one of them is NaN.
+
+    Without any spread a change other than 0 has the p-value 0.
+    """
+    if math.isnan(change) or math.isnan(std_error):
+        return 1.0  # nothing is known
+    if std_error == 0.0:  # no spread at all: any change is one
+        return 0.0 if change != 0.0 else 1.0
+    return math.erfc(abs(change) / std_error / math.sqrt(2.0))

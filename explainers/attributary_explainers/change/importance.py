@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..losses.statement import loss_statement
-from ..ranking import SIGNIFICANCE, largest_first, ndcg, ranks, shift
+from ..ranking import SIGNIFICANCE, holm, largest_first, ndcg, p_value, ranks, shift
 from ..typing import Importance
-
-
-def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
-    """Return p-values adjusted for testing all at once (Holm, 1979): a feature is named where it is below the level.
-
-    The i-th smallest of d is multiplied by d - i + 1, and is at least as large as the one before. The probability to
-    name any feature that has not changed is at most the level, however the features depend on each other.
-
-    Examples
-    --------
-    >>> holm({"age": 0.01, "salary": 0.04, "loan": 0.03})
-    {'age': 0.03, 'salary': 0.06, 'loan': 0.06}
-    """
-    adjusted, largest = {}, 0.0
-    for i, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
-        largest = max(largest, min(1.0, (len(p_values) - i) * p_values[name]))
-        adjusted[name] = largest
-    return {name: adjusted[name] for name in p_values}
 
 
 @dataclass(frozen=True)
@@ -98,7 +78,7 @@ class ImportanceChange:
             # Differences of equal importances that were summed in different orders are nothing.
             sizes = (self.before_loss, self.after_loss, self.before.get(f, 0.0), self.after.get(f, 0.0))
             beyond = abs(value) - self.margin
-            found[f] = _p_value(
+            found[f] = p_value(
                 0.0 if beyond <= 1e-12 * sum(map(abs, sizes)) else beyond, self.delta_std_error.get(f, 0.0)
             )
         return holm(found)
@@ -132,11 +112,3 @@ class ImportanceChange:
     def ndcg(self) -> float:
         """NDCG of the ranking after, with the shares before as relevance, in (0, 1]."""
         return ndcg(self.before, self.after)
-
-
-def _p_value(change: float, std_error: float) -> float:
-    if math.isnan(change) or math.isnan(std_error):
-        return 1.0  # nothing is known
-    if std_error == 0.0:  # no spread at all: any change is one
-        return 0.0 if change != 0.0 else 1.0
-    return math.erfc(change / std_error / math.sqrt(2.0))

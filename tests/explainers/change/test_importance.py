@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from attributary_explainers.change.importance import holm
+from attributary_explainers.ranking import holm
 from tests.explainers.changes import change_of
 
 

@@ -1,0 +1,190 @@
+"""Keeps labelled observations of before and after a shift of the loss, to ask the model about them when one is told."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from ..imputers.packing import pack_rows, unpack_rows
+from ..typing import Features, Snapshot
+from ..validation import check_integer
+
+Row: TypeAlias = tuple[dict[Any, Any], Any]
+"""An observation and its label or target."""
+
+
+class StoredRows:
+    """Keeps the newest observations, and a sample of all before them: the clean reference.
+
+    The newest `window` observations wait: they may belong to a shift that is about to be told. One that leaves them
+    enters a uniform sample of at most `window` (Li, 1994, Algorithm L), unless it belongs to a shift. An observation
+    has the number, from 1, of the call of `update` that took it in.
+
+    Parameters
+    ----------
+    window
+        Valid range >= 2: observations of before, and of after, that are kept at most.
+    seed
+        Of the sample.
+
+    Examples
+    --------
+    >>> rows = StoredRows(window=2, seed=1)
+    >>> for i in range(1, 6):
+    ...     rows.update({"a": i}, y=0)
+    >>> rows.begin(onset=5)
+    >>> rows.n_missing, rows.is_due
+    (1, False)
+    >>> rows.update({"a": 6}, y=1)
+    >>> rows.after()
+    [({'a': 5}, 0), ({'a': 6}, 1)]
+    >>> rows.end(returned=True)
+    """
+
+    def __init__(self, window: int, seed: int) -> None:
+        self.window = check_integer("window", window, minimum=2)
+        self.n = 0
+        """Observations taken in."""
+        self.onset: int | None = None
+        """Number of the first observation after the onset of the open shift."""
+        self._newest: deque[Row] = deque()
+        self._sample: list[Row] = []
+        self._numbers: list[int] = []
+        """Of the observations in the sample."""
+        self._left_out = (1, 0)
+        """Observations from the first to the second of these numbers belong to a shift, the last or the open one."""
+        self._begin = 1
+        """Number of the first observation that may enter the reference."""
+        self._rng = np.random.default_rng(seed)
+        self._wait, self._weight = 0, 1.0
+        """Observations that Algorithm L passes over before the next one enters, and its W."""
+
+    def update(self, x: Features, y: Any) -> None:
+        """Take in an observation, as a copy."""
+        self.n += 1
+        newest = self._newest
+        newest.append((dict(x), y))
+        if len(newest) <= self.window:
+            return
+        row = newest.popleft()
+        if len(self._sample) == self.window and self._wait > 0:
+            self._wait -= self._is_clean(self.n - self.window)
+        elif self._is_clean(number := self.n - self.window):
+            self._enter(row, number)
+
+    def _is_clean(self, number: int) -> bool:
+        first, last = self._left_out
+        return number >= self._begin and not first <= number <= last
+
+    def _enter(self, row: Row, number: int) -> None:
+        if len(self._sample) < self.window:
+            self._sample.append(row)
+            self._numbers.append(number)
+            if len(self._sample) < self.window or self._weight < 1.0:
+                return
+        else:
+            slot = int(self._rng.integers(self.window))
+            self._sample[slot], self._numbers[slot] = row, number
+        first, second = np.log(1.0 - self._rng.random(2)).tolist()
+        self._weight = min(self._weight * math.exp(first / self.window), 1.0 - 1e-9)
+        self._wait = int(second / math.log1p(-self._weight))
+
+    def begin(self, onset: int) -> None:
+        """Put the reference aside: a shift is told, and observations from the number `onset` on are after it.
+
+        A new shift that begins while one is open takes its place; what the first one left out stays out.
+        """
+        first, last = self._left_out
+        self.onset = max(1, min(onset, self.n + 1))
+        # Of what is left out one interval is kept: what was clean for a moment between two shifts is left out, too.
+        waiting = first <= last and last > self.n - self.window
+        self._left_out = (min(first, self.onset) if waiting else self.onset, _NEVER)
+        clean = [i for i, number in enumerate(self._numbers) if number < self.onset]
+        if len(clean) < len(self._numbers):
+            self._sample, self._numbers = [self._sample[i] for i in clean], [self._numbers[i] for i in clean]
+
+    @property
+    def n_missing(self) -> int:
+        """Observations that are to come before all `window` of after the onset are there; 0 where no shift is open."""
+        return 0 if self.onset is None else max(0, self.onset + self.window - 1 - self.n)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a shift is open and `window` observations of after its onset are there."""
+        return self.onset is not None and self.n_missing == 0
+
+    def before(self) -> list[Row]:
+        """Return the observations of the reference: a sample of all, and where these are few, those that wait."""
+        oldest = self.n - len(self._newest) + 1
+        end = self.n + 1 if self.onset is None else self.onset
+        waiting = [row for i, row in enumerate(self._newest) if oldest + i < end and self._is_clean(oldest + i)]
+        return self._sample + waiting[: self.window - len(self._sample)]
+
+    def after(self) -> list[Row]:
+        """Return the newest observations from the onset on, at most `window`; none where no shift is open."""
+        if self.onset is None:
+            return []
+        return list(self._newest)[max(0, self.onset - (self.n - len(self._newest) + 1)) :]
+
+    def end(self, *, returned: bool) -> None:
+        """Close the shift: go on with the reference of before, or begin a new one of what came since the onset.
+
+        Parameters
+        ----------
+        returned
+            Whether the loss is where it was. What came between stays left out.
+        """
+        if self.onset is None:
+            return
+        if returned:
+            self._left_out = (self._left_out[0], self.n)
+        else:
+            self._begin, self._left_out = self.onset, (1, 0)
+            self._sample, self._numbers, self._wait, self._weight = [], [], 0, 1.0
+        self.onset = None
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from; columns of floats are bytes, 8 per value, and all values are exact."""
+        return {
+            "window": self.window,
+            "n": self.n,
+            "onset": self.onset,
+            "newest": _packed(list(self._newest)),
+            "sample": _packed(self._sample),
+            "numbers": np.array(self._numbers, dtype=np.int64).tobytes(),
+            "left_out": list(self._left_out),
+            "begin": self._begin,
+            "generator": self._rng.bit_generator.state,
+            "wait": self._wait,
+            "weight": self._weight,
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the rows that the snapshot was taken of."""
+        rows = cls(snapshot["window"], seed=0)
+        rows.n, rows.onset = snapshot["n"], snapshot["onset"]
+        rows._newest.extend(_unpacked(snapshot["newest"]))
+        rows._sample = _unpacked(snapshot["sample"])
+        rows._numbers = np.frombuffer(snapshot["numbers"], dtype=np.int64).tolist()
+        first, last = snapshot["left_out"]
+        rows._left_out, rows._begin = (first, last), snapshot["begin"]
+        rows._rng.bit_generator.state = snapshot["generator"]
+        rows._wait, rows._weight = snapshot["wait"], snapshot["weight"]
+        return rows
+
+
+_NEVER = 2**62
+
+
+def _packed(rows: Sequence[Row]) -> list[Snapshot]:
+    return [pack_rows([x for x, _ in rows]), pack_rows([{"y": y} for _, y in rows])]
+
+
+def _unpacked(packed: Sequence[Snapshot]) -> list[Row]:
+    xs, ys = map(unpack_rows, packed)
+    return [(x, y["y"]) for x, y in zip(xs, ys, strict=True)]
