@@ -62,7 +62,7 @@ def probabilities(x: Array, weights: Array = WEIGHTS) -> Array:
 
 def chosen(rng: np.random.Generator, p: Array) -> Labels:
     """One label for each row of probabilities."""
-    return np.minimum((rng.random((len(p), 1)) > p.cumsum(axis=1)).sum(axis=1), p.shape[1] - 1)
+    return np.asarray(np.minimum((rng.random((len(p), 1)) > p.cumsum(axis=1)).sum(axis=1), p.shape[1] - 1))
 
 
 def clean(rng: np.random.Generator, n: int) -> Rows:

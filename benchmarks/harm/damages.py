@@ -42,7 +42,7 @@ def stuck(rng: np.random.Generator, clean: Array, v: Array) -> Array:
 def stuck_in_bursts(rng: np.random.Generator, clean: Array, v: Array) -> Array:
     """Outages: the last value before is served for 200 rows, of every 800."""
     at = np.arange(len(v))
-    return v[np.where(at % 800 < 200, at - at % 800, at)]
+    return np.asarray(v[np.where(at % 800 < 200, at - at % 800, at)])
 
 
 def missing(share: float) -> Damage:

@@ -74,7 +74,7 @@ def summed(events: Iterable[Any]) -> Told:
     told = Told()
     for event in events:
         if isinstance(event, LossShift):
-            onset = (event.onset.observation, event.onset.low, event.onset.high)
+            onset = (event.onset.observation, event.onset.low or 1, event.onset.high)
             told.shifts.append(Shift(event.observation, event.kind, event.kind, event.signal, onset))
         elif isinstance(event, LossShiftExplained):
             features = tuple((f.name, f.significant) for f in event.features)

@@ -53,7 +53,9 @@ def stream(change: str, seed: int) -> tuple[Any, Any]:
 def run_learnt(model_name: str, change: str, seed: int) -> Learnt:
     """Predict, learn, look; the detectors get the errors, and ADWIN counts where they went up."""
     model = MODELS[model_name](seed)
-    monitor, ddm, adwin = LossMonitor(model, seed=seed), drift.binary.DDM(), drift.ADWIN()
+    monitor = LossMonitor(model, seed=seed)
+    ddm: Any = drift.binary.DDM()
+    adwin: Any = drift.ADWIN()  # type: ignore[no-untyped-call]
     events: list[Any] = []
     by_ddm, by_adwin = [], []
     x, y = stream(change, seed)

@@ -40,7 +40,7 @@ def in_regimes(rng: np.random.Generator, n: int) -> Array:
     towards = np.zeros((3, COLUMNS))
     towards[1, :9], towards[2, :9] = 0.5, -0.4
     towards[:, 2:9:3] *= -1.0
-    return latent(rng, n) * np.array([1.0, 1.25, 0.8])[state][:, None] + towards[state]
+    return np.asarray(latent(rng, n) * np.array([1.0, 1.25, 0.8])[state][:, None] + towards[state])
 
 
 STREAMS: dict[str, Callable[[np.random.Generator, int], Array]] = {
