@@ -16,7 +16,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks.harm import classes, cost, frozen, learning, naming, numbers, quiet, words
+from benchmarks.harm import classes, cost, frozen, learning, naming, numbers, page, quiet, words
 from benchmarks.harm.tasks import workers
 
 ROWS = {
@@ -53,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run, and print the table row by row."""
     args = parse(argv)
     with workers(args.processes) as of:
+        if args.what == "page":
+            page.write(page.collect(of, args.full))
+            return 0
         print("| what | found | goal |\n| --- | --- | --- |", flush=True)
         for name in args.rows:
             lines: list[str] = []

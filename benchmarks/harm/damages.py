@@ -35,7 +35,7 @@ def permuted(share: float = 1.0) -> Damage:
 
 
 def stuck(rng: np.random.Generator, clean: Array, v: Array) -> Array:
-    """The first value again and again."""
+    """One usual value again and again."""
     return np.full(len(v), float(np.median(clean)))
 
 
@@ -62,7 +62,7 @@ def turned(rng: np.random.Generator, clean: Array, v: Array) -> Array:
 
 def saturated(quantile: float) -> Damage:
     """A sensor that shows no more than this quantile."""
-    return lambda rng, clean, v: np.minimum(v, np.quantile(clean, quantile))
+    return lambda rng, clean, v: np.asarray(np.minimum(v, np.quantile(clean, quantile)))
 
 
 def rounded(steps: float) -> Damage:
