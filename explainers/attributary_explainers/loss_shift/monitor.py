@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
 from ..models.function import model_kind, resolve_loss
 from ..models.river import final_step
-from ..typing import Features, Output, Snapshot
-from ..validation import check_choice, check_integer, check_number
+from ..typing import Features, Groups, Output, Snapshot
+from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
+from .examining import examine
 from .route import LossRoute
+from .rows import StoredRows
 
 _FORMAT = 1
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 1e5
@@ -47,7 +50,10 @@ class LossMonitor:
     learns
         Whether the model learns between observations; None: where it has the method `learn_one`.
     window
-        Valid range >= 20. Observations after the onset by which features are named.
+        Valid range >= 20. Observations of before, and of after the onset, by which features are named. With a model
+        they are stored.
+    groups, missing
+        As for the explainers.
     once_in
         Valid range >= 10 000. Observations in which one shift that is none may be told. None is 10^6, and 10^5 for a
         model that learns, of which a late word is worth nothing.
@@ -62,6 +68,8 @@ class LossMonitor:
         output: Output | None = None,
         learns: bool | None = None,
         window: int = 1000,
+        groups: Groups | None = None,
+        missing: str | Mapping[Any, Any] = "value",
         once_in: float | None = None,
         seed: int = 0,
     ) -> None:
@@ -77,10 +85,15 @@ class LossMonitor:
         self.window = check_integer("window", window, minimum=20)
         default = ONCE_IN_OF_LEARNERS if self.learns else ONCE_IN
         self.once_in = default if once_in is None else check_number("once_in", once_in, minimum=1e4, below=float("inf"))
+        self.groups = check_groups(groups)
+        self.missing = missing if isinstance(missing, str) else dict(missing)
         self.seed = check_integer("seed", seed, minimum=0)
         self.n_observations = 0
         """Calls of `update`."""
         self._route = None if output is None else LossRoute(output, self.learns, self.once_in)
+        self._rows = None if model is None else StoredRows(self.window, self.seed)
+        self._rows_after = 0
+        """Observations before the first stored one."""
         self._due: int | None = None
         self._n_leaves: int | None = None
         self._split_at = 0
@@ -93,6 +106,8 @@ class LossMonitor:
             "output": self.output,
             "learns": self.learns,
             "window": self.window,
+            "groups": {name: list(features) for name, features in self.groups.items()},
+            "missing": self.missing,
             "once_in": self.once_in,
             "seed": self.seed,
         }
@@ -138,18 +153,22 @@ class LossMonitor:
             route = self._route = LossRoute(self.output, self.learns, self.once_in)
         if self.learns and number % _ASKED == 0:
             self._look_at_leaves(number)
-        told: list[LossEvent] = list(route.update(y, y_pred, number))
-        if told:
-            told = [self._begun(one) for one in told]
+        if self._rows is not None and x is not None:
+            self._rows.update(x, y)
+        told: list[LossEvent] = [self._begun(one) for one in route.update(y, y_pred, number)]
         if self._due is not None and number >= self._due:
             told.append(self._explain(number))
         return told
 
-    def _begun(self, event: LossEvent) -> LossEvent:
+    def _begun(self, event: LossShift | LossShiftEnd) -> LossShift | LossShiftEnd:
         if not isinstance(event, LossShift):
             self._due = None
+            if self._rows is not None:
+                self._rows.end(returned=event.reason == "returned")
             return event
-        self._due = event.observation + self.window
+        self._due = max(event.observation, event.onset.observation + self.window - 1)
+        if self._rows is not None:
+            self._rows.begin(event.onset.observation - self._rows_after)
         since = event.onset.observation if event.onset.low is None else event.onset.low
         has_split = self._split_at >= since - _BEFORE and self._split_at > 0
         told = replace(event, due_at=self._due, has_split=has_split)
@@ -169,12 +188,22 @@ class LossMonitor:
         self._due = None
         shift = self._route.again()
         assert shift is not None
-        return LossShiftExplained(shift, number, (), 0, 0)
+        if self._rows is None or self.output is None or not self._rows.n:
+            return LossShiftExplained(shift, number, (), 0, 0)
+        found = examine(
+            self.model, self.output, shift, self._rows, number,
+            groups=self.groups, missing=self.missing, seed=self.seed,
+        )  # fmt: skip
+        assert self._route.open is not None
+        self._route.open.shift = found.shift
+        return found
 
     def restart(self) -> LossShiftEnd | None:
         """Begin anew, because another version has taken over; return the end of an open shift."""
         shift = self.shift
         self._due, self._n_leaves, self._split_at = None, None, 0
+        if self._rows is not None:
+            self._rows, self._rows_after = StoredRows(self.window, self.seed), self.n_observations
         self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)
         return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
 
@@ -185,6 +214,8 @@ class LossMonitor:
             "parameters": self.parameters,
             "n_observations": self.n_observations,
             "due": self._due,
+            "rows": None if self._rows is None else self._rows.snapshot(),
+            "rows_after": self._rows_after,
             "leaves": [self._n_leaves, self._split_at],
             "route": None if self._route is None else self._route.snapshot(),
         }
@@ -203,6 +234,9 @@ class LossMonitor:
         monitor = cls(model, **snapshot["parameters"])
         monitor.n_observations, monitor._due = snapshot["n_observations"], snapshot["due"]
         monitor._n_leaves, monitor._split_at = snapshot["leaves"]
+        if snapshot["rows"] is not None and model is not None:
+            monitor._rows = StoredRows.from_snapshot(snapshot["rows"])
+        monitor._rows_after = snapshot["rows_after"]
         if snapshot["route"] is not None:
             monitor._route = LossRoute.from_snapshot(snapshot["route"])
         return monitor

@@ -14,7 +14,8 @@ import numpy as np
 from ..missing import is_missing
 from ..typing import Array
 
-_MISSING, _NUMBER = object(), object()
+MISSING, NUMBER = ("missing",), ("number",)
+"""What missing values and numbers count as."""
 
 
 def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
@@ -53,19 +54,19 @@ def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
     return min(max(found, 0.0), 1.0)
 
 
+def kind_of(value: Any) -> tuple[Any, float]:
+    """Return what a value counts as, and its number: `NUMBER`, `MISSING`, or the value itself, with 0."""
+    if is_missing(value):
+        return MISSING, 0.0
+    if type(value) is not bool and isinstance(value, (Real, Decimal)):
+        return NUMBER, _as_float(value)
+    return _as_key(value), 0.0
+
+
 def _split(values: Sequence[Any]) -> tuple[Counter[Any], list[float]]:
     """Return how often each value comes, with all numbers as one and all missing values as one, and the numbers."""
-    kinds: Counter[Any] = Counter()
-    numbers = []
-    for value in values:
-        if is_missing(value):
-            kinds[_MISSING] += 1
-        elif type(value) is not bool and isinstance(value, (Real, Decimal)):
-            kinds[_NUMBER] += 1
-            numbers.append(_as_float(value))
-        else:
-            kinds[_as_key(value)] += 1
-    return kinds, numbers
+    found = [kind_of(value) for value in values]
+    return Counter(kind for kind, _ in found), [number for kind, number in found if kind is NUMBER]
 
 
 def _as_float(value: Any) -> float:

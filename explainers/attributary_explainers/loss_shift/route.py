@@ -244,17 +244,18 @@ class LossRoute:
         j = int(np.argmax(abs(look.z[:n_watched])))
         numbers = [number for number, _ in self._path]
         if 2 * (ladder.now.n - passed.start.n) * self.block <= _PATH * _STEP:
-            values = [float(step[j]) for _, step in self._path]
+            values, width = [float(step[j]) for _, step in self._path], _STEP
         else:
             means = ladder.batches.means()[:, j]
-            values = means.tolist()
+            values, width = means.tolist(), ladder.batches.size * self.block
             share = (self._number - self._began) / max(ladder.now.n, 1) * ladder.batches.size
             numbers = [int(self._began + share * i) for i in range(len(values))]
         found = onset_of(values, numbers) if len(values) >= 4 else None
         if found is None:
             first = max(self._began, self._number - (ladder.now.n - passed.start.n) * self.block)
             return Onset(first, None, self._number)
-        return found
+        # It may lie within the step before that of the best split.
+        return replace(found, low=None if found.low is None else max(self._began, found.low - width + 1))
 
     def _is_back(self, ladder: Ladder, passed: Passed) -> bool:
         """Return whether the window that moved is where the clean observations were, by all signals."""
