@@ -214,7 +214,10 @@ class LossRoute:
                 z[name] = value
         # A number or a label that is off its level costs loss, too: what moved more clearly is told.
         is_level = self.output == "probabilities" or level >= z["loss"]
-        if level >= _CLEARLY and z["slope"] < _STEADY and is_level:
+        # A model that learns is off its level now and then; of it that is told where nothing else has moved.
+        is_level &= not self.learns or z["excess"] < _SOMEWHAT
+        # A large move of the level moves the slope a little, too: to second order.
+        if level >= _CLEARLY and z["slope"] < max(_STEADY, level / 3.0) and is_level:
             return "level"
         if z["slope"] >= _SOMEWHAT or z["excess"] >= _SOMEWHAT:
             return "worse"
