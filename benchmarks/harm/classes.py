@@ -10,16 +10,15 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from attributary_explainers import LossMonitor, as_batch
-from benchmarks.harm.feeding import CHANGE_AT, feed, mappings, of_many
+from attributary_explainers import LossMonitor
+from benchmarks.harm.feeding import CHANGE_AT, feed, nothing, of_many
 from benchmarks.harm.frozen import Trial, by_kind
-from benchmarks.harm.kinds import Figures
-from benchmarks.harm.measures import log_loss, matthews, precision, recall
-from benchmarks.harm.populations import Array, Labels
 from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.worlds.kinds import Figures
+from benchmarks.harm.worlds.measures import log_loss, matthews, precision, recall
+from benchmarks.harm.worlds.populations import Array, Labels
 
 COLUMNS, CLASSES = 12, 5
-NAMES = tuple(f"p{j:02d}" for j in range(COLUMNS))
 LIMIT = 0.01
 """A rise of the regret counts from this share of the labels' entropy on."""
 
@@ -198,9 +197,7 @@ def run_classes(kind: str, seed: int, scale: float) -> Trial:
     at = CHANGE_AT + int(rng.integers(0, 1000))
     before, after = clean(rng, at), KINDS[kind](rng, CHANGE_AT)
     x, y = np.vstack((before.x, after.x)), np.r_[before.y, after.y]
-    model = as_batch(lambda table: predict(table, scale), features=NAMES, classes=range(CLASSES))
-    monitor = LossMonitor(model, learns=False, seed=seed)
-    told = feed(monitor, mappings(NAMES, x), y.tolist(), of_many(predict(x, scale)))
+    told = feed(LossMonitor(learns=False, seed=seed), nothing(len(y)), y.tolist(), of_many(predict(x, scale)))
     return Trial("classes", kind, figures(kind), len(told.before(at)), tuple(told.after(at)), at)
 
 

@@ -14,9 +14,9 @@ from river import linear_model, preprocessing
 
 from attributary_explainers import LossMonitor
 from benchmarks.harm.feeding import mappings, of_many, of_two
-from benchmarks.harm.kinds import clean
-from benchmarks.harm.subjects import subject
 from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.worlds.kinds import clean
+from benchmarks.harm.worlds.subjects import subject
 
 BLOCK, BLOCKS = 1000, 40
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attributary_explainers import LossMonitor, LossShift, LossShiftEnd, LossShiftExplained
-from benchmarks.harm.populations import Array
+from benchmarks.harm.worlds.populations import Array
 
 CHANGE_AT = 20_000
 """Clean rows before anything happens, and rows after it."""
@@ -30,6 +30,9 @@ class Shift:
 
     features: tuple[tuple[Any, bool], ...] = ()
     """The most suspicious first, and whether each is named in the sentence."""
+
+    split: bool = False
+    """Whether it was said that a tree has split just before."""
 
     ended: int | None = None
     reason: str = ""
@@ -75,7 +78,9 @@ def summed(events: Iterable[Any]) -> Told:
     for event in events:
         if isinstance(event, LossShift):
             onset = (event.onset.observation, event.onset.low or 1, event.onset.high)
-            told.shifts.append(Shift(event.observation, event.kind, event.kind, event.signal, onset))
+            told.shifts.append(
+                Shift(event.observation, event.kind, event.kind, event.signal, onset, split=event.has_split)
+            )
         elif isinstance(event, LossShiftExplained):
             features = tuple((f.name, f.significant) for f in event.features)
             told.shifts[-1] = replace(told.shifts[-1], final=event.shift.kind, features=features)

@@ -93,7 +93,8 @@ def rows(of: Map, full: bool, lines: list[str]) -> Iterator[Row]:
         )
         yield Row(f"{model} that learns, abrupt change, {len(changed)} trials: rows, median", text, "no later")
         still = [f for f in found if f.change == "none"]
-        false = [s for f in still for s in f.monitor] + [s for f in changed for s in f.monitor if s.observation <= AT]
+        before = [s for f in still for s in f.monitor] + [s for f in changed for s in f.monitor if s.observation <= AT]
+        split, false = [s for s in before if s.split], [s for s in before if not s.split]
         rows_seen = N * len(still) + AT * len(changed)
         others = ", ".join(
             f"{name} {N / rows_seen * sum(len(_false(f, name)) for f in found):.2f}" for name in ("ddm", "adwin")
@@ -101,12 +102,16 @@ def rows(of: Map, full: bool, lines: list[str]) -> Iterator[Row]:
         kinds = ", ".join(f"{kind} {count}" for kind, count in Counter(s.final for s in false).most_common())
         yield Row(
             f"… events without change per 12 000 rows, {rows_seen} rows",
-            f"{N * len(false) / rows_seen:.2f} ({kinds + '; ' if kinds else ''}{others})",
+            f"{N * len(false) / rows_seen:.2f}, and {N * len(split) / rows_seen:.2f} said to follow a split "
+            f"({kinds + '; ' if kinds else ''}{others})",
             "≤ .1",
         )
         lines += [
             f"{f.model:8} {f.change:24} "
-            + (", ".join(f"{s.final} by {s.signal} at {s.observation}" for s in f.monitor) or "nothing")
+            + (
+                ", ".join(f"{s.final} by {s.signal} at {s.observation}{' (split)' * s.split}" for s in f.monitor)
+                or "nothing"
+            )
             + f" | DDM {list(f.ddm)} | ADWIN {list(f.adwin)}"
             for f in found
         ]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from attributary_explainers import LossMonitor, LossShiftExplained
-from benchmarks.harm import damages as d
 from benchmarks.harm.feeding import CHANGE_AT, feed, mappings, of_two
-from benchmarks.harm.kinds import clean, damaged
-from benchmarks.harm.populations import IGNORED, UNREAD
-from benchmarks.harm.subjects import SUBJECTS, subject
 from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.worlds import damages as d
+from benchmarks.harm.worlds.kinds import clean, damaged
+from benchmarks.harm.worlds.populations import IGNORED, UNREAD
+from benchmarks.harm.worlds.subjects import SUBJECTS, subject
 
 DAMAGES: dict[str, d.Damage] = {
     "permuted": d.permuted(),

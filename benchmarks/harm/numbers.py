@@ -12,12 +12,12 @@ from scipy.special import ndtr
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from attributary_explainers import LossMonitor, as_batch
-from benchmarks.harm import damages as d
 from benchmarks.harm.feeding import CHANGE_AT, feed, mappings
 from benchmarks.harm.frozen import Trial, by_kind
-from benchmarks.harm.kinds import Figures
-from benchmarks.harm.populations import Array
 from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.worlds import damages as d
+from benchmarks.harm.worlds.kinds import Figures
+from benchmarks.harm.worlds.populations import Array
 
 COLUMNS = 12
 NAMES = tuple(f"m{j:02d}" for j in range(COLUMNS))

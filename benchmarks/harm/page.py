@@ -11,12 +11,13 @@ from statistics import median
 from typing import Any
 
 from benchmarks.change.report import Table, filled
-from benchmarks.harm import classes, kinds, numbers, quiet, words
+from benchmarks.harm import classes, numbers, quiet, words
 from benchmarks.harm.classes import run_classes
 from benchmarks.harm.frozen import Trial, run_frozen
 from benchmarks.harm.numbers import run_numbers
-from benchmarks.harm.subjects import SUBJECTS
 from benchmarks.harm.tasks import Map
+from benchmarks.harm.worlds.kinds import KINDS
+from benchmarks.harm.worlds.subjects import SUBJECTS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-an-alert-means.md"
 RESULTS = Path(__file__).with_name("results.json")
@@ -28,7 +29,7 @@ Results = Mapping[str, Any]
 def collect(of: Map, full: bool) -> Results:
     """Run what the page shows; plain data."""
     seeds = range(1, 1 + (5 if full else 2))
-    two = of(run_frozen, [(model, kind, seed, 1.0) for kind in kinds.KINDS for model in SUBJECTS for seed in seeds])
+    two = of(run_frozen, [(model, kind, seed, 1.0) for kind in KINDS for model in SUBJECTS for seed in seeds])
     many = of(run_classes, [(kind, seed, 1.0) for kind in classes.KINDS for seed in seeds])
     figures = of(run_numbers, [(kind, seed) for kind in numbers.KINDS for seed in seeds])
     return {

@@ -12,9 +12,9 @@ from scipy.signal import lfilter
 from attributary_explainers import LossMonitor
 from benchmarks.change.statistics import poisson
 from benchmarks.harm.feeding import Told, feed, nothing, of_two
-from benchmarks.harm.populations import COLUMNS, Array, labels, latent
-from benchmarks.harm.subjects import SUBJECTS, subject
 from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.worlds.populations import COLUMNS, Array, labels, latent
+from benchmarks.harm.worlds.subjects import SUBJECTS, subject
 
 LONG = 50_000
 PERIOD = 1500
@@ -53,7 +53,6 @@ STREAMS: dict[str, Callable[[np.random.Generator, int], Array]] = {
 }
 GOALS = {"regimes of 300": "≤ 2", "regimes of 2000": "–"}
 """Of the others: one at most."""
-
 
 
 def run_quiet(model: str, stream: str, seed: int) -> Told:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from attributary_explainers import LossMonitor, LossShift
-from benchmarks.harm import damages as d
 from benchmarks.harm.feeding import CHANGE_AT, Shift, feed, nothing, of_two
-from benchmarks.harm.kinds import KINDS, Make, clean, flipped, measured, served
-from benchmarks.harm.subjects import SUBJECTS, subject
 from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.worlds import damages as d
+from benchmarks.harm.worlds.kinds import KINDS, Make, clean, flipped, measured, served
+from benchmarks.harm.worlds.subjects import SUBJECTS, subject
 
 GOALS = {"35 % of labels flipped": "≤ 200", "noise, AUC down by .05": "≤ 1 000", "noise, AUC down by .03": "≤ 5 000"}
 ABRUPT = (

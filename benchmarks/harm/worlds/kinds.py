@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from benchmarks.harm import damages as d
-from benchmarks.harm.measures import auc, log_loss
-from benchmarks.harm.populations import IGNORED, UNREAD, Array, Labels, labels, latent
-from benchmarks.harm.subjects import Subject, subject
+from benchmarks.harm.worlds import damages as d
+from benchmarks.harm.worlds.measures import auc, log_loss
+from benchmarks.harm.worlds.populations import IGNORED, UNREAD, Array, Labels, labels, latent
+from benchmarks.harm.worlds.subjects import Subject, subject
 
 HARM, REGRET = 0.010, 0.004
 """AUC lost; log loss beyond that of the truth, in nats."""

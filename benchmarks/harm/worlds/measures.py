@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harm.populations import Array
+from benchmarks.harm.worlds.populations import Array
 
 LEAST = 1e-3
 """Predicted probabilities count as at least this, or one row in another unit would be the whole loss."""

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from attributary_explainers import as_batch
-from benchmarks.harm.measures import log_loss
-from benchmarks.harm.populations import LOANS, PUMPS, UNREAD, Array, Population, labels, latent
+from benchmarks.harm.worlds.measures import log_loss
+from benchmarks.harm.worlds.populations import LOANS, PUMPS, UNREAD, Array, Population, labels, latent
 
 TAUGHT = 60_000
 READ = [j for j in range(20) if j not in UNREAD]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.harm.populations import Array
+from benchmarks.harm.worlds.populations import Array
 
 Damage = Callable[[np.random.Generator, Array, Array], Array]
 """Takes clean values of the column, which only say what is usual, and the values; returns those that are served."""
@@ -57,7 +57,7 @@ def unit(factor: float, offset: float = 0.0) -> Damage:
 
 def turned(rng: np.random.Generator, clean: Array, v: Array) -> Array:
     """The sign is the other one, about the mean."""
-    return 2.0 * clean.mean() - v
+    return np.asarray(2.0 * clean.mean() - v)
 
 
 def saturated(quantile: float) -> Damage:
