@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from attributary_explainers import LossMonitor
 from benchmarks.harm.feeding import CHANGE_AT, feed, nothing, of_many
-from benchmarks.harm.frozen import Trial, by_kind
+from benchmarks.harm.frozen import Trial, by_kind, with_figures
 from benchmarks.harm.tasks import Map, Row
 from benchmarks.harm.worlds.kinds import Figures
 from benchmarks.harm.worlds.measures import log_loss, matthews, precision, recall
@@ -181,8 +181,7 @@ def predict(x: Array, scale: float = 1.0) -> Array:
     return np.asarray(softmax(scale * taught().decision_function(x), axis=1))
 
 
-@lru_cache
-def figures(kind: str) -> Figures:
+def figures(model: str, kind: str) -> Figures:
     """Rise of the log loss and of the regret; there is no AUC of five classes here."""
     before, after = (make(np.random.default_rng(52), 60_000) for make in (clean, KINDS[kind]))
     entropy = log_loss(before.truth, np.tile(before.truth.mean(axis=0), (len(before.y), 1)))
@@ -198,14 +197,19 @@ def run_classes(kind: str, seed: int, scale: float) -> Trial:
     before, after = clean(rng, at), KINDS[kind](rng, CHANGE_AT)
     x, y = np.vstack((before.x, after.x)), np.r_[before.y, after.y]
     told = feed(LossMonitor(learns=False, seed=seed), nothing(len(y)), y.tolist(), of_many(predict(x, scale)))
-    return Trial("classes", kind, figures(kind), len(told.before(at)), tuple(told.after(at)), at)
+    return Trial("classes", kind, len(told.before(at)), tuple(told.after(at)), at)
+
+
+def trials_of(of: Map, seeds: int, scale: float = 1.0) -> list[Trial]:
+    """Of all kinds."""
+    arguments = [(kind, seed, scale) for kind in KINDS for seed in range(1, 1 + seeds)]
+    return with_figures(of, of(run_classes, arguments), figures)
 
 
 def rows(of: Map, full: bool, lines: list[str]) -> Iterator[Row]:
     """Matthews' coefficients with regret, of the model as it is, too sure and not sure enough."""
     for scale, how in ((1.0, "five classes"), (2.0, "… logits doubled"), (0.5, "… logits halved")):
-        runs = 4 if full else 1
-        trials: list[Trial] = of(run_classes, [(k, seed, scale) for k in KINDS for seed in range(1, 1 + runs)])
+        trials = trials_of(of, 4 if full else 1, scale)
         real = [t.figures.worse for t in trials]
         for kinds, name in ((("worse", "level"), "*worse* or *level*"), (("worse",), "*worse*")):
             told = [t.told(*kinds) for t in trials]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from attributary_explainers import LossMonitor
 from benchmarks.harm.feeding import CHANGE_AT, Shift, Told, feed, nothing, of_two
 from benchmarks.harm.tasks import Map, Row
-from benchmarks.harm.worlds.kinds import KINDS, Figures, clean, figures
+from benchmarks.harm.worlds.kinds import KINDS, UNKNOWN, Figures, clean, figures
 from benchmarks.harm.worlds.measures import matthews, precision, recall
 from benchmarks.harm.worlds.subjects import SUBJECTS, subject
 
@@ -24,10 +24,10 @@ class Trial:
 
     model: str
     kind: str
-    figures: Figures
     early: int
     shifts: tuple[Shift, ...]
     at: int
+    figures: Figures = UNKNOWN
 
     def told(self, *kinds: str) -> bool:
         """Whether one of these kinds was told of what happened, as its last word."""
@@ -48,7 +48,20 @@ def run_frozen(model: str, kind: str, seed: int, scale: float) -> Trial:
     x, y = np.vstack((before.x, after.x)), np.r_[before.y, after.y]
     # The kind of probabilities does not depend on there being a model to ask, which takes most of the time.
     told: Told = feed(LossMonitor(learns=False, seed=seed), nothing(len(y)), y.tolist(), of_two(s.predict(x)))
-    return Trial(model, kind, figures(model, kind), len(told.before(at)), tuple(told.after(at)), at)
+    return Trial(model, kind, len(told.before(at)), tuple(told.after(at)), at)
+
+
+def with_figures(of: Map, trials: Sequence[Trial], measure: Callable[..., Figures]) -> list[Trial]:
+    """The trials with what their kinds do to the model, each measured once."""
+    kinds = list(dict.fromkeys((t.model, t.kind) for t in trials))
+    known = dict(zip(kinds, of(measure, kinds), strict=True))
+    return [replace(t, figures=known[t.model, t.kind]) for t in trials]
+
+
+def trials_of(of: Map, seeds: int, scale: float = 1.0) -> list[Trial]:
+    """Of both models and all kinds."""
+    arguments = [(m, k, seed, scale) for m in SUBJECTS for k in KINDS for seed in range(1, 1 + seeds)]
+    return with_figures(of, of(run_frozen, arguments), figures)
 
 
 def rows(of: Map, full: bool, lines: list[str]) -> Iterator[Row]:
@@ -64,7 +77,7 @@ def scaled(of: Map, full: bool, lines: list[str]) -> Iterator[Row]:
 
 def _at(of: Map, full: bool, lines: list[str], scale: float) -> Iterator[Row]:
     runs = (6 if scale == 1.0 else 3) if full else 1
-    trials = of(run_frozen, [(m, k, seed, scale) for m in SUBJECTS for k in KINDS for seed in range(1, 1 + runs)])
+    trials = trials_of(of, runs, scale)
     name = {1.0: "frozen classifiers", 2.0: "… logits doubled", 0.5: "… logits halved"}[scale]
     goals = ("≥ .7; ≥ .9", "≥ .75; ≥ .95") if scale == 1.0 else ("≥ .65", "–")
     for model in (None, *SUBJECTS):

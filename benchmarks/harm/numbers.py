@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from attributary_explainers import LossMonitor, as_batch
 from benchmarks.harm.feeding import CHANGE_AT, feed, mappings
-from benchmarks.harm.frozen import Trial, by_kind
+from benchmarks.harm.frozen import Trial, by_kind, with_figures
 from benchmarks.harm.tasks import Map, Row
 from benchmarks.harm.worlds import damages as d
 from benchmarks.harm.worlds.kinds import Figures
@@ -158,8 +158,7 @@ def predict(x: Array) -> Array:
     return np.asarray(taught().predict(x))
 
 
-@lru_cache
-def figures(kind: str) -> Figures:
+def figures(model: str, kind: str) -> Figures:
     """Rise of the mean absolute error, and of the squared distance from the true mean, in shares of the variance."""
     before, after = (make(np.random.default_rng(62), 60_000) for make in (clean, KINDS[kind].make))
     loss = [float(np.abs(predict(r.x) - r.y).mean()) for r in (before, after)]
@@ -175,13 +174,17 @@ def run_numbers(kind: str, seed: int) -> Trial:
     x, y = np.vstack((before.x, after.x)), np.r_[before.y, after.y]
     monitor = LossMonitor(as_batch(predict, features=NAMES), output="number", learns=False, seed=seed)
     told = feed(monitor, mappings(NAMES, x), y.tolist(), predict(x).tolist())
-    return Trial("regression", kind, figures(kind), len(told.before(at)), tuple(told.after(at)), at)
+    return Trial("regression", kind, len(told.before(at)), tuple(told.after(at)), at)
+
+
+def trials_of(of: Map, seeds: int) -> list[Trial]:
+    """Of all kinds."""
+    return with_figures(of, of(run_numbers, [(kind, seed) for kind in KINDS for seed in range(1, 1 + seeds)]), figures)
 
 
 def rows(of: Map, full: bool, lines: list[str]) -> Iterator[Row]:
     """Shares told, of what is damage and of what is not."""
-    runs = 5 if full else 1
-    trials: list[Trial] = of(run_numbers, [(k, seed) for k in KINDS for seed in range(1, 1 + runs)])
+    trials = trials_of(of, 5 if full else 1)
     damaged = [t for t in trials if KINDS[t.kind].damaged]
     regions = [t for t in trials if KINDS[t.kind].region]
     for what, some, goal in (("damaged features", damaged, "≥ .9"), ("noisier regions", regions, "≤ .2 as worse")):

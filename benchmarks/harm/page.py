@@ -11,13 +11,9 @@ from statistics import median
 from typing import Any
 
 from benchmarks.change.report import Table, filled
-from benchmarks.harm import classes, numbers, quiet, words
-from benchmarks.harm.classes import run_classes
-from benchmarks.harm.frozen import Trial, run_frozen
-from benchmarks.harm.numbers import run_numbers
+from benchmarks.harm import classes, frozen, numbers, quiet, words
+from benchmarks.harm.frozen import Trial
 from benchmarks.harm.tasks import Map
-from benchmarks.harm.worlds.kinds import KINDS
-from benchmarks.harm.worlds.subjects import SUBJECTS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-an-alert-means.md"
 RESULTS = Path(__file__).with_name("results.json")
@@ -28,15 +24,12 @@ Results = Mapping[str, Any]
 
 def collect(of: Map, full: bool) -> Results:
     """Run what the page shows; plain data."""
-    seeds = range(1, 1 + (5 if full else 2))
-    two = of(run_frozen, [(model, kind, seed, 1.0) for kind in KINDS for model in SUBJECTS for seed in seeds])
-    many = of(run_classes, [(kind, seed, 1.0) for kind in classes.KINDS for seed in seeds])
-    figures = of(run_numbers, [(kind, seed) for kind in numbers.KINDS for seed in seeds])
+    seeds = 5 if full else 2
     return {
-        "seeds": len(seeds),
-        "two": summaries(two),
-        "many": summaries(many),
-        "numbers": summaries(figures),
+        "seeds": seeds,
+        "two": summaries(frozen.trials_of(of, seeds)),
+        "many": summaries(classes.trials_of(of, seeds)),
+        "numbers": summaries(numbers.trials_of(of, seeds)),
         "first": [(row.what, row.found) for row in words.first_words(of, full, [])],
         "quiet": [(row.what, row.found) for row in quiet.rows(of, full, [])],
     }

@@ -211,7 +211,7 @@ def test_rows_and_predictions_are_handed_over_as_a_stream_has_them():
 
 
 def trial(kind: str, *shifts: Shift, regret: float = 0.0) -> Trial:
-    return Trial("linear", kind, Figures(0.02, 0.1, regret, 0.3), 0, shifts, CHANGE_AT)
+    return Trial("linear", kind, 0, shifts, CHANGE_AT, Figures(0.02, 0.1, regret, 0.3))
 
 
 def test_the_last_word_counts_and_the_first_one_is_timed():
