@@ -131,5 +131,5 @@ def _shrunk(levels: Ints, size: Array, left: Array, n: int) -> Array:
     beyond = float((size * off * off).sum()) / n_counted - noise * (k - 1) / n_counted
     if beyond <= 0.0:
         return np.zeros(len(size))
-    effect = off * size / (size + noise / beyond)
+    effect = off * size / np.maximum(size + noise / beyond, 1.0)  # where there is none, `off` is 0
     return np.where(counted, effect - float((effect * size).sum()) / n, 0.0)

@@ -99,36 +99,50 @@ class Ladder:
     def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
         """Take in one block: means of the signals, of their squares and cubes, each of shape (signals,)."""
         n = self.now.n + 1
-        self.now = now = Sums(n, self.now.of + np.array([means, means**2, means**3, means**4, squares, cubes]))
+        second = means * means
+        powers = np.array([means, second, second * means, second * second, squares, cubes])
+        self.now = now = Sums(n, self.now.of + powers)
         self.batches.add(means)
-        passed: dict[int, Passed] = {}
+        asked: list[tuple[int, Sums]] = []
         for j, half in enumerate(self._halves):
             if n % half:
                 break
             old = self._old[j]
             start = old[-2] if j and len(old) > 1 else old[-1] if not j else None
             if start is not None and start.n >= self.n_least and n - start.n <= start.n:
-                for one in self._test(j, start):
-                    passed.setdefault(one.signal, one)
+                asked.append((j, start))
             old.append(now)
             del old[:-3]
-        return list(passed.values())
+        return self._tests(asked) if asked else []
 
-    def _test(self, j: int, start: Sums) -> list[Passed]:
-        n, length = start.n, self.now.n - start.n
-        mean = start.of[_BLOCKS] / n
-        variance = np.maximum((start.of[_SQUARES] - n * mean * mean) / (n - 1), 0.0)
-        difference = (self.now.of[_BLOCKS] - start.of[_BLOCKS]) / length - mean
-        width = math.sqrt(1.0 / length + 1.0 / n)
-        far = (abs(difference) >= self._z[j] * np.sqrt(variance) * width) & (variance > 0.0)
-        far &= self._both_ways | (difference > 0.0)
+    def _tests(self, asked: list[tuple[int, Sums]]) -> list[Passed]:
+        """Return the tests that are passed, of each signal that of the shortest window."""
+        scales = [j for j, _ in asked]
+        of = np.array([start.of[:_CUBES] for _, start in asked])
+        n = np.array([[start.n] for _, start in asked], dtype=np.float64)
+        length = self.now.n - n
+        mean = of[:, _BLOCKS] / n
+        variance = (of[:, _SQUARES] - n * mean * mean) / (n - 1.0)
+        difference = (self.now.of[_BLOCKS] - of[:, _BLOCKS]) / length - mean
+        reach = self._z[scales] ** 2 * variance * (1.0 / length + 1.0 / n)
+        far = (difference * difference >= reach) & (variance > 0.0)
         if not far.any():
             return []
+        passed: dict[int, Passed] = {}
+        for (j, start), differences, variances, beyond in zip(asked, difference, variance, far, strict=True):
+            beyond &= self._both_ways | (differences > 0.0)
+            if beyond.any():
+                for one in self._passed(j, start, differences, np.maximum(variances, 0.0), beyond):
+                    passed.setdefault(one.signal, one)
+        return list(passed.values())
+
+    def _passed(self, j: int, start: Sums, difference: Array, variance: Array, beyond: Array) -> list[Passed]:
+        n, length = start.n, self.now.n - start.n
         needed = self._needed(self._z[j], start, length, np.sign(difference))
-        error = np.sqrt(self.batches.variance(n, variance)) * width
+        error = np.sqrt(self.batches.variance(n, variance) * (1.0 / length + 1.0 / n))
         return [
             Passed(int(i), start, float(difference[i] / error[i]), float(needed[i]))
-            for i in np.flatnonzero(far)
+            for i in np.flatnonzero(beyond)
             if abs(difference[i]) >= needed[i] * error[i]
         ]
 

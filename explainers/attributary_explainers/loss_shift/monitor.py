@@ -155,7 +155,10 @@ class LossMonitor:
             self._look_at_leaves(number)
         if self._rows is not None and x is not None:
             self._rows.update(x, y)
-        told: list[LossEvent] = [self._begun(one) for one in route.update(y, y_pred, number)]
+        found = route.update(y, y_pred, number)
+        if not found and (self._due is None or number < self._due):
+            return []
+        told: list[LossEvent] = [self._begun(one) for one in found]
         if self._due is not None and number >= self._due:
             told.append(self._explain(number))
         return told

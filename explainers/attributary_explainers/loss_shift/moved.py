@@ -41,8 +41,8 @@ def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
     spread = 1.0 / n + 1.0 / m
     found = 0.0
     if numbers_before or numbers_after:
-        apart = _kuiper(np.sort(numbers_before), n, np.sort(numbers_after), m)
-        found = apart - _kuiper_quantile(level / 2.0) * math.sqrt(spread)
+        apart = kuiper(np.sort(numbers_before), n, np.sort(numbers_after), m)
+        found = apart - kuiper_quantile(level / 2.0) * math.sqrt(spread)
     values = dict.fromkeys((*kinds_before, *kinds_after))
     if len(values) > 1:
         differences = sum(abs(kinds_before[value] / n - kinds_after[value] / m) for value in values)
@@ -84,14 +84,14 @@ def _as_key(value: Any) -> Any:
     return type(value), value  # True is not 1
 
 
-def _kuiper(before: Array, n: int, after: Array, m: int) -> float:
+def kuiper(before: Array, n: int, after: Array, m: int) -> float:
     """Return the largest difference of the shares of an interval, of samples in order, among n and m values in all."""
     ends = np.concatenate([before, after])
     difference = np.searchsorted(before, ends, side="right") / n - np.searchsorted(after, ends, side="right") / m
     return float(max(difference.max(), 0.0) - min(difference.min(), 0.0))
 
 
-def _kuiper_quantile(level: float) -> float:
+def kuiper_quantile(level: float) -> float:
     """Return q so that the distance of samples of n and m values exceeds q sqrt(1 / n + 1 / m) with this probability.
 
     By the first term of the limit's series, 2 (4 q^2 - 1) exp(-2 q^2), which is right for levels below .1 to 1 %.

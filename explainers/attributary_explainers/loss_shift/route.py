@@ -103,21 +103,25 @@ class LossRoute:
         if rows is None:
             return []
         if self.now is None:
-            self.now, self._began = self._ladder(), numbers[0]
-        steps = rows.reshape(len(numbers), _STEP, -1).mean(axis=1).astype(np.float32)
+            self.now, self._began = self._ladder(), numbers[0] - 1
+        steps = (np.add.reduce(rows.reshape(len(numbers), _STEP, -1), axis=1) / _STEP).astype(np.float32)
         self._path += zip(numbers, steps, strict=True)
         del self._path[:-_PATH]
         return self._step(self.now, rows)
 
     def _step(self, ladder: Ladder, rows: Array) -> list[LossShift | LossShiftEnd]:
-        means = rows.mean(axis=0)
+        rows, n = rows[:, : len(self.signals.names)], len(rows)
         squares = rows * rows
-        passed = ladder.step(means, squares.mean(axis=0), (squares * rows).mean(axis=0))
+        means = np.add.reduce(rows) / n
+        passed = ladder.step(means, np.add.reduce(squares) / n, np.add.reduce(squares * rows) / n)
         told = [one for one in passed if self._counts(ladder, one)]
         if told:
             first = max(told, key=lambda one: abs(one.z))
-            if self.open is not None and self.clean is not None and not self.learns and self._is_back(ladder, first):
-                return [self._end("returned")]
+            if self.open is not None and not self.learns:
+                if self._is_back(ladder, first):
+                    return [self._end("returned")]
+                if self._gets_better(ladder, first):
+                    return []
             return self._tell(ladder, first)
         if self.learns and passed and any(self.signals.names[one.signal] == "loss" and one.z < 0 for one in passed):
             self._begin_again()  # the model has become better: that is the level to watch from now on
@@ -133,11 +137,10 @@ class LossRoute:
         levels = max(names.count("level"), 1)
         promises = [each * 2 * levels if name == "level" else each for name in names]
         both = [name == "level" or (self.learns and name == "loss") for name in names]
-        n_expected = len(self.signals.labels)
-        return Ladder([*promises, *[np.inf] * n_expected], [*both, *[False] * n_expected], self.block, self._least)
+        return Ladder(promises, both, self.block, self._least)
 
     def _begin_again(self) -> None:
-        self.now, self._began, self._path = self._ladder(), self._number, []
+        self.now, self._began = self._ladder(), self._number
 
     def _counts(self, ladder: Ladder, passed: Passed) -> bool:
         name = self.signals.names[passed.signal]
@@ -233,7 +236,8 @@ class LossRoute:
     def _levels(self, look: Look, window: Sums) -> tuple[LevelMoved, ...]:
         names = self.signals.names
         columns = [j for j, name in enumerate(names) if name == "level"]
-        expected = self.signals.spread(window.of[0] / window.n)
+        latest = max(1, window.n * self.block // _STEP)
+        expected = self.signals.spread(np.mean([step for _, step in self._path[-latest:]], axis=0, dtype=np.float64))
         found = []
         for j, (label, mean) in zip(columns, expected, strict=True):
             if abs(float(look.z[j])) < _CLEARLY:
@@ -243,16 +247,16 @@ class LossRoute:
         return tuple(found)
 
     def _onset(self, ladder: Ladder, passed: Passed, look: Look) -> Onset:
-        n_watched = len(self.signals.names)
-        j = int(np.argmax(abs(look.z[:n_watched])))
-        numbers = [number for number, _ in self._path]
+        j = int(np.argmax(abs(look.z)))
+        path = [(number, step) for number, step in self._path if number > self._began]
+        numbers = [number for number, _ in path]
         if 2 * (ladder.now.n - passed.start.n) * self.block <= _PATH * _STEP:
-            values, width = [float(step[j]) for _, step in self._path], _STEP
+            values, width = [float(step[j]) for _, step in path], _STEP
         else:
             means = ladder.batches.means()[:, j]
             values, width = means.tolist(), ladder.batches.size * self.block
-            share = (self._number - self._began) / max(ladder.now.n, 1) * ladder.batches.size
-            numbers = [int(self._began + share * i) for i in range(len(values))]
+            begins = self._number - ladder.now.n * self.block + 1
+            numbers = [begins + width * i for i in range(len(values))]
         found = onset_of(values, numbers) if len(values) >= 4 else None
         if found is None:
             first = max(self._began, self._number - (ladder.now.n - passed.start.n) * self.block)
@@ -269,6 +273,14 @@ class LossRoute:
             (abs(value) if name == "level" else value) <= _ROSE
             for name, value in zip(self.signals.names, z.tolist(), strict=False)
         )
+
+    def _gets_better(self, ladder: Ladder, passed: Passed) -> bool:
+        """Return whether what has moved is nearer to the clean observations than it was: that is no news."""
+        assert self.clean is not None
+        look, j = ladder.look(passed.start), passed.signal
+        clean = self.clean.now.of[0, j] / max(self.clean.now.n, 1)
+        before = look.before[j]
+        return bool(abs(before + look.difference[j] - clean) < abs(before - clean))
 
     def _is_over(self, told: Open, means: Array) -> bool:
         told.sum += float(means[told.column])
@@ -287,7 +299,7 @@ class LossRoute:
         window = Sums(self.now.now.n - recent.n, self.now.now.of - recent.of)
         loss = told.shift.loss if self.clean is None or not window.n else self._moved(self.clean.compare(window), 0)
         assert self.clean is not None
-        self.now, self.clean = self.clean, None
+        self.now, self.clean, self._began = self.clean, None, self._number
         return LossShiftEnd(told.shift, reason, self._number, loss)
 
     def excess(self) -> Moved | None:

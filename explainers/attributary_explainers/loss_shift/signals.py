@@ -100,6 +100,8 @@ class ClassSignals(Signals):
         super().__init__(learns)
         self.has_probabilities = has_probabilities
         self._columns: dict[Any, int] = {}
+        self._order: list[Any] = []
+        """The classes, by column."""
         self._p: list[list[float]] = []
         self._y: list[int] = []
         self._gauged: list[tuple[Array, Ints]] = []
@@ -112,6 +114,19 @@ class ClassSignals(Signals):
 
     def add(self, y: Any, y_pred: Any) -> bool:
         """Gather one observation; y_pred is a dict of label to probability, or a label."""
+        columns = self._columns
+        if type(y_pred) is dict and self.has_probabilities and list(y_pred) == self._order:
+            j = columns.get(y)
+            row = list(y_pred.values())
+            if j is not None and math.isfinite(sum(row)):
+                self._p.append(row)
+                self._y.append(j)
+                self.n += 1
+                return True
+        return self._add_any(y, y_pred)
+
+    def _add_any(self, y: Any, y_pred: Any) -> bool:
+        """Gather one observation with a class that is new, or with probabilities of some classes alone."""
         if y is None or y_pred is None or (isinstance(y, float) and math.isnan(y)):
             return False
         columns = self._columns
@@ -127,6 +142,7 @@ class ClassSignals(Signals):
                 return False
             for label in (y, *y_pred):
                 columns.setdefault(label, len(columns))
+            self._order = list(columns)
         row = [y_pred.get(label, 0.0) for label in columns]
         if not math.isfinite(sum(row)):
             return False
@@ -229,7 +245,8 @@ class ClassSignals(Signals):
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
-        self._columns = {label: j for j, label in enumerate(state["classes"])}
+        self._order = list(state["classes"])
+        self._columns = {label: j for j, label in enumerate(self._order)}
         self._y = list(state["y"])
         self.n = len(self._y)
         self._p = np.frombuffer(state["p"], dtype=np.float64).reshape(self.n, len(self._columns)).tolist()
