@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
@@ -85,6 +85,8 @@ def _at(of: Map, full: bool, lines: list[str], scale: float) -> Iterator[Row]:
         who = f"{name}, {model or 'both'}, {len(some)} trials of {len(KINDS)} kinds"
         yield Row(f"{who}: MCC of *worse* with harm (AUC); precision", _agreement(some, "harm", "worse"), goals[0])
         yield Row("… of *worse* or *level* with regret", _agreement(some, "worse", "worse", "level"), goals[1])
+    told = [len(t.shifts) for t in trials if t.shifts]
+    yield Row("… shifts told of one change, where any: mean; at most", f"{fmean(told):.2f}; {max(told)}", "–")
     lines += [name, *by_kind(trials)]
 
 
