@@ -88,6 +88,8 @@ def prequential(
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
+                if state.quality is not None:
+                    state.quality.update(y, y_pred)
         elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
             # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
             # By a fast path, NaN looks like no prediction: the model itself says which it is.

@@ -1,0 +1,42 @@
+"""Makes and feeds the quality of a model: the metrics by River that the configuration names, or that fit the model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from attributary_explainers import Quality, quality_metrics, resolve_loss
+from attributary_topics import QualityFigure
+
+from ..config.models import ModelConfig
+
+
+def new_quality(config: ModelConfig, model: Any) -> Quality | None:
+    """Make the quality of a model before its first observation; None where no metric is wanted, or none fits.
+
+    The reference of a model that learns begins when it has learnt 2 / alpha observations: before, it would be of a
+    model that knows nothing yet.
+
+    Raises
+    ------
+    InvalidParameterError
+        A metric does not fit what the model predicts.
+    """
+    names = quality_metrics(config.quality, resolve_loss(model, config.loss))
+    after = math.ceil(2.0 / config.alpha) if config.learn else 0
+    return Quality(names, alpha=config.alpha, reference_after=after) if names else None
+
+
+def restored_quality(quality: Quality | None, snapshot: dict[str, Any] | None) -> Quality | None:
+    """Return the quality of the snapshot; what has just begun, where the parameters are others now."""
+    if quality is None or snapshot is None or snapshot["parameters"] != quality.parameters:
+        return quality
+    return Quality.from_snapshot(snapshot)
+
+
+def quality_figures(quality: Quality | None) -> dict[str, QualityFigure]:
+    """Return the metrics as they go over the wire, in the order of the configuration."""
+    if quality is None:
+        return {}
+    value, reference = quality.value, quality.reference
+    return {name: QualityFigure(value[name], reference[name]) for name in quality.metrics}
