@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import Any
 
@@ -9,6 +10,8 @@ from attributary_explainers import Quality, quality_metrics, resolve_loss
 from attributary_topics import QualityFigure
 
 from ..config.models import ModelConfig
+
+logger = logging.getLogger(__name__)
 
 
 def new_quality(config: ModelConfig, model: Any) -> Quality | None:
@@ -25,6 +28,26 @@ def new_quality(config: ModelConfig, model: Any) -> Quality | None:
     names = quality_metrics(config.quality, resolve_loss(model, config.loss))
     after = math.ceil(2.0 / config.alpha) if config.learn else 0
     return Quality(names, alpha=config.alpha, reference_after=after) if names else None
+
+
+def update_quality(quality: Quality, model_id: str, config: ModelConfig, y: Any, y_pred: Any) -> None:
+    """Take in an observation with the prediction made before it was learnt.
+
+    Where a metric that was asked for has no value when the reference is complete, the log says once why.
+    """
+    quality.update(y, y_pred)
+    if quality.n_observations != quality.reference_ends or config.quality is None:
+        return
+    silent = [name for name, value in quality.reference.items() if value is None]
+    if silent:
+        logger.warning(
+            "model %s: %s had no value over the first %d observations, because the labels were not exactly two: in "
+            "models.%s.quality, choose metrics of any number of classes, such as macro_f1",
+            model_id,
+            ", ".join(silent),
+            quality.n_observations,
+            model_id,
+        )
 
 
 def restored_quality(quality: Quality | None, snapshot: dict[str, Any] | None) -> Quality | None:

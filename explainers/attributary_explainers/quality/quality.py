@@ -45,8 +45,8 @@ class Quality:
     >>> quality = Quality(["accuracy", "f1"], alpha=0.5)
     >>> for y, label in [(1, 1), (0, 1), (1, 1), (1, 0)]:
     ...     quality.update(y, {label: 1.0})
-    >>> quality.value["accuracy"], quality.reference["accuracy"]  # weights 1, 2, 4, 8; and the first four alike
-    (0.3333333333333333, 0.75)
+    >>> round(quality.value["accuracy"], 3), quality.reference["accuracy"]  # weights 1, 2, 4, 8; the first four alike
+    (0.333, 0.5)
     """
 
     def __init__(self, metrics: Sequence[str], *, alpha: float = 0.001, reference_after: int = 0) -> None:
@@ -55,7 +55,8 @@ class Quality:
         self.metrics = tuple(dict.fromkeys(map(known_metric, metrics)))
         self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
         self.reference_after = check_integer("reference_after", reference_after, minimum=0)
-        self.reference_size = math.ceil(2.0 / alpha)
+        self.reference_size = math.ceil(2.0 / self.alpha)
+        self.reference_ends = self.reference_after + self.reference_size
         self.n_observations = 0
         self._now = Tally(self.metrics, 1.0 / (1.0 - self.alpha) if self.alpha < 1.0 else math.inf)
         self._filling: Tally | None = Tally(self.metrics, 1.0)
@@ -98,7 +99,7 @@ class Quality:
         if filling is None or self.n_observations <= self.reference_after:
             return
         filling.update(y, prediction)
-        if self.n_observations == self.reference_after + self.reference_size:
+        if self.n_observations == self.reference_ends:
             self._reference, self._filling = filling.value, None
 
     def snapshot(self) -> Snapshot:

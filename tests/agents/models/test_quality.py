@@ -234,6 +234,22 @@ def test_a_metric_that_is_unknown_or_does_not_fit_is_refused_at_the_start(settin
         check_models(config_of(CLASSIFIER.replace("LEARN", "true") + f"    quality: {setting}\n"))
 
 
+@pytest.mark.parametrize(("quality", "said"), [("[accuracy, f1, auc]", 1), ("[accuracy, macro_f1]", 0), ("null", 0)])
+def test_the_log_says_once_that_a_metric_of_two_labels_has_no_value(
+    quality: str, said: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    partition = Partition(
+        TOPIC, 0, config_of(CLASSIFIER.replace("LEARN", "false") + f"    quality: {quality}\n"), lambda _key: None
+    )
+    handled(partition, [encode_json({"x": o.x, "y": i % 3}) for i, o in enumerate(observations(2 * REFERENCE))])
+    found = [record.getMessage() for record in caplog.records if "had no value" in record.getMessage()]
+    assert len(found) == said
+    if found:
+        assert "model m: f1, roc_auc had no value over the first 40 observations" in found[0]
+        assert "models.m.quality" in found[0]
+        assert "macro_f1" in found[0]
+
+
 def test_the_replay_of_a_file_writes_it_beside_the_loss(tmp_path: Any) -> None:
     (tmp_path / "config.yaml").write_text(CLASSIFIER.replace("LEARN", "false"))
     (tmp_path / "rows.csv").write_text(

@@ -146,11 +146,14 @@ def test_roc_auc_of_rare_classes_and_of_sure_models_is_exact_to_a_hundredth(cent
     score = rng.normal(centre, spread, 6000)
     p = 1.0 / (1.0 + np.exp(-score))
     y = rng.random(6000) < 1.0 / (1.0 + np.exp(-(centre + (score - centre) / max(1.0, spread / 3))))
-    quality = Quality(["roc_auc"], alpha=0.001)
+    quality, ten = Quality(["roc_auc"], alpha=0.001), river.ROCAUC()
     for label, q in zip(y.tolist(), p.tolist(), strict=True):
         quality.update(label, {False: 1.0 - q, True: q})
+        ten.update(label, q)
     want = sklearn.roc_auc_score(y, p, sample_weight=weights(6000, 0.001))
     assert quality.value["roc_auc"] == pytest.approx(want, abs=0.01)
+    if centre < 0.0:
+        assert ten.get() < sklearn.roc_auc_score(y, p) - 0.15, "why the thresholds are not River's"
 
 
 def test_a_model_that_names_one_of_two_classes_has_the_same_area() -> None:
