@@ -24,9 +24,11 @@ OTHERS = "__other__", "__another__"
 MAX_GROUPS = 64
 """Thresholds of `roc_auc` at most, less one: what asking for its value costs grows with them."""
 _CONFUSION: Any = metrics.ConfusionMatrix
-_WIDTH = 1 / 32
-_FARTHEST = round(math.asinh(40.0) / _WIDTH)
+MAX_BINS = 400
+"""Pairs of label and bin at most: of more, three neighbouring bins become one."""
+_FINEST = 1 / 288
 _LEAST = math.exp(-40.0)
+_FARTHEST = math.asinh(40.0)
 
 
 class ClassCounts:
@@ -35,14 +37,16 @@ class ClassCounts:
     A count of equal observations is all that River's metrics of classes read, so they are fed with it when their value
     is asked for: nothing of their insides is relied on, and an observation costs two additions.
 
-    Probabilities are counted in bins that are 1/32 wide in asinh(logit p), 0.03 in the logit around 1/2 and 0.3 at
-    1e-4: `roc_auc` takes scores of one bin for equal. Where there are more than two classes, they are not counted.
+    Probabilities are counted in bins of equal width in asinh(logit p): `roc_auc` takes scores of one bin for equal. The
+    width is 1/288, and three times as much as often as there are more than `MAX_BINS`: a model whose predictions are
+    all nearly the same is resolved as well as a sure one. Where there are more than two classes, they are not counted.
     """
 
     def __init__(self, *, scores: bool) -> None:
         self.scores = scores
         self._pairs: dict[tuple[Any, Any], float] = {}
         self._bins: dict[tuple[Any, int], float] = {}
+        self._width = _FINEST
         self._labels: set[Any] = set()
 
     def update(self, y: Any, prediction: Probabilities, weight: float) -> None:
@@ -66,15 +70,23 @@ class ClassCounts:
         p = prediction.get(y)
         if p is None:  # of two classes, the model may name one
             p = 1.0 - sum(prediction.values())
-        if _LEAST < p < 1.0:
-            place = y, round(math.asinh(math.log(p / (1.0 - p))) / _WIDTH)
-        else:
-            place = y, _FARTHEST if p > 0.5 else -_FARTHEST
+        certain = _FARTHEST if p > 0.5 else -_FARTHEST
+        score = math.asinh(math.log(p / (1.0 - p))) if _LEAST < p < 1.0 else certain
+        place = y, round(score / self._width)
         known = self._bins.get(place)
         if known is None:
             self._bins[_plain(y), place[1]] = weight
+            if len(self._bins) > MAX_BINS:
+                self._widen()
         else:
             self._bins[place] = known + weight
+
+    def _widen(self) -> None:
+        merged: dict[tuple[Any, int], float] = {}
+        for (y, place), weight in self._bins.items():
+            wider = y, round(place / 3)  # three bins and their mirror images: two would not be symmetric
+            merged[wider] = merged.get(wider, 0.0) + weight
+        self._bins, self._width = merged, 3.0 * self._width
 
     def scale(self, factor: float) -> None:
         """Multiply all weights, and forget what has faded."""
@@ -134,6 +146,7 @@ class ClassCounts:
         """Return plain data to restore from."""
         return {
             "pairs": [[*pair, weight] for pair, weight in self._pairs.items()],
+            "width": self._width,
             "bins": [[*place, weight] for place, weight in self._bins.items()],
         }
 
@@ -141,6 +154,7 @@ class ClassCounts:
         """Take the state that `snapshot` gave."""
         self._pairs = {(y, label): weight for y, label, weight in state["pairs"]}
         self._bins = {(y, place): weight for y, place, weight in state["bins"]}
+        self._width = state["width"]
         self._labels = {label for pair in self._pairs for label in pair}
 
 

@@ -140,8 +140,8 @@ def test_roc_auc_is_what_river_makes_of_scores_that_are_the_numbers_of_their_gro
     assert quality.reference["roc_auc"] == pytest.approx(metric.get(), abs=1e-12)
 
 
-@pytest.mark.parametrize(("centre", "spread"), [(-5.0, 1.0), (-7.0, 2.0), (0.0, 30.0), (3.0, 0.5)])
-def test_roc_auc_of_rare_classes_and_of_sure_models_is_exact_to_a_hundredth(centre: float, spread: float) -> None:
+@pytest.mark.parametrize(("centre", "spread"), [(-5.0, 1.0), (-7.0, 2.0), (0.0, 30.0), (3.0, 0.5), (0.0, 0.02)])
+def test_roc_auc_of_rare_classes_and_of_sure_models_is_exact_to_three_thousandths(centre: float, spread: float) -> None:
     rng = np.random.default_rng(5)
     score = rng.normal(centre, spread, 6000)
     p = 1.0 / (1.0 + np.exp(-score))
@@ -151,7 +151,7 @@ def test_roc_auc_of_rare_classes_and_of_sure_models_is_exact_to_a_hundredth(cent
         quality.update(label, {False: 1.0 - q, True: q})
         ten.update(label, q)
     want = sklearn.roc_auc_score(y, p, sample_weight=weights(6000, 0.001))
-    assert quality.value["roc_auc"] == pytest.approx(want, abs=0.01)
+    assert quality.value["roc_auc"] == pytest.approx(want, abs=0.003)
     if centre < 0.0:
         assert ten.get() < sklearn.roc_auc_score(y, p) - 0.15, "why the thresholds are not River's"
 
