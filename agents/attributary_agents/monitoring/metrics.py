@@ -262,9 +262,9 @@ class AttributaryCollector(Collector):
             add("explainer_stale", labels, float(state.publications[name].is_stale(explainer)))
             for reason in SKIP_REASONS:
                 add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
+        _quality(state, add)
         add("model_loss", model, finite(state.model_loss.value))
         add("model_baseline_loss", model, finite(state.baseline_loss.value))
-        _quality(state, add)
         add("model_observations_total", model, float(state.n_observations))
         for path, n in state.evaluations.items():
             add("model_evaluations_total", (*model, path), float(n))

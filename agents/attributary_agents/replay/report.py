@@ -50,13 +50,13 @@ def _section(i: int, model_id: str, model: Model) -> str:
     charts.append(_losses(model, x_range, marks))
     charts += quality_charts(model, x_range, marks)
     charts.append(_discrepancy(model, x_range, marks))
-    facts = [f"{number(model.last)} observations", _counted(len(model.changes), "change")]
+    facts = [f"{number(model.last)} observations", *map(escape, model.quality_texts)]
+    facts.append(_counted(len(model.changes), "change"))
     if model.n_alarms:
         facts.append(f"{_counted(model.n_alarms, 'alarm')}, {model.n_not_confirmed} not confirmed")
     if model.shifts:
         n_shifts = sum(shift["event"] == "importance_shift" for shift in model.shifts)
         facts.append(_counted(n_shifts, "shift") + " of importance")
-    facts += map(escape, model.quality_texts)
     for name, explainer in model.explainers.items():
         *_, (_, values) = explainer.series.points
         best = max(zip(explainer.shown, values, strict=True), key=lambda pair: pair[1][0] or 0.0, default=None)
