@@ -24,6 +24,7 @@ def of_state(state: ModelState) -> dict[str, Any]:
         "change": plain(state.change.snapshot()) if state.change else None,
         "publications": {name: plain(one.snapshot()) for name, one in state.publications.items()},
         "losses": plain([state.model_loss.snapshot(), state.baseline_loss.snapshot(), state.marginal.snapshot()]),
+        "quality": plain(state.quality.snapshot()) if state.quality else None,
         "counts": plain(state.counts.snapshot()),
         "observations": (state.n_observations, state.n_failed),
         "times": (state.last_observation_ms, state.last_change_ms),

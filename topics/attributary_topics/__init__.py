@@ -24,7 +24,7 @@ from .codec import decode_json, encode_json, find_not_finite
 from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
-from .events import FeatureImportance, ImportanceEvent, Source
+from .events import FeatureImportance, ImportanceEvent, QualityFigure, Source
 from .names import Topics
 from .observations import FEATURE_TYPES, Observation, decode_model_id, decode_observation
 
@@ -51,6 +51,7 @@ __all__ = [
     "NotConfirmedEvent",
     "Observation",
     "OnsetEstimate",
+    "QualityFigure",
     "ShiftSize",
     "Source",
     "Topics",

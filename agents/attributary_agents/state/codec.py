@@ -1,6 +1,6 @@
 """Turns a model's state into the bytes that the state table holds, and back.
 
-The format is that of `packing`, under the name `ATS6`: plain data, in which the model is a slim pickle of its own. A
+The format is that of `packing`, under the name `ATS7`: plain data, in which the model is a slim pickle of its own. A
 state of another format is refused, with what to do.
 """
 
@@ -18,7 +18,7 @@ from ..models.model_state import ModelState, is_same_explainer, new_state
 from ..models.versions import Version, configured_as, configured_version
 from .packing import PackError, TornError, pack, packed_with, unpack, versions
 
-MAGIC = b"ATS6"
+MAGIC = b"ATS7"
 
 logger = logging.getLogger(__name__)
 
