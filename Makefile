@@ -73,7 +73,7 @@ papers: venv ## Compare with the papers' tables and figures: make papers ARGS="-
 calibration: venv ## Judge intervals, bias and curves by exact values: make calibration ARGS="--quick"
 	$(BIN)/python -m benchmarks.calibration $(ARGS)
 
-change: venv ## Measure how often and how late changes are found: make change ARGS="--full"; what is told of them: ARGS=--told
+change: venv ## Measure how often and how late changes are found: make change ARGS="--full"; what is told of them: ARGS=--told; of a loss: ARGS=--harm
 	$(BIN)/python -m benchmarks.change $(ARGS)
 
 speed: venv ## Measure what explaining costs: make speed ARGS="--full"; beside iXAI where `make reference` was run

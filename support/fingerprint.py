@@ -26,6 +26,7 @@ def of_state(state: ModelState) -> dict[str, Any]:
         "shifts": {name: plain(watch.snapshot()) for name, watch in state.shifts.items()},
         "loss": plain(state.loss_watch.snapshot()) if state.loss_watch else None,
         "losses": plain([state.model_loss.snapshot(), state.baseline_loss.snapshot(), state.marginal.snapshot()]),
+        "quality": plain(state.quality.snapshot()) if state.quality else None,
         "counts": plain(state.counts.snapshot()),
         "observations": (state.n_observations, state.n_failed),
         "times": (state.last_observation_ms, state.last_change_ms),

@@ -4,6 +4,7 @@
     python -m benchmarks.change --full                # 20 runs, some twelve minutes of processor time
     python -m benchmarks.change --read results.json   # the tables of an earlier run
     python -m benchmarks.change --told                # what is told of streams with a known truth, and nothing else
+    python -m benchmarks.change --harm                # what is told of models that got worse, and nothing else
 
 The routes run with every seed, the grid of δ, τ, K and detectors with every fifth, kswin with the first alone; on
 Agrawal's streams all of it half as often. Results depend on the seeds, not on `--processes`.
@@ -24,6 +25,7 @@ from benchmarks.change import told
 from benchmarks.change.figure import draw
 from benchmarks.change.pool import results
 from benchmarks.change.report import as_markdown, as_rich, fill, tables
+from benchmarks.harm import __main__ as harm
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("results.json")
@@ -44,6 +46,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     runs.add_argument("--full", action="store_true", help=f"{FULL} runs")
     runs.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results of this file")
     parser.add_argument("--told", action="store_true", help="the table of `benchmarks.change.told` alone")
+    parser.add_argument("--harm", action="store_true", help="the table of `benchmarks.harm` alone")
     parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
@@ -62,8 +65,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run or read, print the tables, write what is asked for."""
     args = parse(argv)
-    if args.told:
-        return told.main(["--processes", str(args.processes), *(["--full"] if args.full else [])])
+    for asked, command in ((args.told, told.main), (args.harm, harm.main)):
+        if asked:
+            return command(["--processes", str(args.processes), *(["--full"] if args.full else [])])
     console = Console(stderr=True)
     if args.read:
         found = json.loads(args.read.read_text(encoding="utf-8"))

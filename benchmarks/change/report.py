@@ -176,8 +176,13 @@ def as_markdown(table: Table) -> str:
 
 
 def fill(page: str, results: Results) -> str:
-    """The page with these results: a table follows each line `<!-- table: name -->`, up to an empty line."""
-    for table in tables(results):
+    """The page with these results."""
+    return filled(page, tables(results))
+
+
+def filled(page: str, shown: Iterable[Table]) -> str:
+    """The page with these tables: each follows a line `<!-- table: name -->`, up to an empty line."""
+    for table in shown:
         mark = f"<!-- table: {table.name} -->\n"
         before, found, after = page.partition(mark)
         if not found:

@@ -64,6 +64,8 @@ from .models.function import is_classifier, model_function, model_kind, resolve_
 from .models.sklearn import SklearnModel
 from .pickling import dump_model, freeze, load_model
 from .predictions import is_usable
+from .quality.names import QUALITY_NAMES, known_metric, quality_metrics
+from .quality.quality import Quality
 from .ranking import ndcg, ranks, shares, shift
 from .shifts.events import Level, Shift, ShiftEnd
 from .shifts.shift import ImportanceShift
@@ -76,6 +78,7 @@ __all__ = [
     "DETECTOR_NAMES",
     "LOSS_NAMES",
     "MISSING_NAMES",
+    "QUALITY_NAMES",
     "REMOVAL_NAMES",
     "RESERVOIR_NAMES",
     "SAMPLING_NAMES",
@@ -130,6 +133,7 @@ __all__ = [
     "ObservationalDoubtWarning",
     "Onset",
     "PaperChangeExplainer",
+    "Quality",
     "RemovalExplainer",
     "Reservoir",
     "Shift",
@@ -158,6 +162,7 @@ __all__ = [
     "interval_pfi",
     "is_classifier",
     "is_usable",
+    "known_metric",
     "load_model",
     "loss_statement",
     "make_detector",
@@ -165,6 +170,7 @@ __all__ = [
     "model_function",
     "model_kind",
     "ndcg",
+    "quality_metrics",
     "ranks",
     "read_missing",
     "resolve_loss",

@@ -23,7 +23,7 @@ from .codec import decode_json, encode_json, find_not_finite
 from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
-from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, Source
+from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source
 from .loss_shifts import (
     FigureMoved,
     LevelMoved,
@@ -64,6 +64,7 @@ __all__ = [
     "NotConfirmedEvent",
     "Observation",
     "OnsetEstimate",
+    "QualityFigure",
     "ShiftSize",
     "Source",
     "Topics",

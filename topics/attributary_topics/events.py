@@ -42,6 +42,14 @@ class FeatureImportance:
 
 
 @dataclass(frozen=True, slots=True)
+class QualityFigure:
+    """Holds a metric of a model's predictions: smoothed, and over the reference; null where it is not known."""
+
+    value: float | None
+    reference: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ImportanceEvent:
     """Says what a model relies on at one observation.
 
@@ -59,6 +67,9 @@ class ImportanceEvent:
         Observations that the importance is made of, weighted by `alpha`.
     model_loss, baseline_loss
         Smoothed loss of the model, and of its smoothed mean prediction, which knows no feature.
+    quality
+        Metrics of the model's predictions by name, beside the loss: smoothed by the model's alpha, and over the
+        reference of the version. Empty where the configuration wants none.
     shift, ndcg, reference_id
         How far the importance has moved since the reference, which is named by its observation; null before
         there is one.
@@ -80,6 +91,7 @@ class ImportanceEvent:
     n_observations: int
     model_loss: float | None
     baseline_loss: float | None
+    quality: dict[str, QualityFigure]
     discrepancy: float | None
     shift: float | None
     ndcg: float | None

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from attributary_explainers import LOSS_NAMES, MISSING_NAMES
+from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
 from attributary_topics import FEATURE_TYPES
 
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
@@ -66,6 +66,12 @@ class ModelSettings(Section):
         description=f"{', '.join(LOSS_NAMES[:-1])} or {LOSS_NAMES[-1]}; brier by default for a classifier, "
         "expected_zero_one for one without probabilities, squared or score for other models.",
     )
+    quality: list[str] | None = Field(
+        None,
+        description=f"Metrics of River that are published beside the loss, of {', '.join(QUALITY_NAMES)}; accuracy and "
+        "roc_auc by default for a classifier, accuracy for one without probabilities, mae and r2 for a regressor. "
+        "[]: none. f1, precision, recall, jaccard, mcc and roc_auc are of two classes; the greater label is positive.",
+    )
     alpha: Alpha = Field(default_of("alpha"), description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(42, description="Of the explainers' generators, together with the model id.")
     explainers: dict[ExplainerName, ExplainerConfig] = Field(default_factory=_default_explainers)
@@ -86,6 +92,11 @@ class ModelSettings(Section):
     @classmethod
     def _known_loss(cls, value: str | None) -> str | None:
         return value if value is None else one_of(value, LOSS_NAMES)
+
+    @field_validator("quality")
+    @classmethod
+    def _known_metrics(cls, value: list[str] | None) -> list[str] | None:
+        return value if value is None else [known_metric(name) for name in value]
 
     @field_validator("missing")
     @classmethod

@@ -136,6 +136,7 @@ models:
       sage: {n_samples: 5}
     change: {importances: [pfi, sage]}
     publish: {every: 500}
+    # quality: [accuracy, f1]    # River's metrics, published beside the loss; see docs/explainers/quality.md
     # explain: {budget: 0.3}     # explaining may take this share of the time; see docs/delivery.md, A budget
 web: {host: 127.0.0.1, port: 6066}
 """

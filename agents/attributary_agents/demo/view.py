@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from ..replay.history import loss_text
+from ..replay.history import loss_text, quality_texts
 
 TOP = 9
 CHANGE_OVER = 1000
@@ -181,12 +181,14 @@ class LiveView:
         if len(rows) > TOP:
             table.add_row(f"{len(rows) - TOP} more", "", "", "", "")
         event = self._state.event
+        quality = ", ".join(quality_texts(event)) if event else ""
         loss = (
             ""
             if event is None
             else f" · loss {event['model_loss']:.3f}, {event['baseline_loss']:.3f} without features\n"
-            f"importance and loss: {loss_text(event)}"
+            f"importance and loss: {loss_text(event)}{quality and f' · quality: {quality}'}"
         )
+
         line = Text(f"discrepancy from the reference model: {self._state.discrepancy()}{loss}", style="dim")
         return Group(self._progress, table, line)
 

@@ -17,6 +17,7 @@ from attributary_explainers import (
     ExplainerError,
     Explainers,
     Loss,
+    Quality,
     RemovalExplainer,
     SmoothedMean,
     SmoothedPrediction,
@@ -31,6 +32,7 @@ from .counts import ModelCounts
 from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
 from .loss_watch import LossWatch
 from .publication import Publication
+from .quality import new_quality, restored_quality
 from .versions import Version, configured_as, configured_version
 
 logger = logging.getLogger(__name__)
@@ -231,6 +233,15 @@ class ModelState:
     model_loss: SmoothedMean = field(metadata=_smoothed(SmoothedMean))
     baseline_loss: SmoothedMean = field(metadata=_smoothed(SmoothedMean))
     marginal: SmoothedPrediction = field(metadata=_smoothed(SmoothedPrediction))
+    quality: Quality | None = field(
+        metadata=_ruled(
+            lambda _id, config, version: new_quality(config, version.model),
+            Kept.WITH_VERSION,
+            lambda quality: quality.snapshot() if quality else None,
+            lambda state, name, stored: restored_quality(state.quality, stored[name]),
+        )
+    )
+    """Metrics by River, as the model is now and over the reference; None where none is wanted, or none fits."""
     counts: ModelCounts = field(
         metadata=_ruled(
             lambda *_: ModelCounts(),

@@ -14,6 +14,7 @@ from attributary_topics import ChangeEvent, ExplanationEvent, ImportanceEvent, O
 from .budget import StageTimer
 from .limits import AbsurdPredictionError, check_known, is_absurd
 from .model_state import ModelState
+from .quality import update_quality
 from .telling.changes import change_events
 from .telling.events import importance_event
 from .telling.losses import loss_events
@@ -89,6 +90,8 @@ def prequential(
                 state.marginal = marginal
                 state.model_loss.update(loss)
                 state.baseline_loss.update(baseline)
+                if state.quality is not None:
+                    update_quality(state.quality, state.model_id, state.config, y, y_pred)
         elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
             # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
             # By a fast path, NaN looks like no prediction: the model itself says which it is.

@@ -22,6 +22,7 @@ from attributary_topics import REASONS
 from ..config.settings import Config
 from ..models.counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
 from ..models.model_state import ModelState
+from ..models.quality import quality_figures
 from ..models.telling.changes import exemplar
 from ..models.telling.events import finite
 from ..state.checkpoints import PartitionCounters
@@ -42,6 +43,7 @@ class _Add(Protocol):
 _FEATURE = ("model_id", "explainer", "feature")
 _EXPLAINER = ("model_id", "explainer")
 _MODEL = ("model_id",)
+_METRIC = ("model_id", "metric")
 _PARTITION = ("topic", "partition")
 
 CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -65,6 +67,8 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "explain_budget_ratio": ("Share of the time that explaining may take, where a budget is configured", _MODEL),
     "model_loss": ("Smoothed loss of the model before it learns each observation, in the same unit", _MODEL),
     "model_baseline_loss": ("The same of the smoothed mean prediction, which knows no feature", _MODEL),
+    "model_quality": ("The metric of the model's predictions before it learns each observation, smoothed", _METRIC),
+    "model_quality_reference": ("The same over the reference, 2 / alpha observations of the model's version", _METRIC),
     "model_discrepancy": (
         "Distance between reference model and model over the last window, in spreads of the targets",
         _MODEL,
@@ -270,6 +274,7 @@ class AttributaryCollector(Collector):
             add("explainer_stale", labels, float(state.publications[name].is_stale(explainer)))
             for reason in SKIP_REASONS:
                 add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
+        _quality(state, add)
         add("model_loss", model, finite(state.model_loss.value))
         add("model_baseline_loss", model, finite(state.baseline_loss.value))
         _loss_shifts(state, add)
@@ -301,6 +306,13 @@ class AttributaryCollector(Collector):
             for found in CHANGES:
                 add("model_changes_total", (*model, *found), float(counts.changes[found]), exemplar(state, *found))
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
+
+
+def _quality(state: ModelState, add: _Add) -> None:
+    """Add the metrics of the model's predictions that are known, beside the same over the reference."""
+    for name, figure in quality_figures(state.quality).items():
+        add("model_quality", (state.model_id, name), figure.value)
+        add("model_quality_reference", (state.model_id, name), figure.reference)
 
 
 def _shifts(state: ModelState, name: str, shown: Collection[Any], add: _Add) -> None:

@@ -79,6 +79,16 @@ def loss_text(event: Event) -> str:
     return loss_statement(name, event.get("loss_unit", name), event.get("loss_largest"))
 
 
+def quality_texts(event: Event) -> list[str]:
+    """Return each metric of the model's quality that is known, with its reference, in words."""
+    known = {name: figure for name, figure in event["quality"].items() if figure["value"] is not None}
+    return [
+        f"{name} {figure['value']:.3g}"
+        + ("" if figure["reference"] is None else f" ({figure['reference']:.3g} over the reference)")
+        for name, figure in known.items()
+    ]
+
+
 @dataclass(frozen=True)
 class _Loss:
     statement: str

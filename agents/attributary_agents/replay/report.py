@@ -11,7 +11,8 @@ from .history import loss_text
 from .report_axes import Line, Point
 from .report_data import Explainer, Model, read_events
 from .report_loss import loss_marks, loss_shifts
-from .report_page import HEAD, escape, number, page
+from .report_page import HEAD, escape, figure, number, page
+from .report_quality import quality_charts
 from .report_svg import Bars, Mark, bar_chart, line_chart
 
 MAX_COLLAPSED = 40
@@ -48,9 +49,12 @@ def _section(i: int, model_id: str, model: Model) -> str:
     of_loss = loss_marks(i, model.loss_shifts, len(marks))
     x_range = (0.0, float(model.last))
     charts = [_importance(name, explainer, x_range, marks) for name, explainer in model.explainers.items()]
-    charts.append(_losses(model, x_range, sorted([*marks, *of_loss], key=lambda mark: mark.at)))
+    with_losses = sorted([*marks, *of_loss], key=lambda mark: mark.at)
+    charts.append(_losses(model, x_range, with_losses))
+    charts += quality_charts(model, x_range, with_losses)
     charts.append(_discrepancy(model, x_range, marks))
-    facts = [f"{number(model.last)} observations", _counted(len(model.changes), "change")]
+    facts = [f"{number(model.last)} observations", *map(escape, model.quality_texts)]
+    facts.append(_counted(len(model.changes), "change"))
     if model.n_alarms:
         facts.append(f"{_counted(model.n_alarms, 'alarm')}, {model.n_not_confirmed} not confirmed")
     if model.shifts:
@@ -81,10 +85,6 @@ def _shifts(model: Model) -> str:
     return f"<h3>Shifts of importance</h3><ul>{items}</ul>" if items else ""
 
 
-def _figure(title: str, caption: str, body: str) -> str:
-    return f'<figure><h3>{title}</h3><p class="dim">{caption}</p><div class="scroll">{body}</div></figure>'
-
-
 def _importance(name: str, explainer: Explainer, x_range: tuple[float, float], marks: list[Mark]) -> str:
     series = explainer.series.points
     lines = [
@@ -96,7 +96,7 @@ def _importance(name: str, explainer: Explainer, x_range: tuple[float, float], m
     if hidden:
         caption += f" The {len(lines)} largest features; <b>{hidden} smaller not shown</b>."
     title = f"Importance by {escape(name.upper())}"
-    return _figure(title, caption, line_chart(title, lines, x_range, marks))
+    return figure(title, caption, line_chart(title, lines, x_range, marks))
 
 
 def _losses(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> str:
@@ -108,7 +108,7 @@ def _losses(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> st
         return ""
     unit = next(explainer.loss for explainer in model.explainers.values())
     caption = f"Lower is better. Baseline: the mean prediction, which knows no feature. Unit: {escape(unit)}."
-    return _figure("Loss", caption, line_chart("Loss", lines, x_range, marks))
+    return figure("Loss", caption, line_chart("Loss", lines, x_range, marks))
 
 
 def _discrepancy(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> str:
@@ -119,7 +119,7 @@ def _discrepancy(model: Model, x_range: tuple[float, float], marks: list[Mark]) 
     level = ("threshold", model.changes[-1]["threshold"]) if model.changes else None
     caption = "How far predictions are from the reference model's; it starts anew with each reference."
     caption += " Dots: measured at the change." if dots else " The threshold is known from the first change on."
-    return _figure(
+    return figure(
         "Discrepancy", caption, line_chart("Discrepancy", [Line("discrepancy", points, 0)], x_range, marks, level, dots)
     )
 

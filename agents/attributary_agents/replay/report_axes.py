@@ -24,7 +24,9 @@ class Line:
     name: str
     points: Sequence[Point]
     colour: int
-    """Number of the colour; numbers from `N_COLOURS` on are dashed lines."""
+    """Number of the colour, less than `N_COLOURS`."""
+    is_reference: bool = False
+    """Whether it is what another line of its colour is compared with: thin and dashed."""
 
 
 @dataclass(frozen=True)

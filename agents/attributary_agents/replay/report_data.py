@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from .history import loss_text
+from .history import loss_text, quality_texts
 from .report_axes import N_COLOURS
 
 MAX_POINTS = 600
@@ -72,6 +72,10 @@ class Model:
     last: int = 0
     explainers: dict[str, Explainer] = field(default_factory=dict)
     losses: ThinnedSeries[tuple[int, float | None, float | None, float | None]] = field(default_factory=ThinnedSeries)
+    quality: ThinnedSeries[tuple[int, dict[str, dict[str, float | None]]]] = field(default_factory=ThinnedSeries)
+    """Observation and metrics by name, each with its value and its reference."""
+    quality_texts: list[str] = field(default_factory=list)
+    """What each metric was last, in words."""
     changes: list[dict[str, Any]] = field(default_factory=list)
     """Explanations."""
     shifts: list[dict[str, Any]] = field(default_factory=list)
@@ -103,6 +107,8 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
             model.last = event["observation"]
             losses = event["model_loss"], event["baseline_loss"], event["discrepancy"]
             model.losses.add((event["observation"], *losses))
+            model.quality.add((event["observation"], event["quality"]))
+            model.quality_texts = quality_texts(event)
     for model in models.values():
         _choose(model)
     for event in _events(importances):

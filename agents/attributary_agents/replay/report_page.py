@@ -26,6 +26,11 @@ def number(value: float | None) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def figure(title: str, caption: str, body: str) -> str:
+    """Return a chart with its title and what is to be said of it; all three are HTML."""
+    return f'<figure><h3>{title}</h3><p class="dim">{caption}</p><div class="scroll">{body}</div></figure>'
+
+
 def page(title: str, body: str) -> str:
     """The whole HTML file; `title` is text, `body` is HTML."""
     digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
@@ -51,7 +56,8 @@ examined. Each number has a card below with what happened (followed: the data ch
 the data changed, and the model did not; matured: the model has learnt more; degraded: the model is worse), and with
 importance before (hollow) and after (full), the whiskers its 95 % interval.</li>
 <li><b>Loss</b> below the baseline: the model has learnt something. At or above it, importances mean little. A shift
-of the loss is a numbered line in this chart, with a shade back to where it began, and has a card, too.</li>
+of the loss is a numbered line in this chart and in those of quality, with a shade back to where it began, and has a
+card, too.</li>
 <li>Point at a chart for its values, at a line to see it alone.</li>
 </ul></details>"""
 
@@ -100,7 +106,7 @@ circle.badge{fill:var(--mark)}svg text.badge{fill:var(--ground);font-size:12px}
 .series path{stroke-width:1.5}.series polygon{fill:var(--c);opacity:.13}
 .c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}.c4{--c:var(--c4)}.c5{--c:var(--c5)}
 .c6{--c:var(--c6)}.c7{--c:var(--c7)}.c4 polyline,.c5 polyline{stroke-dasharray:8 3}
-.c6 polyline,.c7 polyline{stroke-dasharray:2 2.5}
+.c6 polyline,.c7 polyline{stroke-dasharray:2 2.5}.reference polyline{stroke-dasharray:4 6;stroke-width:1}
 .chart:has(.series:hover) .series:not(:hover){opacity:.15}.series:hover polyline{stroke-width:3}
 rect.before{fill:var(--card);stroke:var(--dim);stroke-width:1.5}rect.after{fill:var(--c0)}
 .error{stroke:var(--text);fill:none;stroke-width:1.3}

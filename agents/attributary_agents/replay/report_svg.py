@@ -69,8 +69,9 @@ def line_chart(
             f'<text x="{RIGHT + 29}" y="{place + 4:.1f}"><title>{escape(line.name)}</title>{_name(line.name, 15)}'
             f'<tspan class="dim" dx="6">{number(value)}</tspan></text>'
         )
+        kind = f"series c{line.colour}{' reference' if line.is_reference else ''}"
         parts.append(
-            f'<g class="series c{line.colour}" data-name="{escape(line.name)}">'
+            f'<g class="{kind}" data-name="{escape(line.name)}">'
             f'<g clip-path="url(#plot)">{_band(axes, line)}{"".join(_polylines(axes, line))}</g>{leader}{label}</g>'
         )
     parts += [f'<circle class="dot" cx="{axes.px(x):.1f}" cy="{axes.py(y):.1f}" r="4"/>' for x, y in dots]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .board import Board
 from .chosen import OF, OF_EXPLAINER, OF_FEATURE, UNIT
-from .panels import Query, graph, note, states
+from .panels import Panel, Query, graph, note, states
 from .queries import grown, known, latest, per_second, rate
 
 HOW_TO_READ = """\
@@ -31,8 +31,21 @@ too: *What has changed* links to it.
 """
 
 
+def quality() -> Panel:
+    """Return the panel with River's metrics of the model's predictions, and what they were over the reference."""
+    return graph(
+        "Quality",
+        "By River's metrics, before the model learns each observation, smoothed; and over the reference: the first "
+        "2 / alpha observations of the model's version, of a model that learns the next as many.",
+        Query(latest("model_quality", **OF), "{{metric}}"),
+        Query(latest("model_quality_reference", **OF), "{{metric}}, reference"),
+        size=(6, 8),
+        empty="no metric is configured, or none fits the model",
+    )
+
+
 def reference(board: Board) -> None:
-    """Add losses, discrepancy, alarms with their verdicts, and what explaining takes."""
+    """Add losses, quality, discrepancy, alarms with their verdicts, and what explaining takes."""
     board.heading("Model and reference")
     discrepancy, threshold = latest("model_discrepancy", **OF), latest("model_discrepancy_threshold", **OF)
     board.line(
@@ -41,9 +54,10 @@ def reference(board: Board) -> None:
             f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
             Query(latest("model_loss", **OF), "model"),
             Query(latest("model_baseline_loss", **OF), "baseline"),
-            size=(8, 8),
+            size=(6, 8),
             dashed="baseline",
         ),
+        quality(),
         graph(
             "Discrepancy",
             "Distance of the model's predictions from those of its reference, in spreads of the targets: 0 is the same "
@@ -52,7 +66,7 @@ def reference(board: Board) -> None:
             Query(discrepancy, "discrepancy"),
             Query(threshold, "threshold"),
             Query(latest("model_discrepancy_observations", **OF), "n"),
-            size=(8, 8),
+            size=(6, 8),
             least=0,
             dashed="threshold",
             right=("n", "short"),
@@ -64,7 +78,7 @@ def reference(board: Board) -> None:
             Query(latest("importance_shift_ratio", **OF_EXPLAINER), "shift"),
             Query(latest("importance_ndcg_ratio", **OF_EXPLAINER), "NDCG"),
             unit="percentunit",
-            size=(8, 8),
+            size=(6, 8),
             least=0,
             most=1,
             empty="no reference yet",

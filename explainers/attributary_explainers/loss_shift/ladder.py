@@ -59,7 +59,7 @@ class Look:
 class Ladder:
     """Compares the last 1, 2, 4 ... 1024 blocks with *all* blocks before them, for each of some signals.
 
-    At block t the window of 2^j blocks is tested where 2^(j-1) divides t, so that windows overlap by half:
+    At block t the window of 2^j blocks is tested where 2^(j-2) divides t, so that windows overlap by three quarters:
 
         z = (mean of window - mean before) / sqrt(v (1 / blocks of window + 1 / blocks before))
         passed where z > z_j + g (z_j^2 - 1) / 6 + k (z_j^3 - 3 z_j) / 24 + (z_j^3 + z_j) / (4 (blocks before - 1))
@@ -88,12 +88,12 @@ class Ladder:
     def __init__(self, once_in: Sequence[float], both_ways: Sequence[bool], block: int, n_least: int) -> None:
         self.block, self.n_least = block, n_least
         self._once_in, self._both_ways = np.array(once_in, dtype=np.float64), np.array(both_ways, dtype=bool)
-        halves = np.array([max(1, 2**j // 2) for j in range(N_SCALES)])
-        level = block * halves[:, None] / self._once_in[None, :] / N_SCALES
+        steps = np.array([max(1, 2**j // 4) for j in range(N_SCALES)])
+        level = block * steps[:, None] / self._once_in[None, :] / N_SCALES
         self._z = np.where(np.isinf(self._once_in), _NEVER, -ndtri(np.clip(level, 1e-300, 0.2)))
-        self._halves = halves.tolist()
+        self._steps = steps.tolist()
         self.now = Sums(0, np.zeros((6, len(self._once_in))))
-        self._old: list[list[Sums]] = [[self.now] for _ in self._halves]
+        self._old: list[list[Sums]] = [[self.now] for _ in self._steps]
         self.batches = Batches(len(self._once_in))
 
     def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
@@ -104,15 +104,14 @@ class Ladder:
         self.now = now = Sums(n, self.now.of + powers)
         self.batches.add(means)
         asked: list[tuple[int, Sums]] = []
-        for j, half in enumerate(self._halves):
-            if n % half:
+        for j, step in enumerate(self._steps):
+            if n % step:
                 break
-            old = self._old[j]
-            start = old[-2] if j and len(old) > 1 else old[-1] if not j else None
-            if start is not None and start.n >= self.n_least and n - start.n <= start.n:
+            old, n_steps = self._old[j], 2**j // step
+            if len(old) >= n_steps and (start := old[-n_steps]).n >= self.n_least and n - start.n <= start.n:
                 asked.append((j, start))
             old.append(now)
-            del old[:-3]
+            del old[: -n_steps - 1]
         return self._tests(asked) if asked else []
 
     def _tests(self, asked: list[tuple[int, Sums]]) -> list[Passed]:
@@ -187,7 +186,7 @@ class Ladder:
         """Forget all that came after."""
         self.now = start
         self.batches.forget_after(start.n)
-        self._old = [[start] for _ in self._halves]
+        self._old = [[start] for _ in self._steps]
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

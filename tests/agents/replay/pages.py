@@ -52,6 +52,7 @@ def importance(observation: int, features: dict[str, float], **more: Any) -> dic
         "observation": observation,
         "model_loss": 0.4,
         "baseline_loss": 0.7,
+        "quality": {},
         "discrepancy": 0.1,
         "features": {
             name: {

@@ -57,6 +57,28 @@ def test_it_shows_importance_loss_discrepancy_and_changes(report: Any) -> None:
     assert {found["id"] for found in page.named("article")} == {"change-0-1", "change-0-2"}
 
 
+def test_it_shows_quality_beside_the_loss(report: Any) -> None:
+    """Shares in one chart, every other metric in one of its own; a metric that is never known in none."""
+
+    def quality(t: int) -> dict[str, Any]:
+        figures = {
+            "accuracy": (0.8, 0.9 if t > 200 else None),
+            "f1": (None, None),
+            "mcc": (0.5, None),
+            "mae": (3.5, 3.25),
+        }
+        return {name: {"value": value, "reference": reference} for name, (value, reference) in figures.items()}
+
+    page = Page(report([importance(t, {"age": 0.2}, quality=quality(t)) for t in range(100, 600, 100)], []))
+    assert charts(page) == ["Importance by PFI", "Loss", "Quality", "Quality: mae", "Discrepancy"]
+    for text in ("accuracy 0.8 (0.9 over the reference)", "mcc 0.5", "mae 3.5 (3.25 over the reference)"):
+        assert text in page.text
+    lines = {found["data-name"] for found in page.named("g") if "data-name" in found}
+    assert {"accuracy", "accuracy, reference", "mcc", "mae", "mae, reference"} <= lines
+    assert "f1" not in lines
+    assert "mcc, reference" not in lines
+
+
 def test_the_sentence_of_every_change_is_there(report: Any) -> None:
     changes = [change(t, ["age", "salary"], significant=2) for t in range(60, 6000, 60)]
     page = Page(report([importance(6000, {"age": 1.0})], changes))

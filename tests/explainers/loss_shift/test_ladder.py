@@ -33,10 +33,10 @@ def naive_passes(rows: np.ndarray, block: int) -> list[tuple[int, int]]:
     means, found = blocks.mean(axis=1), []
     for t in range(1, len(means) + 1):
         for j in range(11):
-            half = max(1, 2**j // 2)
-            if t % half:
+            step = max(1, 2**j // 4)
+            if t % step:
                 break
-            n = t - (1 if j == 0 else 2 * half)
+            n = t - 2**j
             if n < LEAST or t - n > n:
                 continue
             before, window = means[:n], means[n:t]
@@ -45,7 +45,7 @@ def naive_passes(rows: np.ndarray, block: int) -> list[tuple[int, int]]:
             while t // size >= 64:
                 size *= 2
             long_run = naive_variance(before.tolist(), size, v, 1.5)
-            z_j = -norm.ppf(block * half / ONCE_IN / 11)
+            z_j = -norm.ppf(block * step / ONCE_IN / 11)
             g_rows = skew(rows[: n * block]) / math.sqrt(block)
             g_blocks = skew(before)
             g = g_blocks if g_blocks - g_rows > 1.5 * math.sqrt(6 / n) else g_rows

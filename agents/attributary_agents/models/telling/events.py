@@ -8,6 +8,7 @@ from attributary_explainers import RemovalExplainer, ranks, shares
 from attributary_topics import FeatureImportance, ImportanceEvent, Source
 
 from ..model_state import ModelState
+from ..quality import quality_figures
 
 
 def importance_event(state: ModelState, name: str, trigger: str, source: Source) -> ImportanceEvent:
@@ -37,6 +38,7 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
         n_observations=explainer.n_observations,
         model_loss=finite(state.model_loss.value),
         baseline_loss=finite(state.baseline_loss.value),
+        quality=quality_figures(state.quality),
         discrepancy=finite(state.change.discrepancy) if state.change else None,
         shift=moved,
         ndcg=gain,

@@ -1,0 +1,132 @@
+"""How good a model is in the field's own words: as it is now, and over a reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+from ..errors import InvalidParameterError
+from ..typing import Prediction, Snapshot
+from ..validation import check_integer, check_number
+from .names import known_metric
+from .tally import Tally
+
+
+class Quality:
+    """Metrics of River with exponential forgetting, and the same over a reference.
+
+    An observation that is k observations old has the weight (1 - alpha)^k, as in `SmoothedMean`. Each metric is that
+    of River's class of the same name, fed with these weights. For an honest value, predict before the model learns
+    (test-then-learn, Gama, Sebastião and Rodrigues, "On evaluating stream learning algorithms", 2013).
+
+    Of two labels the greater one counts as positive (True of False and True, "yes" of "no" and "yes"), as in
+    scikit-learn. Metrics of two classes (f1, precision, recall, jaccard, mcc, roc_auc) are None where another number
+    of labels has weight; their macro, micro and weighted forms are of any number. `roc_auc` has a threshold between all
+    bins of the scores that have been seen (see `ClassCounts`), where River's default has ten.
+
+    Parameters
+    ----------
+    metrics
+        Names of `QUALITY_NAMES`, or aliases; all of classes or all of numbers.
+    alpha
+        Valid range (0, 1]: 2 / (N + 1) corresponds to a window of N observations.
+    reference_after
+        Valid range >= 0: observations that pass before the reference begins. The reference is then of the next
+        2 / alpha observations, all with the same weight: as many as the smoothed value is worth.
+
+    Raises
+    ------
+    InvalidParameterError
+        A name is unknown, metrics of classes and of numbers are mixed, or a number is out of its range.
+
+    Examples
+    --------
+    >>> quality = Quality(["accuracy", "f1"], alpha=0.5)
+    >>> for y, label in [(1, 1), (0, 1), (1, 1), (1, 0)]:
+    ...     quality.update(y, {label: 1.0})
+    >>> round(quality.value["accuracy"], 3), quality.reference["accuracy"]  # weights 1, 2, 4, 8; the first four alike
+    (0.333, 0.5)
+    """
+
+    def __init__(self, metrics: Sequence[str], *, alpha: float = 0.001, reference_after: int = 0) -> None:
+        if isinstance(metrics, str):
+            raise InvalidParameterError("metrics", "a list of names", metrics)
+        self.metrics = tuple(dict.fromkeys(map(known_metric, metrics)))
+        self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
+        self.reference_after = check_integer("reference_after", reference_after, minimum=0)
+        self.reference_size = math.ceil(2.0 / self.alpha)
+        self.reference_ends = self.reference_after + self.reference_size
+        self.n_observations = 0
+        self._now = Tally(self.metrics, 1.0 / (1.0 - self.alpha) if self.alpha < 1.0 else math.inf)
+        self._filling: Tally | None = Tally(self.metrics, 1.0)
+        self._reference: dict[str, float | None] = dict.fromkeys(self.metrics)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What it was made with: values of other parameters are not comparable."""
+        return {"metrics": list(self.metrics), "alpha": self.alpha, "reference_after": self.reference_after}
+
+    @property
+    def value(self) -> dict[str, float | None]:
+        """Metric by name, with forgetting; None before the first observation, and where it is not defined."""
+        return self._now.value
+
+    @property
+    def reference(self) -> dict[str, float | None]:
+        """Metric by name over the reference; None until it is complete, and where it is not defined."""
+        return dict(self._reference)
+
+    def update(self, y: Any, prediction: Prediction) -> None:
+        """Take in one observation.
+
+        Parameters
+        ----------
+        y
+            The label, or the target: a number.
+        prediction
+            Label to probability (`{label: 1.0}` for a label alone), or a number. It is usable (`is_usable`). Numbers
+            beyond 1e100 are left out.
+
+        Raises
+        ------
+        ModelError
+            The prediction, or the target, is of another kind than the metrics.
+        """
+        self._now.update(y, prediction)
+        self.n_observations += 1
+        filling = self._filling
+        if filling is None or self.n_observations <= self.reference_after:
+            return
+        filling.update(y, prediction)
+        if self.n_observations == self.reference_ends:
+            self._reference, self._filling = filling.value, None
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "parameters": self.parameters,
+            "n": self.n_observations,
+            "now": self._now.snapshot(),
+            "filling": None if self._filling is None else self._filling.snapshot(),
+            "reference": dict(self._reference),
+        }
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take the state that `snapshot` of a quality with the same parameters gave."""
+        if snapshot["parameters"] != self.parameters:
+            raise InvalidParameterError("snapshot", f"of a quality with {self.parameters}", snapshot["parameters"])
+        self.n_observations = snapshot["n"]
+        self._now.restore(snapshot["now"])
+        self._filling = None
+        if snapshot["filling"] is not None:
+            self._filling = Tally(self.metrics, 1.0)
+            self._filling.restore(snapshot["filling"])
+        self._reference = dict(snapshot["reference"])
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the quality that the snapshot was taken of."""
+        quality = cls(**snapshot["parameters"])
+        quality.restore(snapshot)
+        return quality
