@@ -54,6 +54,8 @@ from .incremental.pfi import IncrementalPFI
 from .incremental.removal import SKIP_REASONS, RemovalExplainer
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
+from .loss_shift.events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved, Suspect
+from .loss_shift.monitor import LossMonitor
 from .losses.losses import LOSS_NAMES, Loss, as_loss
 from .losses.statement import loss_statement
 from .missing import MISSING_NAMES, read_missing
@@ -111,11 +113,17 @@ __all__ = [
     "Level",
     "LocalReservoirWarning",
     "Loss",
+    "LossEvent",
+    "LossMonitor",
+    "LossShift",
+    "LossShiftEnd",
+    "LossShiftExplained",
     "Losses",
     "MarginalImputer",
     "ModelError",
     "ModelFailureWarning",
     "ModelFunction",
+    "Moved",
     "NaivePathWarning",
     "NoPredictionError",
     "NotConfirmed",
@@ -135,6 +143,7 @@ __all__ = [
     "SmoothedMean",
     "SmoothedPrediction",
     "SnapshotError",
+    "Suspect",
     "UniformReservoir",
     "UntestedRiverWarning",
     "as_batch",

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
+from ..change.judging.onset import Onset
 from ..typing import Snapshot
+from .sentences import of_end, of_explanation, of_shift
 
 Kind: TypeAlias = Literal["worse", "level", "harder", "rose"]
 """What an owner can act on.
@@ -45,21 +47,14 @@ class LevelMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class Onset:
-    """Number of the first observation after something began, with a 95 % interval."""
-
-    observation: int
-    low: int
-    high: int
-
-
-@dataclass(frozen=True, slots=True)
 class LossShift:
     """The loss of a model has shifted lastingly, told as soon as there is good evidence.
 
     `observation` is the number, from 1, of the observation at which it is told, and `due_at` that at which features
     are named (None where there is no model to ask). `before` of all figures is the mean of `n_reference` observations
     of the reference, `after` that of the `n_window` latest ones. `signal` is which of them passed its test.
+    `has_split` says that the model is a tree which has split or pruned a branch just before: that costs loss until its
+    new leaves have learnt, and is no fault of the data.
     """
 
     kind: Kind
@@ -76,12 +71,11 @@ class LossShift:
     loss_unit: str
     loss_largest: float | None
     due_at: int | None = None
+    has_split: bool = False
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""
-        from .sentences import shift_sentence
-
-        return shift_sentence(self, model_id)
+        return of_shift(self, model_id)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -135,9 +129,7 @@ class LossShiftExplained:
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""
-        from .sentences import explained_sentence
-
-        return explained_sentence(self, model_id)
+        return of_explanation(self, model_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +143,7 @@ class LossShiftEnd:
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""
-        from .sentences import end_sentence
-
-        return end_sentence(self, model_id)
+        return of_end(self, model_id)
 
 
 LossEvent: TypeAlias = LossShift | LossShiftExplained | LossShiftEnd

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..batch.contributions import Contributions, pfi_contributions
 from ..batch.tables import DataTable
+from ..errors import ModelError
 from ..imputers.rows import replace as swap
 from ..losses.losses import Loss, as_loss
 from ..missing import read_missing
@@ -178,9 +179,13 @@ class _Table(DataTable):
 
     def loss_of(self, i: int, prediction: Prediction) -> float:
         """Return the loss of a prediction for observation `i`, NaN where it is not finite."""
-        if not is_usable(prediction):
+        y = self.ys[i]
+        if y is None or not is_usable(prediction):
             return math.nan
-        found = self.loss(self.ys[i], prediction)
+        try:
+            found = self.loss(y, prediction)
+        except ModelError:  # a target that is no number
+            return math.nan
         return found if abs(found) < LARGEST else math.nan
 
 

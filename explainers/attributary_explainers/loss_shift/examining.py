@@ -1,0 +1,53 @@
+"""Asks a model which features go with a shift of its loss, by stored observations of before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..losses.losses import as_loss
+from ..models.function import model_function
+from ..typing import Groups, Output
+from .calibration import CLIP
+from .events import LossShift, LossShiftExplained
+from .expected import expected_share, kind_of_rise
+from .rows import StoredRows
+from .suspects import losses, suspects
+
+
+def examine(
+    model: Any,
+    output: Output,
+    shift: LossShift,
+    rows: StoredRows,
+    observation: int,
+    *,
+    groups: Groups | None = None,
+    missing: str | Mapping[Any, Any] = "value",
+    seed: int = 0,
+) -> LossShiftExplained:
+    """Return the shift with its features, and with its kind where only the observations' inputs can tell it.
+
+    Parameters
+    ----------
+    rows
+        Of before and after the onset.
+    observation
+        Number of the last one.
+    """
+    loss = as_loss({"number": "absolute", "label": "zero_one"}.get(output, "cross_entropy"), epsilon=CLIP)
+    function = model_function(model, output)
+    before, after = rows.before(), rows.after()
+    found = suspects(function, loss, before, after, groups=groups, missing=missing, seed=seed)
+    expected = None
+    if output != "probabilities" and shift.kind != "level":
+        expected = expected_share(
+            [x for x, _ in before],
+            losses(function, loss, before, missing),
+            [x for x, _ in after],
+            losses(function, loss, after, missing),
+        )
+        if shift.kind == "rose":
+            shift = replace(shift, kind=kind_of_rise(expected, found, is_number=output == "number"))
+    return LossShiftExplained(shift, observation, found, len(before), len(after), expected)

@@ -1,0 +1,226 @@
+"""Asks, block by block and for ever, whether the mean of a signal has moved: windows of doubling length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..typing import Array, Snapshot
+from .batches import Batches
+
+N_SCALES = 11
+_NEVER = 1e6
+_BLOCKS, _SQUARES, _CUBES, _FOURTHS, _ROWS2, _ROWS3 = range(6)
+"""Rows of a sum: of block means and of their powers, of the observations' squares and of their cubes, by signal."""
+_SURE = 1.5
+"""So many of its standard errors skewness or kurtosis of block means have to be beyond what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Holds what has come until a block: its number, and sums of shape (6, signals)."""
+
+    n: int
+    of: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A test that was passed: which signal moved, over which window.
+
+    `z` is how far, in standard errors, and `needed` how far it had to.
+    """
+
+    signal: int
+    start: Sums
+    z: float
+    needed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Compares a window with all before it: means before, differences, and those over their errors, by signal."""
+
+    before: Array
+    difference: Array
+    error: Array
+
+    @property
+    def z(self) -> Array:
+        """Differences over their errors; 0 where there is no error."""
+        return np.divide(self.difference, self.error, out=np.zeros_like(self.error), where=self.error > 0.0)
+
+
+class Ladder:
+    """Compares the last 1, 2, 4 ... 1024 blocks with *all* blocks before them, for each of some signals.
+
+    At block t the window of 2^j blocks is tested where 2^(j-1) divides t, so that windows overlap by half:
+
+        z = (mean of window - mean before) / sqrt(v (1 / blocks of window + 1 / blocks before))
+        passed where z > z_j + g (z_j^2 - 1) / 6 + k (z_j^3 - 3 z_j) / 24 + (z_j^3 + z_j) / (4 (blocks before - 1))
+
+    v is the variance of a block, or the long-run variance of `Batches` where that is larger. z_j is the quantile of
+    the normal distribution at which all tests of scale j together pass once in 11 times `once_in` observations; the
+    second and third terms are for skewness and kurtosis of means of so many observations, the last is Student's.
+
+    **Promise.** The expected number of tests passed in N observations where nothing moves is at most the sum over all
+    scales of (tests of the scale) x (level of the scale), N / `once_in`, however the tests depend on each other and
+    however large N is. It needs each test's tail to be right, hence the three corrections.
+
+    Parameters
+    ----------
+    once_in
+        Per signal, and per direction of it: observations in which one false word is allowed; infinite for one that is
+        never asked.
+    both_ways
+        Per signal: whether a fall is told, too.
+    block
+        Observations in a block.
+    n_least
+        Blocks before a window, at least.
+    """
+
+    def __init__(self, once_in: Sequence[float], both_ways: Sequence[bool], block: int, n_least: int) -> None:
+        self.block, self.n_least = block, n_least
+        self._once_in, self._both_ways = np.array(once_in, dtype=np.float64), np.array(both_ways, dtype=bool)
+        halves = np.array([max(1, 2**j // 2) for j in range(N_SCALES)])
+        level = block * halves[:, None] / self._once_in[None, :] / N_SCALES
+        self._z = np.where(np.isinf(self._once_in), _NEVER, -ndtri(np.clip(level, 1e-300, 0.2)))
+        self._halves = halves.tolist()
+        self.now = Sums(0, np.zeros((6, len(self._once_in))))
+        self._old: list[list[Sums]] = [[self.now] for _ in self._halves]
+        self.batches = Batches(len(self._once_in))
+
+    def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
+        """Take in one block: means of the signals, of their squares and cubes, each of shape (signals,)."""
+        n = self.now.n + 1
+        second = means * means
+        powers = np.array([means, second, second * means, second * second, squares, cubes])
+        self.now = now = Sums(n, self.now.of + powers)
+        self.batches.add(means)
+        asked: list[tuple[int, Sums]] = []
+        for j, half in enumerate(self._halves):
+            if n % half:
+                break
+            old = self._old[j]
+            start = old[-2] if j and len(old) > 1 else old[-1] if not j else None
+            if start is not None and start.n >= self.n_least and n - start.n <= start.n:
+                asked.append((j, start))
+            old.append(now)
+            del old[:-3]
+        return self._tests(asked) if asked else []
+
+    def _tests(self, asked: list[tuple[int, Sums]]) -> list[Passed]:
+        """Return the tests that are passed, of each signal that of the shortest window."""
+        scales = [j for j, _ in asked]
+        of = np.array([start.of[:_CUBES] for _, start in asked])
+        n = np.array([[start.n] for _, start in asked], dtype=np.float64)
+        length = self.now.n - n
+        mean = of[:, _BLOCKS] / n
+        variance = (of[:, _SQUARES] - n * mean * mean) / (n - 1.0)
+        difference = (self.now.of[_BLOCKS] - of[:, _BLOCKS]) / length - mean
+        reach = self._z[scales] ** 2 * variance * (1.0 / length + 1.0 / n)
+        far = (difference * difference >= reach) & (variance > 0.0)
+        if not far.any():
+            return []
+        passed: dict[int, Passed] = {}
+        for (j, start), differences, variances, beyond in zip(asked, difference, variance, far, strict=True):
+            beyond &= self._both_ways | (differences > 0.0)
+            if beyond.any():
+                for one in self._passed(j, start, differences, np.maximum(variances, 0.0), beyond):
+                    passed.setdefault(one.signal, one)
+        return list(passed.values())
+
+    def _passed(self, j: int, start: Sums, difference: Array, variance: Array, beyond: Array) -> list[Passed]:
+        n, length = start.n, self.now.n - start.n
+        needed = self._needed(self._z[j], start, length, np.sign(difference))
+        error = np.sqrt(self.batches.variance(n, variance) * (1.0 / length + 1.0 / n))
+        return [
+            Passed(int(i), start, float(difference[i] / error[i]), float(needed[i]))
+            for i in np.flatnonzero(beyond)
+            if abs(difference[i]) >= needed[i] * error[i]
+        ]
+
+    def _needed(self, z: Array, before: Sums, length: int, side: Array) -> Array:
+        """Return how many standard errors are needed, where a normal mean needed z (Cornish and Fisher, 1938)."""
+        n = before.n
+        mean, _, skewness, kurtosis = _moments(*(before.of[_BLOCKS : _FOURTHS + 1] / n))
+        _, _, of_rows, _ = _moments(mean, before.of[_ROWS2] / n, before.of[_ROWS3] / n, np.zeros_like(mean))
+        # Of independent observations. Where they depend on each other, block means have a longer tail than that.
+        expected = side * of_rows / math.sqrt(self.block)
+        beyond = side * skewness - expected
+        skewed = np.maximum(np.where(beyond > _SURE * math.sqrt(6.0 / n), side * skewness, expected), 0.0)
+        tailed = np.where(kurtosis > _SURE * math.sqrt(24.0 / n), kurtosis, 0.0) / length
+        skewed = skewed / math.sqrt(length)
+        fit = skewed * (z * z - 1.0) / 6.0 + tailed * (z**3 - 3.0 * z) / 24.0
+        return np.asarray(z + fit + (z**3 + z) / (4.0 * (n - 1)))
+
+    def look(self, start: Sums) -> Look:
+        """Compare what has come since `start` with all before it."""
+        return self._compare(start, self.now.n - start.n, self.now.of - start.of)
+
+    def compare(self, sums: Sums) -> Look:
+        """Compare sums of other blocks with all that has come."""
+        return self._compare(self.now, sums.n, sums.of)
+
+    def _compare(self, before: Sums, length: int, of: Array) -> Look:
+        n = before.n
+        if n < 2 or length < 1:
+            nothing = np.zeros(of.shape[1])
+            return Look(nothing, nothing, nothing)
+        mean = before.of[_BLOCKS] / n
+        variance = np.maximum((before.of[_SQUARES] - n * mean * mean) / (n - 1), 0.0)
+        variance = self.batches.variance(n, variance, gate=0.0)
+        return Look(mean, of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
+
+    def latest(self, n_blocks: int) -> Sums | None:
+        """Return where a window of at least so many of the latest blocks starts; None where that is not known."""
+        j = min(max(n_blocks - 1, 0).bit_length(), N_SCALES - 1)
+        return next((sums for sums in reversed(self._old[j]) if self.now.n - sums.n >= n_blocks), None)
+
+    def go_back_to(self, start: Sums) -> None:
+        """Forget all that came after."""
+        self.now = start
+        self.batches.forget_after(start.n)
+        self._old = [[start] for _ in self._halves]
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        distinct = {sums.n: sums for old in self._old for sums in old} | {self.now.n: self.now}
+        return {
+            "once_in": self._once_in.tolist(),
+            "both_ways": self._both_ways.tolist(),
+            "block": self.block,
+            "n_least": self.n_least,
+            "sums": {n: sums.of.tobytes() for n, sums in distinct.items()},
+            "now": self.now.n,
+            "old": [[sums.n for sums in old] for old in self._old],
+            "batches": self.batches.snapshot(),
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the ladder that the snapshot was taken of."""
+        ladder = cls(snapshot["once_in"], snapshot["both_ways"], snapshot["block"], snapshot["n_least"])
+        sums = {
+            n: Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy()) for n, of in snapshot["sums"].items()
+        }
+        ladder.now = sums[snapshot["now"]]
+        ladder._old = [[sums[n] for n in old] for old in snapshot["old"]]
+        ladder.batches = Batches.from_snapshot(snapshot["batches"])
+        return ladder
+
+
+def _moments(first: Array, second: Array, third: Array, fourth: Array) -> tuple[Array, Array, Array, Array]:
+    """Return mean, variance, skewness and excess kurtosis of the means of the first four powers; 0 without spread."""
+    variance = second - first**2
+    has = variance > 1e-12 * np.maximum(second, 1e-300)
+    spread = np.where(has, variance, 1.0)
+    skewness = (third - 3.0 * first * second + 2.0 * first**3) / spread**1.5
+    kurtosis = (fourth - 4.0 * first * third + 6.0 * first**2 * second - 3.0 * first**4) / spread**2 - 3.0
+    return first, np.where(has, variance, 0.0), np.where(has, skewness, 0.0), np.where(has, kurtosis, 0.0)

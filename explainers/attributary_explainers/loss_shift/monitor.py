@@ -1,0 +1,251 @@
+"""The route `loss`: tells that a model has become worse, which features have to do with it, and that it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from ..errors import InvalidParameterError, SnapshotError
+from ..models.function import model_kind, resolve_loss
+from ..models.river import final_step
+from ..typing import Features, Groups, Output, Snapshot
+from ..validation import check_choice, check_groups, check_integer, check_number
+from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
+from .examining import examine
+from .route import LossRoute
+from .rows import StoredRows
+
+_FORMAT = 1
+ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 1e5
+_ASKED = 16
+"""Every so many observations a tree that learns is asked for its leaves."""
+_BEFORE = 100
+"""Observations before an onset in which a split may be what it comes from."""
+
+
+class LossMonitor:
+    """Tells when a model has become worse, whether or not it learns, by the loss that was not to be expected.
+
+    The loss of a model rises when the model is wrong more often, and also when observations are harder; a model that
+    gives probabilities says itself which it is. Four signals are watched (`Signals`): the loss; the *excess*, which is
+    the loss less what the model itself expected to lose; the *slope*, which rises where predictions go further than
+    targets follow; and the *level*, target less prediction. The latest 1, 2, 4 ... 1024 blocks are compared with all
+    before them (`Ladder`). What is told has a kind that says what to do (`Kind`).
+
+    A model that does not learn is first calibrated, on 4096 observations, and told of from some 9100 on; what comes
+    after a shift never enters its reference. A model that learns is told of from observation 1344 on, and only where
+    its loss rose. Observations without a label or a prediction count for nothing. Labels may come late: call `update`
+    in the order in which they come.
+
+    Call `update(x, y, y_pred)` once per labelled observation, with the prediction made before; call `restart` where
+    another version takes over.
+
+    Parameters
+    ----------
+    model
+        Asked for predictions where a shift is told, to name features; None names none.
+    output
+        What y_pred is: `probabilities`, `label` or `number`; None goes by the model's kind, else by the first y_pred.
+    learns
+        Whether the model learns between observations; None: where it has the method `learn_one`.
+    window
+        Valid range >= 20. Observations of before, and of after the onset, by which features are named. With a model
+        they are stored.
+    groups, missing
+        As for the explainers.
+    once_in
+        Valid range >= 10 000. Observations in which one shift that is none may be told. None is 10^6, and 10^5 for a
+        model that learns, of which a late word is worth nothing.
+    seed
+        Of the generator that chooses stored observations and permutations.
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        output: Output | None = None,
+        learns: bool | None = None,
+        window: int = 1000,
+        groups: Groups | None = None,
+        missing: str | Mapping[Any, Any] = "value",
+        once_in: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.model = model
+        if output is not None:
+            check_choice("output", output, ("probabilities", "label", "number"))
+        elif model is not None and model_kind(model) is not None:
+            if model_kind(model) == "anomaly_detector":
+                raise InvalidParameterError("model", "a classifier or a regressor, which predicts the label", model)
+            output = resolve_loss(model, None).output
+        self.output = output
+        self.learns = hasattr(model, "learn_one") if learns is None else bool(learns)
+        self.window = check_integer("window", window, minimum=20)
+        default = ONCE_IN_OF_LEARNERS if self.learns else ONCE_IN
+        self.once_in = default if once_in is None else check_number("once_in", once_in, minimum=1e4, below=float("inf"))
+        self.groups = check_groups(groups)
+        self.missing = missing if isinstance(missing, str) else dict(missing)
+        self.seed = check_integer("seed", seed, minimum=0)
+        self.n_observations = 0
+        """Calls of `update`."""
+        self._route = None if output is None else LossRoute(output, self.learns, self.once_in)
+        self._rows = None if model is None else StoredRows(self.window, self.seed)
+        self._rows_after = 0
+        """Observations before the first stored one."""
+        self._due: int | None = None
+        self._n_leaves: int | None = None
+        self._split_at = 0
+        """Number of the observation by which a tree has split for the last time."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the monitor was made with."""
+        return {
+            "output": self.output,
+            "learns": self.learns,
+            "window": self.window,
+            "groups": {name: list(features) for name, features in self.groups.items()},
+            "missing": self.missing,
+            "once_in": self.once_in,
+            "seed": self.seed,
+        }
+
+    @property
+    def ready(self) -> bool:
+        """Whether shifts can be told."""
+        return self._route is not None and self._route.ready
+
+    @property
+    def n_reference(self) -> int:
+        """Observations that the latest ones are compared with."""
+        return 0 if self._route is None else self._route.n_reference
+
+    @property
+    def shift(self) -> LossShift | None:
+        """The shift that was told and is not over."""
+        return None if self._route is None or self._route.open is None else self._route.open.shift
+
+    @property
+    def excess(self) -> Moved | None:
+        """Excess of the reference and of the latest thousand observations; None where the model has none."""
+        return None if self._route is None else self._route.excess()
+
+    def update(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:
+        """Take in one observation with its label and the prediction made before; return what is to be told.
+
+        Parameters
+        ----------
+        x
+            May be None where there is no model to ask.
+        y
+            Label or target; None or NaN counts for nothing.
+        y_pred
+            Dict of label to probability, label, or number, by `output`.
+        """
+        self.n_observations += 1
+        number, route = self.n_observations, self._route
+        if route is None:
+            if y_pred is None:
+                return []
+            self.output = _output_of(y_pred)
+            route = self._route = LossRoute(self.output, self.learns, self.once_in)
+        if self.learns and number % _ASKED == 0:
+            self._look_at_leaves(number)
+        if self._rows is not None and x is not None:
+            self._rows.update(x, y)
+        found = route.update(y, y_pred, number)
+        if not found and (self._due is None or number < self._due):
+            return []
+        told: list[LossEvent] = [self._begun(one) for one in found]
+        if self._due is not None and number >= self._due:
+            told.append(self._explain(number))
+        return told
+
+    def _begun(self, event: LossShift | LossShiftEnd) -> LossShift | LossShiftEnd:
+        if not isinstance(event, LossShift):
+            self._due = None
+            if self._rows is not None:
+                self._rows.end(returned=event.reason == "returned")
+            return event
+        self._due = max(event.observation, event.onset.observation + self.window - 1)
+        if self._rows is not None:
+            self._rows.begin(event.onset.observation - self._rows_after)
+        since = event.onset.observation if event.onset.low is None else event.onset.low
+        has_split = self._split_at >= since - _BEFORE and self._split_at > 0
+        told = replace(event, due_at=self._due, has_split=has_split)
+        assert self._route is not None
+        assert self._route.open is not None
+        self._route.open.shift = told
+        return told
+
+    def _look_at_leaves(self, number: int) -> None:
+        n_leaves = getattr(final_step(self.model), "n_active_leaves", None)
+        if n_leaves != self._n_leaves and self._n_leaves is not None:
+            self._split_at = number
+        self._n_leaves = n_leaves
+
+    def _explain(self, number: int) -> LossShiftExplained:
+        assert self._route is not None
+        self._due = None
+        shift = self._route.again()
+        assert shift is not None
+        if self._rows is None or self.output is None or not self._rows.n:
+            return LossShiftExplained(shift, number, (), 0, 0)
+        found = examine(
+            self.model, self.output, shift, self._rows, number,
+            groups=self.groups, missing=self.missing, seed=self.seed,
+        )  # fmt: skip
+        assert self._route.open is not None
+        self._route.open.shift = found.shift
+        return found
+
+    def restart(self) -> LossShiftEnd | None:
+        """Begin anew, because another version has taken over; return the end of an open shift."""
+        shift = self.shift
+        self._due, self._n_leaves, self._split_at = None, None, 0
+        if self._rows is not None:
+            self._rows, self._rows_after = StoredRows(self.window, self.seed), self.n_observations
+        self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)
+        return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "format": _FORMAT,
+            "parameters": self.parameters,
+            "n_observations": self.n_observations,
+            "due": self._due,
+            "rows": None if self._rows is None else self._rows.snapshot(),
+            "rows_after": self._rows_after,
+            "leaves": [self._n_leaves, self._split_at],
+            "route": None if self._route is None else self._route.snapshot(),
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot, model: Any = None) -> Self:
+        """Return the monitor that the snapshot was taken of: it goes on bit for bit as if nothing had stopped.
+
+        Raises
+        ------
+        SnapshotError
+            It is of another format.
+        """
+        if snapshot.get("format") != _FORMAT:
+            raise SnapshotError(f"this is no snapshot of LossMonitor in format {_FORMAT}: begin without it")
+        monitor = cls(model, **snapshot["parameters"])
+        monitor.n_observations, monitor._due = snapshot["n_observations"], snapshot["due"]
+        monitor._n_leaves, monitor._split_at = snapshot["leaves"]
+        if snapshot["rows"] is not None and model is not None:
+            monitor._rows = StoredRows.from_snapshot(snapshot["rows"])
+        monitor._rows_after = snapshot["rows_after"]
+        if snapshot["route"] is not None:
+            monitor._route = LossRoute.from_snapshot(snapshot["route"])
+        return monitor
+
+
+def _output_of(y_pred: Any) -> Output:
+    if isinstance(y_pred, dict):
+        return "probabilities"
+    return "number" if isinstance(y_pred, float) else "label"

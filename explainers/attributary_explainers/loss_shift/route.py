@@ -1,0 +1,365 @@
+"""Tells that the loss of a model has shifted, what kind of shift it is, and that it is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..change.judging.onset import Onset, onset_of
+from ..typing import Array, Output, Snapshot
+from .events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
+from .ladder import Ladder, Look, Passed, Sums
+from .signals import restored_signals, signals_of
+
+BLOCK, BLOCK_OF_LEARNERS = 128, 32
+REFERENCE, REFERENCE_OF_LEARNERS = 5000, 1000
+"""Observations that anything is compared with, at least."""
+_STEP = 32
+"""Observations in a step of the path that an onset is looked for in."""
+_PATH = 64
+_LATEST = 1000
+_BAND = 1.96
+_CLEARLY, _SOMEWHAT, _ROSE = 3.0, 2.5, 3.0
+"""Standard errors by which the level has moved, by which excess or slope have, and by which the loss of a learner."""
+_STEADY = 2.0
+"""Standard errors of the slope below which the order of observations counts as being as good as before."""
+_LEFT = 1.0 / 3.0
+"""Share of a rise that is left where it counts as over."""
+
+
+@dataclass
+class Open:
+    """A shift that was told and is not over.
+
+    `column` is the signal that it was told by, in direction `sign`; it is over below `middle`, in two stretches of
+    `length` blocks in a row. `window` holds the blocks that it was told by.
+    """
+
+    shift: LossShift
+    column: int
+    sign: int
+    middle: float
+    length: int
+    window: Sums
+    sum: float = 0.0
+    n: int = 0
+    below: int = 0
+
+
+class LossRoute:
+    """Watches the signals of a model for a lasting move, in one place for any kind of prediction.
+
+    Parameters
+    ----------
+    output
+        What the model predicts.
+    learns
+        Whether the model learns between observations: then it is watched in blocks of 32, from observation 1320 on,
+        and a move of excess or slope is told only where the loss rose, too. Else calibration and reference together
+        are some 9000 observations (5300 for labels), and blocks have 128.
+    once_in
+        Observations in which one false word is allowed, over all signals.
+    """
+
+    def __init__(self, output: Output, learns: bool, once_in: float) -> None:
+        self.output, self.learns, self.once_in = output, learns, once_in
+        self.block = BLOCK_OF_LEARNERS if learns else BLOCK
+        self._least = (REFERENCE_OF_LEARNERS if learns else REFERENCE) // self.block
+        self.signals = signals_of(output, learns)
+        self.now: Ladder | None = None
+        """The ladder that is fed; None before there are signals."""
+        self.clean: Ladder | None = None
+        """That of before the open shift."""
+        self.open: Open | None = None
+        self._began = 0
+        self._number = 0
+        self._numbers: list[int] = []
+        self._path: list[tuple[int, npt.NDArray[np.float32]]] = []
+
+    @property
+    def ready(self) -> bool:
+        """Whether shifts can be told."""
+        return self.now is not None and self.now.now.n > self._least
+
+    @property
+    def n_reference(self) -> int:
+        """Observations that the latest ones are compared with."""
+        ladder = self.clean or self.now
+        return 0 if ladder is None else ladder.now.n * self.block
+
+    def update(self, y: Any, y_pred: Any, number: int) -> list[LossShift | LossShiftEnd]:
+        """Take in the observation of this number; return what is to be told, nearly always nothing."""
+        if not self.signals.add(y, y_pred):
+            return []
+        if self.signals.n % _STEP == 1:
+            self._numbers.append(number)
+        if self.signals.n < self.block:
+            return []
+        self._number, numbers, self._numbers = number, self._numbers, []
+        rows = self.signals.take()
+        if rows is None:
+            return []
+        if self.now is None:
+            self.now, self._began = self._ladder(), numbers[0] - 1
+        steps = (np.add.reduce(rows.reshape(len(numbers), _STEP, -1), axis=1) / _STEP).astype(np.float32)
+        self._path += zip(numbers, steps, strict=True)
+        del self._path[:-_PATH]
+        return self._step(self.now, rows)
+
+    def _step(self, ladder: Ladder, rows: Array) -> list[LossShift | LossShiftEnd]:
+        rows, n = rows[:, : len(self.signals.names)], len(rows)
+        squares = rows * rows
+        means = np.add.reduce(rows) / n
+        passed = ladder.step(means, np.add.reduce(squares) / n, np.add.reduce(squares * rows) / n)
+        told = [one for one in passed if self._counts(ladder, one)]
+        if told:
+            first = max(told, key=lambda one: abs(one.z))
+            if self.open is not None and not self.learns:
+                if self._is_back(ladder, first):
+                    return [self._end("returned")]
+                if self._gets_better(ladder, first):
+                    return []
+            return self._tell(ladder, first)
+        if self.learns and passed and any(self.signals.names[one.signal] == "loss" and one.z < 0 for one in passed):
+            self._begin_again()  # the model has become better: that is the level to watch from now on
+            return []
+        if self.open is None:
+            return []
+        return [self._end("returned")] if self._is_over(self.open, means) else []
+
+    def _ladder(self) -> Ladder:
+        names = self.signals.names
+        kinds = len(set(names))
+        each = self.once_in * kinds
+        levels = max(names.count("level"), 1)
+        promises = [each * 2 * levels if name == "level" else each for name in names]
+        both = [name == "level" or (self.learns and name == "loss") for name in names]
+        return Ladder(promises, both, self.block, self._least)
+
+    def _begin_again(self) -> None:
+        self.now, self._began = self._ladder(), self._number
+
+    def _counts(self, ladder: Ladder, passed: Passed) -> bool:
+        name = self.signals.names[passed.signal]
+        if not self.learns:
+            return True
+        if name == "level":
+            return False
+        if name == "loss":
+            return passed.z > 0
+        # A model that learns may grow surer of itself and be no worse.
+        return bool(ladder.look(passed.start).z[0] >= _ROSE)
+
+    def _tell(self, ladder: Ladder, passed: Passed) -> list[LossShift | LossShiftEnd]:
+        look, length = ladder.look(passed.start), ladder.now.n - passed.start.n
+        window = Sums(length, ladder.now.of - passed.start.of)
+        shift = self._shift(look, window, passed.start.n, passed.signal, self._onset(ladder, passed, look))
+        ended: list[LossShift | LossShiftEnd] = []
+        if self.open is not None:
+            ended = [LossShiftEnd(self.open.shift, "settled", self._number, self._moved(look, 0))]
+        if self.clean is None:
+            self.clean = ladder
+            ladder.go_back_to(passed.start)
+        j = passed.signal
+        difference = float(look.difference[j])
+        middle = float(look.before[j]) + _LEFT * difference
+        self.open = Open(shift, j, 1 if difference > 0 else -1, middle, 2 * length, window)
+        self._begin_again()
+        return [*ended, shift]
+
+    def again(self) -> LossShift | None:
+        """Return the open shift told again, by all observations since its window began; None where there is none.
+
+        A model that learns has gone on since then: of it the first word counts.
+        """
+        if self.open is None or self.clean is None or self.now is None:
+            return None
+        told = self.open.shift
+        if self.learns:
+            return told
+        window = Sums(self.open.window.n + self.now.now.n, self.open.window.of + self.now.now.of)
+        look = self.clean.compare(window)
+        shift = replace(
+            self._shift(look, window, self.clean.now.n, self.open.column, told.onset),
+            observation=told.observation,
+            due_at=told.due_at,
+        )
+        # Where excess or slope has passed its own test and is not clear over all since then, damage comes and goes.
+        is_sure = shift.kind == "harder" and told.signal in ("excess", "slope")
+        self.open.shift = replace(shift, kind=told.kind) if is_sure else shift
+        return self.open.shift
+
+    def _shift(self, look: Look, window: Sums, n_before: int, column: int, onset: Onset) -> LossShift:
+        names = self.signals.names
+        at = {name: names.index(name) for name in ("loss", "excess", "slope") if name in names}
+        name, unit, largest = self.signals.loss
+        return LossShift(
+            kind=self._kind(look),
+            signal=names[column],  # type: ignore[arg-type]
+            observation=self._number,
+            onset=onset,
+            loss=self._moved(look, 0),
+            excess=self._moved(look, at["excess"]) if "excess" in at else None,
+            slope=self._moved(look, at["slope"]) if "slope" in at else None,
+            level=self._levels(look, window),
+            n_reference=n_before * self.block,
+            n_window=window.n * self.block,
+            loss_name=name,
+            loss_unit=unit,
+            loss_largest=largest,
+        )
+
+    def _kind(self, look: Look) -> Kind:
+        z = dict.fromkeys(("loss", "excess", "slope"), 0.0)
+        level = 0.0
+        for name, value in zip(self.signals.names, look.z.tolist(), strict=False):
+            if name == "level":
+                level = max(level, abs(value))
+            else:
+                z[name] = value
+        # A number or a label that is off its level costs loss, too: what moved more clearly is told.
+        is_level = self.output == "probabilities" or level >= z["loss"]
+        # A model that learns is off its level now and then; of it that is told where nothing else has moved.
+        is_level &= not self.learns or z["excess"] < _SOMEWHAT
+        # A large move of the level moves the slope a little, too: to second order.
+        if level >= _CLEARLY and z["slope"] < max(_STEADY, level / 3.0) and is_level:
+            return "level"
+        if z["slope"] >= _SOMEWHAT or z["excess"] >= _SOMEWHAT:
+            return "worse"
+        return "harder" if self.output == "probabilities" else "rose"
+
+    def _moved(self, look: Look, column: int) -> Moved:
+        before, difference, half = (
+            self.signals.value(column, float(value))
+            for value in (look.before[column], look.difference[column], _BAND * look.error[column])
+        )
+        return Moved(before, before + difference, difference - half, difference + half, float(look.z[column]))
+
+    def _levels(self, look: Look, window: Sums) -> tuple[LevelMoved, ...]:
+        names = self.signals.names
+        columns = [j for j, name in enumerate(names) if name == "level"]
+        latest = max(1, window.n * self.block // _STEP)
+        expected = self.signals.spread(np.mean([step for _, step in self._path[-latest:]], axis=0, dtype=np.float64))
+        found = []
+        for j, (label, mean) in zip(columns, expected, strict=True):
+            if abs(float(look.z[j])) < _CLEARLY:
+                continue
+            observed = mean + self.signals.value(j, float(look.difference[j]))
+            found.append(LevelMoved(label, mean, observed, self.signals.intercept(mean, observed)))
+        return tuple(found)
+
+    def _onset(self, ladder: Ladder, passed: Passed, look: Look) -> Onset:
+        j = int(np.argmax(abs(look.z)))
+        path = [(number, step) for number, step in self._path if number > self._began]
+        numbers = [number for number, _ in path]
+        if 2 * (ladder.now.n - passed.start.n) * self.block <= _PATH * _STEP:
+            values, width = [float(step[j]) for _, step in path], _STEP
+        else:
+            means = ladder.batches.means()[:, j]
+            values, width = means.tolist(), ladder.batches.size * self.block
+            begins = self._number - ladder.now.n * self.block + 1
+            numbers = [begins + width * i for i in range(len(values))]
+        found = onset_of(values, numbers) if len(values) >= 4 else None
+        if found is None:
+            first = max(self._began, self._number - (ladder.now.n - passed.start.n) * self.block)
+            return Onset(first, None, self._number)
+        # It may lie within the step before that of the best split.
+        return replace(found, low=None if found.low is None else max(self._began, found.low - width + 1))
+
+    def _is_back(self, ladder: Ladder, passed: Passed) -> bool:
+        """Return whether the window that moved is where the clean observations were, by all signals."""
+        assert self.clean is not None
+        window = Sums(ladder.now.n - passed.start.n, ladder.now.of - passed.start.of)
+        z = self.clean.compare(window).z
+        return all(
+            (abs(value) if name == "level" else value) <= _ROSE
+            for name, value in zip(self.signals.names, z.tolist(), strict=False)
+        )
+
+    def _gets_better(self, ladder: Ladder, passed: Passed) -> bool:
+        """Return whether what has moved is nearer to the clean observations than it was: that is no news."""
+        assert self.clean is not None
+        look, j = ladder.look(passed.start), passed.signal
+        clean = self.clean.now.of[0, j] / max(self.clean.now.n, 1)
+        before = look.before[j]
+        return bool(abs(before + look.difference[j] - clean) < abs(before - clean))
+
+    def _is_over(self, told: Open, means: Array) -> bool:
+        told.sum += float(means[told.column])
+        told.n += 1
+        if told.n < told.length:
+            return False
+        told.below = told.below + 1 if told.sign * (told.sum / told.n - told.middle) < 0 else 0
+        told.sum, told.n = 0.0, 0
+        return told.below >= 2
+
+    def _end(self, reason: Reason) -> LossShiftEnd:
+        assert self.open is not None
+        assert self.now is not None
+        told, self.open = self.open, None
+        recent = self.now.latest(min(told.length, self.now.now.n)) or Sums(0, np.zeros_like(self.now.now.of))
+        window = Sums(self.now.now.n - recent.n, self.now.now.of - recent.of)
+        loss = told.shift.loss if self.clean is None or not window.n else self._moved(self.clean.compare(window), 0)
+        assert self.clean is not None
+        self.now, self.clean, self._began = self.clean, None, self._number
+        return LossShiftEnd(told.shift, reason, self._number, loss)
+
+    def excess(self) -> Moved | None:
+        """Return the excess of the reference and of the latest thousand observations; None where there is none."""
+        if self.now is None or "excess" not in self.signals.names:
+            return None
+        column = self.signals.names.index("excess")
+        start = self.now.latest(max(_LATEST // self.block, 1))
+        if start is None:
+            return None
+        window = Sums(self.now.now.n - start.n, self.now.now.of - start.of)
+        look = self.now.look(start) if self.clean is None else self.clean.compare(window)
+        return self._moved(look, column)
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        told = self.open
+        return {
+            "output": self.output,
+            "learns": self.learns,
+            "once_in": self.once_in,
+            "signals": self.signals.snapshot(),
+            "now": None if self.now is None else self.now.snapshot(),
+            "clean": None if self.clean is None else self.clean.snapshot(),
+            "open": None
+            if told is None
+            else {
+                **{name: value for name, value in vars(told).items() if name not in ("shift", "window")},
+                "shift": told.shift.snapshot(),
+                "window": [told.window.n, told.window.of.tobytes()],
+            },
+            "began": self._began,
+            "number": self._number,
+            "numbers": list(self._numbers),
+            "path": [
+                [number for number, _ in self._path],
+                np.array([step for _, step in self._path], dtype=np.float32).tobytes(),
+            ],
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the route that the snapshot was taken of."""
+        route = cls(snapshot["output"], snapshot["learns"], snapshot["once_in"])
+        route.signals = restored_signals(route.output, route.learns, snapshot["signals"])
+        route.now = None if snapshot["now"] is None else Ladder.from_snapshot(snapshot["now"])
+        route.clean = None if snapshot["clean"] is None else Ladder.from_snapshot(snapshot["clean"])
+        if snapshot["open"] is not None:
+            known = dict(snapshot["open"])
+            n, of = known.pop("window")
+            window = Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy())
+            route.open = Open(shift=LossShift.from_snapshot(known.pop("shift")), window=window, **known)
+        route._began, route._number = snapshot["began"], snapshot["number"]
+        route._numbers = list(snapshot["numbers"])
+        numbers, steps = snapshot["path"]
+        width = max(route.signals.n_columns, 1)
+        route._path = list(zip(numbers, np.frombuffer(steps, dtype=np.float32).reshape(-1, width).copy(), strict=True))
+        return route

@@ -1,0 +1,311 @@
+"""LossMonitor on streams whose damage is known: kinds, features, onsets, ends, and state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from river import anomaly, linear_model, preprocessing, tree
+
+from attributary_explainers import (
+    InvalidParameterError,
+    LossEvent,
+    LossMonitor,
+    LossShift,
+    LossShiftEnd,
+    LossShiftExplained,
+    SnapshotError,
+)
+
+WEIGHTS = np.array([1.6, -1.1, 0.8, 0.5, 0.0, 0.0])
+CLEAN, HURT = 12_000, 4_000
+Row = tuple[dict[str, float], Any, Any]
+
+
+def served(x: dict[str, float]) -> dict[int, float]:
+    """Predict as the population is, where nothing is damaged."""
+    p = 1.0 / (1.0 + math.exp(-sum(w * x[f"f{i}"] for i, w in enumerate(WEIGHTS.tolist())) + 0.4))
+    return {0: 1.0 - p, 1: p}
+
+
+def stream(n: int, damage: str = "", seed: int = 1) -> Iterator[Row]:
+    """Yield observations of a logistic population, with labels and what the frozen model says."""
+    rng = np.random.default_rng([seed, n, len(damage)])
+    x = rng.normal(size=(n, len(WEIGHTS)))
+    if damage == "doubtful":
+        x[:, :3] *= 0.2
+    p = 1.0 / (1.0 + np.exp(-x @ WEIGHTS + 0.4))
+    if damage == "level":
+        p = 1.0 / (1.0 + np.exp(-x @ WEIGHTS - 0.4))
+    y = (rng.random(n) < p).astype(int)
+    if damage == "flipped":
+        y = np.where(rng.random(n) < 0.35, 1 - y, y)
+    if damage == "permuted":
+        x[:, 1] = rng.permutation(x[:, 1])
+        x[:, 4] += 3.0  # harmless: the model does not read it
+    for row, label in zip(x.tolist(), y.tolist(), strict=True):
+        values = {f"f{i}": value for i, value in enumerate(row)}
+        yield values, label, served(values)
+
+
+def run(monitor: LossMonitor, rows: Iterable[Row]) -> list[LossEvent]:
+    return [event for row in rows for event in monitor.update(*row)]
+
+
+def told(*parts: Iterable[Row], model: Any = None, **given: Any) -> list[LossEvent]:
+    monitor = LossMonitor(model, **{"output": "probabilities", "learns": False, **given})
+    return [event for part in parts for event in run(monitor, part)]
+
+
+@pytest.mark.parametrize(
+    ("damage", "kind"), [("flipped", "worse"), ("permuted", "worse"), ("level", "level"), ("doubtful", "harder")]
+)
+def test_a_shift_has_the_kind_of_its_damage(damage: str, kind: str) -> None:
+    events = told(stream(CLEAN), stream(HURT, damage))
+    first, again = events[:2]
+    assert isinstance(first, LossShift)
+    assert isinstance(again, LossShiftExplained)
+    assert again.shift.kind == kind
+    assert first.kind in (kind, "worse")  # of so few observations a level is not always told apart
+    assert CLEAN < first.observation < CLEAN + 2500
+    assert abs(first.onset.observation - CLEAN) < 400
+    assert first.loss.low < first.loss.after - first.loss.before < first.loss.high
+    assert first.due_at == again.observation or again.observation > first.observation
+    assert len(events) == 2
+
+
+def test_nothing_is_told_where_nothing_happens() -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    assert not run(monitor, stream(2 * CLEAN))
+    assert monitor.ready
+    assert monitor.shift is None
+    assert monitor.n_observations == 2 * CLEAN
+    assert monitor.excess is not None
+    assert monitor.excess.low < 0.0 < monitor.excess.high
+
+
+def test_a_damaged_feature_is_named_and_one_that_is_not_read_is_not() -> None:
+    events = told(stream(CLEAN), stream(HURT, "permuted"), model=served)
+    (explained,) = (event for event in events if isinstance(event, LossShiftExplained))
+    assert explained.features[0].name == "f1"
+    assert explained.features[0].significant
+    assert explained.features[0].importance_after < 0.3 * explained.features[0].importance_before
+    unread = [one for one in explained.features if one.name in ("f4", "f5")]
+    assert [(one.score, one.significant) for one in unread] == [(0.0, False)] * 2
+    assert max(one.moved for one in unread) > 0.5
+    assert "look first at f1" in explained.sentence("credit")
+    assert "f4" not in explained.sentence("credit")
+
+
+def test_the_level_says_what_mends_it() -> None:
+    again = told(stream(CLEAN), stream(HURT, "level"))[1]
+    assert isinstance(again, LossShiftExplained)
+    (level,) = again.shift.level
+    assert (level.label, level.observed > level.expected) == (1, True)
+    # The logits moved by .8; what moves the mean by as much is somewhat less, because sure ones hardly move.
+    assert level.intercept == pytest.approx(0.8, abs=0.35)
+    assert "to its logit mends it" in again.sentence("credit")
+
+
+def test_damage_that_is_mended_is_over_and_damage_that_comes_again_is_told_again() -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    events = run(monitor, stream(CLEAN))
+    for seed in (1, 2):
+        events += run(monitor, stream(HURT, "flipped", seed))
+        events += run(monitor, stream(CLEAN, seed=seed + 5))
+    kinds = [type(event).__name__ for event in events]
+    assert kinds == ["LossShift", "LossShiftExplained", "LossShiftEnd"] * 2
+    for end, mended in zip((events[2], events[5]), (CLEAN + HURT, 2 * (CLEAN + HURT)), strict=True):
+        assert isinstance(end, LossShiftEnd)
+        assert end.reason == "returned"
+        assert mended < end.observation < mended + 4000
+        assert end.loss.low < 0.0 < end.loss.high
+        assert "is over" in end.sentence()
+
+
+def test_what_comes_after_a_shift_does_not_enter_its_reference() -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    run(monitor, stream(CLEAN))
+    before = monitor.n_reference
+    run(monitor, stream(3 * CLEAN, "flipped"))
+    assert monitor.n_reference <= before + 128  # the block in which it began
+    assert monitor.shift is not None
+
+
+def test_another_version_begins_anew() -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    assert monitor.restart() is None
+    run(monitor, stream(CLEAN))
+    run(monitor, stream(HURT, "flipped"))
+    end = monitor.restart()
+    assert isinstance(end, LossShiftEnd)
+    assert (end.reason, end.observation) == ("replaced", CLEAN + HURT)
+    assert not monitor.ready
+    assert monitor.shift is None
+    assert not run(monitor, stream(CLEAN))
+    assert run(monitor, stream(HURT, "flipped"))[0].observation > CLEAN + HURT + CLEAN
+
+
+@pytest.mark.parametrize("cut", [100, 4000, 8200, 12_033, 12_200, 13_777, 15_900])
+def test_a_restored_monitor_goes_on_bit_for_bit(cut: int) -> None:
+    rows = [*stream(CLEAN), *stream(HURT, "permuted")]
+    whole, first = LossMonitor(served, output="probabilities"), LossMonitor(served, output="probabilities")
+    expected = run(whole, rows)
+    events = run(first, rows[:cut])
+    second = LossMonitor.from_snapshot(first.snapshot(), served)
+    assert second.parameters == first.parameters
+    events += run(second, rows[cut:])
+    assert events == expected
+    assert len(events) == 2
+    assert second.snapshot() == whole.snapshot()
+
+
+def test_a_snapshot_of_another_format_is_refused() -> None:
+    with pytest.raises(SnapshotError, match="begin without it"):
+        LossMonitor.from_snapshot({"format": 0})
+
+
+def test_labels_alone_do_not_tell_harder_from_worse() -> None:
+    def labels(rows: Iterable[Row]) -> Iterator[Row]:
+        return ((x, "yes" if y else "no", "yes" if p[1] > 0.5 else "no") for x, y, p in rows)
+
+    first = told(labels(stream(CLEAN)), labels(stream(HURT, "flipped")), output="label")[0]
+    assert isinstance(first, LossShift)
+    assert (first.kind, first.loss_name) == ("rose", "zero_one")
+    assert first.excess is None
+
+
+def numbers(n: int, damage: str = "", scale: float = 1.0, seed: int = 3) -> Iterator[Row]:
+    """Yield observations of a linear population whose noise grows with f3, which does not move the mean."""
+    rng = np.random.default_rng([seed, n, len(damage)])
+    x = rng.normal(size=(n, 5))
+    if damage == "noisy":
+        x[:, 3] = abs(x[:, 3]) + 0.5
+    y = x @ np.array([2.0, 1.0, 0.5, 0.0, 0.0]) + rng.normal(size=n) * np.where(x[:, 3] > 0.0, 2.0, 0.5)
+    if damage == "permuted":
+        x[:, 0] = rng.permutation(x[:, 0])
+    if damage == "level":
+        y = y + 1.5
+    for row, target in zip(x.tolist(), y.tolist(), strict=True):
+        values = {f"f{i}": value for i, value in enumerate(row)}
+        yield values, scale * target, scale * predicted(values)
+
+
+def predicted(x: dict[str, float]) -> float:
+    """Predict as the population is."""
+    return 2.0 * x["f0"] + x["f1"] + 0.5 * x["f2"]
+
+
+@pytest.mark.parametrize(("damage", "kind"), [("permuted", "worse"), ("noisy", "harder"), ("level", "level")])
+def test_a_model_of_numbers_tells_noisier_observations_from_damage(damage: str, kind: str) -> None:
+    events = told(numbers(CLEAN), numbers(HURT, damage), model=predicted, output="number", learns=False)
+    assert [type(event) for event in events[:2]] == [LossShift, LossShiftExplained]
+    explained = events[1]
+    assert isinstance(explained, LossShiftExplained)
+    assert explained.shift.kind == kind
+    if damage == "permuted":
+        assert explained.features[0].name == "f0"
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e9])
+def test_numbers_in_any_unit_tell_the_same(scale: float) -> None:
+    plain = told(numbers(CLEAN), numbers(HURT, "permuted"), output="number")
+    other = told(numbers(CLEAN, scale=scale), numbers(HURT, "permuted", scale), output="number")
+    assert [(type(e), e.observation) for e in plain] == [(type(e), e.observation) for e in other]
+    assert isinstance(plain[0], LossShift)
+    assert isinstance(other[0], LossShift)
+    assert other[0].loss.after == pytest.approx(scale * plain[0].loss.after, rel=1e-6)
+
+
+def test_a_model_that_learns_is_told_of_soon_after_a_change_and_not_while_it_learns() -> None:
+    rng = np.random.default_rng(9)
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    monitor = LossMonitor(model)
+    assert monitor.learns
+    events: list[LossEvent] = []
+    for t in range(9000):
+        x = dict(zip("abc", rng.normal(size=3).tolist(), strict=True))
+        y = (x["a"] > 0.0 if t < 6000 else x["b"] < 0.0) ^ (rng.random() < 0.1)
+        y_pred = model.predict_proba_one(x)
+        model.learn_one(x, y)
+        events += monitor.update(x, y, y_pred)
+    first = events[0]
+    assert isinstance(first, LossShift)
+    assert 6000 < first.observation <= 6150
+    assert first.kind == "worse"
+    assert not first.has_split
+
+
+def test_a_tree_that_has_split_is_said_to_have() -> None:
+    rng = np.random.default_rng([0, 7])
+    model, events = tree.HoeffdingAdaptiveTreeClassifier(seed=0), []
+    monitor = LossMonitor(model)
+    for _ in range(4000):
+        x = dict(zip("abcdef", rng.uniform(-2.0, 2.0, size=6).tolist(), strict=True))
+        y = int((x["a"] + x["b"] - 0.5 * x["c"] > 0.3) ^ (rng.random() < 0.08))
+        y_pred = model.predict_proba_one(x)
+        model.learn_one(x, y)
+        events += monitor.update(x, y, y_pred)
+    shifts = [event for event in events if isinstance(event, LossShift)]
+    assert shifts
+    assert all(shift.has_split for shift in shifts)
+    assert "the tree has split" in shifts[0].sentence()
+
+
+def test_late_labels_are_taken_in_the_order_in_which_they_come() -> None:
+    rows = [*stream(CLEAN), *stream(HURT, "flipped")]
+    late = [rows[i] for i in np.argsort(np.arange(len(rows)) + np.random.default_rng(0).exponential(300, len(rows)))]
+    first = told(late)[0]
+    assert isinstance(first, LossShift)
+    assert first.kind == "worse"
+    assert CLEAN < first.observation < CLEAN + 1500
+
+
+def hostile() -> Iterator[Row]:
+    """Yield what streams have, among usable observations."""
+    rng = np.random.default_rng(4)
+    labels = [f"class {i}" for i in range(40)]
+    odd: list[tuple[Any, Any]] = [
+        (None, {"class 0": 1.0}),
+        (math.nan, {"class 0": 1.0}),
+        ("class 1", None),
+        ("class 1", {}),
+        ("class 1", {"class 1": math.nan}),
+        ("never seen", {"class 1": 1.0}),
+        (True, {"class 2": 0.0}),
+    ]
+    for i in range(7000):
+        p = rng.dirichlet(np.ones(40)).tolist()
+        y = labels[int(rng.choice(40, p=p))]
+        yield {"a": 1.0}, *(odd[i % len(odd)] if i % 13 == 0 else (y, dict(zip(labels, p, strict=True))))
+
+
+def test_forty_classes_and_odd_observations_are_no_reason_to_tell_anything() -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    assert not run(monitor, hostile())
+    assert monitor.n_observations == 7000
+
+
+def test_one_class_alone_is_no_reason_to_fail() -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    for _ in range(12_000):
+        assert not monitor.update(None, "only", {"only": 1.0})
+    assert monitor.excess is None or monitor.excess.z == 0.0
+
+
+def test_what_the_model_predicts_is_inferred() -> None:
+    assert LossMonitor(linear_model.LogisticRegression()).output == "probabilities"
+    assert LossMonitor(linear_model.LinearRegression()).output == "number"
+    for y_pred, output in (({"a": 1.0}, "probabilities"), (1.5, "number"), ("a", "label"), (1, "label")):
+        monitor = LossMonitor(learns=False)
+        monitor.update(None, "a", y_pred)
+        assert monitor.output == output
+    with pytest.raises(InvalidParameterError, match="classifier or a regressor"):
+        LossMonitor(anomaly.HalfSpaceTrees())
+    with pytest.raises(InvalidParameterError, match="output"):
+        LossMonitor(output="any")
+    with pytest.raises(InvalidParameterError, match="once_in"):
+        LossMonitor(once_in=10)
