@@ -13,7 +13,7 @@ from .calibration import CLIP
 from .events import LossShift, LossShiftExplained
 from .expected import expected_share, kind_of_rise
 from .rows import StoredRows
-from .suspects import losses, suspects
+from .suspects import losses, naming_loss, suspects
 
 
 def examine(
@@ -39,7 +39,7 @@ def examine(
     loss = as_loss({"number": "absolute", "label": "zero_one"}.get(output, "cross_entropy"), epsilon=CLIP)
     function = model_function(model, output)
     before, after = rows.before(), rows.after()
-    found = suspects(function, loss, before, after, groups=groups, missing=missing, seed=seed)
+    found = suspects(function, naming_loss(output), before, after, groups=groups, missing=missing, seed=seed)
     expected = None
     if output != "probabilities" and shift.kind != "level":
         expected = expected_share(

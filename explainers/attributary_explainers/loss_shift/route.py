@@ -30,6 +30,8 @@ _STEADY = 2.0
 """Standard errors of the slope below which the order of observations counts as being as good as before."""
 _LEFT = 1.0 / 3.0
 """Share of a rise that is left where it counts as over."""
+_SOON, _MOST_PATIENT = 80, 6
+"""Blocks after an end in which a shift is the same one again; its end is waited for twice as long each time."""
 
 
 @dataclass
@@ -78,6 +80,9 @@ class LossRoute:
         self.open: Open | None = None
         self._began = 0
         self._number = 0
+        self._ended_at: int | None = None
+        self._n_again = 0
+        """Shifts in a row that came soon after the end of the one before: damage that comes in bursts."""
         self._numbers: list[int] = []
         self._path: list[tuple[int, npt.NDArray[np.float32]]] = []
 
@@ -120,7 +125,7 @@ class LossRoute:
         if told:
             first = max(told, key=lambda one: abs(one.z))
             if self.open is not None and not self.learns:
-                if self._is_back(ladder, first):
+                if self._is_back(ladder, first) and (not self._n_again or ladder.now.n >= self.open.length):
                     return [self._end("returned")]
                 if self._gets_better(ladder, first):
                     return []
@@ -167,7 +172,10 @@ class LossRoute:
         j = passed.signal
         difference = float(look.difference[j])
         middle = float(look.before[j]) + _LEFT * difference
-        self.open = Open(shift, j, 1 if difference > 0 else -1, middle, 2 * length, window)
+        is_soon = self._ended_at is not None and self._number - self._ended_at < _SOON * self.block
+        self._n_again = min(self._n_again + 1, _MOST_PATIENT) if is_soon else 0
+        patience = 2 ** (1 + self._n_again) * length
+        self.open = Open(shift, j, 1 if difference > 0 else -1, middle, patience, window)
         self._begin_again()
         return [*ended, shift]
 
@@ -306,6 +314,7 @@ class LossRoute:
         loss = told.shift.loss if self.clean is None or not window.n else self._moved(self.clean.compare(window), 0)
         assert self.clean is not None
         self.now, self.clean, self._began = self.clean, None, self._number
+        self._ended_at = self._number
         return LossShiftEnd(told.shift, reason, self._number, loss)
 
     def excess(self) -> Moved | None:
@@ -338,6 +347,7 @@ class LossRoute:
                 "window": [told.window.n, told.window.of.tobytes()],
             },
             "began": self._began,
+            "ended": [self._ended_at, self._n_again],
             "number": self._number,
             "numbers": list(self._numbers),
             "path": [
@@ -359,6 +369,7 @@ class LossRoute:
             window = Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy())
             route.open = Open(shift=LossShift.from_snapshot(known.pop("shift")), window=window, **known)
         route._began, route._number = snapshot["began"], snapshot["number"]
+        route._ended_at, route._n_again = snapshot["ended"]
         route._numbers = list(snapshot["numbers"])
         numbers, steps = snapshot["path"]
         width = max(route.signals.n_columns, 1)

@@ -13,11 +13,11 @@ from ..batch.contributions import Contributions, pfi_contributions
 from ..batch.tables import DataTable
 from ..errors import ModelError
 from ..imputers.rows import replace as swap
-from ..losses.losses import Loss
+from ..losses.losses import Loss, as_loss
 from ..missing import read_missing
 from ..predictions import is_usable, predict_rows
 from ..ranking import SIGNIFICANCE, holm, p_value
-from ..typing import Array, Features, Groups, Importance, ModelFunction, Prediction
+from ..typing import Array, Features, Groups, Importance, ModelFunction, Output, Prediction
 from ..validation import LARGEST
 from .events import Suspect
 from .moved import moved
@@ -30,6 +30,23 @@ _FAINT = 0.01
 _NAMED = 0.05
 """Share of the largest score that a feature must have to be named."""
 _NOTHING = 1e-12
+_MOST = 200.0
+"""So many times the median loss, of before or after, is the most that one observation counts.
+
+That is for losses without a largest value. Of normal errors, under the squared loss, it is an error of ten standard
+deviations.
+"""
+
+
+def naming_loss(output: Output) -> Loss:
+    """Return the loss by which features are named best: that of the kind of prediction a model makes.
+
+    For numbers it is the squared one, whatever the route watches. Under the absolute loss the importance of every
+    feature falls where errors grow for any reason; under the squared one that of the others stays.
+    """
+    if output == "probabilities":
+        return as_loss("cross_entropy", epsilon=1e-3)
+    return as_loss("zero_one" if output == "label" else "squared")
 
 
 def suspects(
@@ -64,7 +81,8 @@ def suspects(
     function
         The model, from `model_function` with the output that the loss reads.
     loss
-        Of one prediction. A bounded one names better: of probabilities a log loss that is clipped.
+        Of one prediction, see `naming_loss`. Where it has no largest value, one observation counts at most 200 times
+        the median loss, of before or after, whichever is larger.
     before, after
         Observations `(x, y)` of the clean reference and of after the onset. Those for which the model has no prediction
         of finite loss count for `moved` alone.
@@ -86,6 +104,7 @@ def suspects(
     """
     players = _players([x for x, _ in (*before, *after)], groups or {})
     rng = np.random.default_rng(seed)
+    loss = _bounded(loss, *(losses(function, loss, rows, missing) for rows in (before, after)))
     phi, error = _importance(function, loss, before, players, missing, n_permutations, rng)
     phi_after, error_after = _importance(function, loss, after, players, missing, n_permutations, rng)
     level = SIGNIFICANCE / max(1, sum(map(len, players.values())))
@@ -168,6 +187,15 @@ class _Table(DataTable):
         except ModelError:  # a target that is no number
             return math.nan
         return found if abs(found) < LARGEST else math.nan
+
+
+def _bounded(loss: Loss, *sides: Array) -> Loss:
+    """Return the loss with a bound where it has none, by its values before and after."""
+    known = [of[np.isfinite(of)] for of in sides]
+    most = _MOST * max((float(np.median(of)) for of in known if len(of)), default=0.0)
+    if loss.largest is not None or not most > 0.0:
+        return loss
+    return replace(loss, function=lambda y, prediction: min(loss.function(y, prediction), most))
 
 
 def _predicted(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:

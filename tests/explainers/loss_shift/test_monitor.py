@@ -126,6 +126,13 @@ def test_damage_that_is_mended_is_over_and_damage_that_comes_again_is_told_again
         assert "is over" in end.sentence()
 
 
+def test_damage_that_comes_in_bursts_is_not_told_for_each_of_them() -> None:
+    hurt, clean = stream(24_000, "flipped"), stream(24_000)
+    bursts = (bad if i % 800 < 300 else good for i, (bad, good) in enumerate(zip(hurt, clean, strict=True)))
+    shifts = [event for event in told(stream(CLEAN), bursts) if isinstance(event, LossShift)]
+    assert 1 <= len(shifts) <= 5
+
+
 def test_what_comes_after_a_shift_does_not_enter_its_reference() -> None:
     monitor = LossMonitor(output="probabilities", learns=False)
     run(monitor, stream(CLEAN))

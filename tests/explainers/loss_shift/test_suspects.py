@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attributary_explainers import as_batch, as_loss, batch_pfi, expected_pfi
-from attributary_explainers.loss_shift.suspects import losses, suspects
+from attributary_explainers.loss_shift.suspects import losses, naming_loss, suspects
 from attributary_explainers.models.function import model_function
 
 NAMES = ["a", "b", "c", "d", "idle"]
@@ -199,6 +199,35 @@ def test_with_few_observations_features_are_ordered_by_their_move(n):
     found = suspects(model_function(lambda x: x["b"], "number"), SQUARED, before, after)
     assert all(one.score == 0.0 and not one.significant and math.isnan(one.delta) for one in found)
     assert found[0].name == ("b" if n > 5 else "a")
+
+
+@pytest.mark.parametrize("outlier", [1e6, 1e200, -1e300])
+def test_one_observation_far_out_does_not_decide(outlier):
+    def one_far_out(table, rng):
+        shuffled(2)(table, rng)
+        table[5, 0] = outlier
+
+    found = suspects_of(one_far_out)
+    assert next(iter(found)) == "c"
+    assert found["c"].delta == pytest.approx(-2.0, abs=5 * found["c"].delta_std_error)
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [("probabilities", "cross_entropy(epsilon=0.001)"), ("label", "zero_one"), ("number", "squared")],
+)
+def test_the_loss_by_which_features_are_named(output, name):
+    assert (naming_loss(output).name, naming_loss(output).output) == (name, output)
+
+
+def test_under_the_squared_loss_noise_takes_no_importance_from_the_others():
+    def noise(table, rng):
+        table[:, 0] += 3.0 * rng.normal(size=len(table))
+
+    squared, absolute = (suspects_of(noise, loss=loss) for loss in (SQUARED, as_loss("absolute")))
+    assert next(iter(squared)) == "a"
+    assert all(squared[name].p_value > 0.01 for name in "bcd")
+    assert all(absolute[name].p_value < 1e-6 for name in "bcd")
 
 
 def test_losses_are_nan_where_there_is_none():
