@@ -71,14 +71,15 @@ class _LossShift:
     kind
         `worse`: the model is wronger than it was, given what it predicts. `level`: the base rate (of numbers: the mean)
         has moved, and the order of observations is as good. `harder`: more is lost, no more than the model's own doubt
-        says. `rose`: the loss rose, and a model of labels or numbers does not say whether that is its fault.
+        says, or the values of its features explain. `rose`: the loss rose, and a model of labels or numbers does not
+        say whether that is its fault.
     signal
         What passed its test: `loss`, `excess`, `slope` or `level`.
     observation, detected_at, onset
         Where it is told, where the shift was told first, and since when.
     model_loss, excess, slope
-        Mean loss of the model; the loss beyond what was to be expected of its predictions; and how much of what it
-        predicts comes true. Each before, over the reference, and after.
+        Mean loss of the model; the loss beyond what was to be expected of its predictions; and how far
+        predictions go beyond what comes true. Each before, over the reference, and after.
     level
         The labels whose rate has moved.
     n_reference, n_window
