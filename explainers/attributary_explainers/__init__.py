@@ -29,6 +29,7 @@ from .errors import (
     ObservationalDoubtWarning,
     SlowFeatureWarning,
     SnapshotError,
+    UnknownLabelWarning,
     UntestedRiverWarning,
 )
 from .history import ChangeMark, ImportanceHistory
@@ -54,7 +55,7 @@ from .incremental.pfi import IncrementalPFI
 from .incremental.removal import SKIP_REASONS, RemovalExplainer
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
-from .loss_shift.events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved, Suspect
+from .loss_shift.events import LevelMoved, LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved, Suspect
 from .loss_shift.monitor import LossMonitor
 from .losses.losses import LOSS_NAMES, Loss, as_loss
 from .losses.statement import loss_statement
@@ -114,6 +115,7 @@ __all__ = [
     "InvalidParameterError",
     "LaggedReservoir",
     "Level",
+    "LevelMoved",
     "LocalReservoirWarning",
     "Loss",
     "LossEvent",
@@ -149,6 +151,7 @@ __all__ = [
     "SnapshotError",
     "Suspect",
     "UniformReservoir",
+    "UnknownLabelWarning",
     "UntestedRiverWarning",
     "as_batch",
     "as_loss",

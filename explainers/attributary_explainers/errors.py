@@ -12,6 +12,7 @@ UserWarning
 ├── ModelFailureWarning     the model raised while it was explained: counted, and said once
 ├── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
 ├── SlowFeatureWarning      a feature's values stay alike for too long: its importance is that of the latest ones
+├── UnknownLabelWarning     no label that comes is a class that the model predicts
 └── ObservationalDoubtWarning   draws given the other features miss a part of the dependence
 """
 
@@ -72,6 +73,10 @@ class LocalReservoirWarning(UserWarning):
 
 class SlowFeatureWarning(UserWarning):
     """A feature's values stay alike for about as long as importance is averaged: it is that of the latest values."""
+
+
+class UnknownLabelWarning(UserWarning):
+    """No label that comes is a class that the model predicts: they differ in type, or in how they are written."""
 
 
 class NaivePathWarning(UserWarning):

@@ -177,6 +177,7 @@ KINDS = {
         **LOSS_SHIFT,
         change_id="credit:t:0:3:0",
         features={"age": SUSPECT},
+        importance_loss="cross_entropy",
         n_before=500,
         n_after=500,
         expected=None,

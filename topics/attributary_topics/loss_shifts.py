@@ -139,6 +139,8 @@ class LossShiftExplainedEvent(_LossShift):
         `ce_id` of the shift, whose kind it may tell otherwise: then this one counts.
     features
         All of them, the most suspicious first.
+    importance_loss
+        Loss that scores and importances are in: the squared one of numbers, whatever the shift is of.
     n_before, n_after
         Stored observations that the importances are of.
     expected
@@ -151,6 +153,7 @@ class LossShiftExplainedEvent(_LossShift):
     event: str = "loss_shift_explained"
     change_id: str | None
     features: dict[str, LossSuspect]
+    importance_loss: str
     n_before: int
     n_after: int
     expected: float | None

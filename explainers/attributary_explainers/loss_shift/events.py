@@ -37,13 +37,14 @@ class Moved:
 class LevelMoved:
     """How often a label came, and how often the model expected it; for numbers (label None) the two means.
 
-    `intercept` is what to add to the logit of the label (of numbers: to the prediction) so that the two agree.
+    `intercept` is what to add to the logit of the label (of numbers: to the prediction) so that the two agree; None of
+    a model that gives labels alone.
     """
 
     label: Any
     expected: float
     observed: float
-    intercept: float
+    intercept: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ class Suspect:
 class LossShiftExplained:
     """Which features have to do with a shift, and its figures over all observations since the onset.
 
-    `shift` is the shift told again: its kind goes before that of the first word. `expected` is the share of the rise
+    `shift` is the shift told again: its kind goes before that of the first word. Importances and scores are in the unit
+    of `importance_loss`: the squared one for numbers. `expected` is the share of the rise
     of the loss that the values of the features explain, None where the model itself says what it expects to lose.
     """
 
@@ -126,6 +128,7 @@ class LossShiftExplained:
     n_before: int
     n_after: int
     expected: float | None = None
+    importance_loss: str = ""
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return what is told, in plain English."""

@@ -13,7 +13,7 @@ from .calibration import CLIP
 from .events import LossShift, LossShiftExplained
 from .expected import expected_share, kind_of_rise
 from .importance import losses, naming_loss
-from .rows import StoredRows
+from .rows import KeptRows
 from .suspects import suspects
 
 
@@ -21,7 +21,7 @@ def examine(
     model: Any,
     output: Output,
     shift: LossShift,
-    rows: StoredRows,
+    rows: KeptRows,
     observation: int,
     *,
     groups: Groups | None = None,
@@ -53,4 +53,4 @@ def examine(
         # More noise moves the slope, too: where inputs explain the rise, only its own test says that it is worse.
         if shift.kind == "rose" or (told == "harder" and shift.signal != "slope"):
             shift = replace(shift, kind=told)
-    return LossShiftExplained(shift, observation, found, len(before), len(after), expected)
+    return LossShiftExplained(shift, observation, found, len(before), len(after), expected, loss.name)

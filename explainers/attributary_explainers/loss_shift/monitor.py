@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
-from ..models.function import model_kind, resolve_loss
+from ..missing import check_missing
+from ..models.function import model_function, model_kind, resolve_loss
 from ..models.river import final_step
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
 from .examining import examine
 from .route import LossRoute
-from .rows import StoredRows
+from .rows import KeptRows
 
 _FORMAT = 1
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 1e5
@@ -81,17 +82,21 @@ class LossMonitor:
                 raise InvalidParameterError("model", "a classifier or a regressor, which predicts the label", model)
             output = resolve_loss(model, None).output
         self.output = output
-        self.learns = hasattr(model, "learn_one") if learns is None else bool(learns)
+        if learns is not None and not isinstance(learns, bool):
+            raise InvalidParameterError("learns", "True, False or None", learns)
+        self.learns = hasattr(model, "learn_one") if learns is None else learns
+        if model is not None:
+            model_function(model, output or "any")  # what cannot be asked is refused now, not when a shift is told
         self.window = check_integer("window", window, minimum=20)
         default = ONCE_IN_OF_LEARNERS if self.learns else ONCE_IN
         self.once_in = default if once_in is None else check_number("once_in", once_in, minimum=1e4, below=float("inf"))
         self.groups = check_groups(groups)
-        self.missing = missing if isinstance(missing, str) else dict(missing)
+        self.missing = check_missing(missing)
         self.seed = check_integer("seed", seed, minimum=0)
         self.n_observations = 0
         """Calls of `update`."""
         self._route = None if output is None else LossRoute(output, self.learns, self.once_in)
-        self._rows = None if model is None else StoredRows(self.window, self.seed)
+        self._rows = None if model is None else KeptRows(self.window, self.seed)
         self._rows_after = 0
         """Observations before the first stored one."""
         self._due: int | None = None
@@ -114,7 +119,7 @@ class LossMonitor:
 
     @property
     def ready(self) -> bool:
-        """Whether shifts can be told."""
+        """Whether shifts can be told: not before there is a reference, nor for its length after a shift was told."""
         return self._route is not None and self._route.ready
 
     @property
@@ -151,6 +156,10 @@ class LossMonitor:
                 return []
             self.output = _output_of(y_pred)
             route = self._route = LossRoute(self.output, self.learns, self.once_in)
+        if self.output == "probabilities" and y_pred is not None and not isinstance(y_pred, dict):
+            raise InvalidParameterError(
+                "y_pred", "a dict of label to probability, as in dict(zip(model.classes_, probabilities))", y_pred
+            )
         if self.learns and number % _ASKED == 0:
             self._look_at_leaves(number)
         if self._rows is not None and x is not None:
@@ -206,12 +215,12 @@ class LossMonitor:
         shift = self.shift
         self._due, self._n_leaves, self._split_at = None, None, 0
         if self._rows is not None:
-            self._rows, self._rows_after = StoredRows(self.window, self.seed), self.n_observations
+            self._rows, self._rows_after = KeptRows(self.window, self.seed), self.n_observations
         self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)
         return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
 
     def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
+        """Return plain data to restore from: numbers, text, bytes, lists and dicts."""
         return {
             "format": _FORMAT,
             "parameters": self.parameters,
@@ -232,13 +241,13 @@ class LossMonitor:
         SnapshotError
             It is of another format.
         """
-        if snapshot.get("format") != _FORMAT:
+        if not isinstance(snapshot, dict) or snapshot.get("format") != _FORMAT:
             raise SnapshotError(f"this is no snapshot of LossMonitor in format {_FORMAT}: begin without it")
         monitor = cls(model, **snapshot["parameters"])
         monitor.n_observations, monitor._due = snapshot["n_observations"], snapshot["due"]
         monitor._n_leaves, monitor._split_at = snapshot["leaves"]
         if snapshot["rows"] is not None and model is not None:
-            monitor._rows = StoredRows.from_snapshot(snapshot["rows"])
+            monitor._rows = KeptRows.from_snapshot(snapshot["rows"])
         monitor._rows_after = snapshot["rows_after"]
         if snapshot["route"] is not None:
             monitor._route = LossRoute.from_snapshot(snapshot["route"])

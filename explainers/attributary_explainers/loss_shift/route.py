@@ -223,23 +223,34 @@ class LossRoute:
         )
 
     def _kind(self, look: Look) -> Kind:
-        z = dict.fromkeys(("loss", "excess", "slope"), 0.0)
-        level = 0.0
-        for name, value in zip(self.signals.names, look.z.tolist(), strict=False):
-            if name == "level":
-                level = max(level, abs(value))
-            else:
-                z[name] = value
-        # A number or a label that is off its level costs loss, too: what moved more clearly is told.
-        is_level = self.output == "probabilities" or level >= z["loss"]
-        # A model that learns is off its level now and then; of it that is told where nothing else has moved.
-        is_level &= not self.learns or z["excess"] < _SOMEWHAT
-        # A large move of the level moves the slope a little, too: to second order.
-        if level >= _CLEARLY and z["slope"] < max(_STEADY, level / 3.0) and is_level:
+        names = self.signals.names
+        levels = [j for j, name in enumerate(names) if name == "level"]
+        level = max((abs(float(look.z[j])) for j in levels), default=0.0)
+        moved = {name: float(look.difference[j]) for j, name in enumerate(names) if name != "level"}
+        error = {name: float(look.error[j]) for j, name in enumerate(names) if name != "level"}
+        if level >= _CLEARLY:
+            # The slope does not move with the level to first order. What a large move makes of both is known.
+            for name, by in self.signals.follows([float(look.difference[j]) for j in levels]).items():
+                moved[name] -= by
+        z = {name: value / error[name] if error[name] > 0.0 else 0.0 for name, value in moved.items()}
+        slope, excess = z.get("slope", 0.0), z.get("excess", 0.0)
+        if level >= _CLEARLY and slope < max(_STEADY, level / 3.0) and self._is_of_level(look, level, excess):
             return "level"
-        if z["slope"] >= _SOMEWHAT or z["excess"] >= _SOMEWHAT:
+        if slope >= _SOMEWHAT or excess >= _SOMEWHAT:
             return "worse"
         return "harder" if self.output == "probabilities" else "rose"
+
+    def _is_of_level(self, look: Look, level: float, excess: float) -> bool:
+        """Return whether what the loss has done goes with the level: of two moves the larger one is told."""
+        if self.output == "label":  # whether the order is as good as before is not known
+            return bool(look.z[0] < _SOMEWHAT)
+        if self.output == "number":
+            return bool(level >= 0.5 * look.z[0])
+        if self.learns:  # it is off its level now and then; that is told where nothing else has moved
+            return excess < _SOMEWHAT
+        # A shifted intercept mends what was not expected. Where that is the smaller part, observations are harder.
+        is_dearer = look.z[0] >= _ROSE
+        return bool(not is_dearer or look.difference[1] >= 0.5 * look.difference[0])
 
     def _moved(self, look: Look, column: int) -> Moved:
         before, difference, half = (
@@ -254,11 +265,12 @@ class LossRoute:
         latest = max(1, window.n * self.block // _STEP)
         expected = self.signals.spread(np.mean([step for _, step in self._path[-latest:]], axis=0, dtype=np.float64))
         found = []
-        for j, (label, mean) in zip(columns, expected, strict=True):
+        for level, (j, (label, mean)) in enumerate(zip(columns, expected, strict=True)):
             if abs(float(look.z[j])) < _CLEARLY:
                 continue
-            observed = mean + self.signals.value(j, float(look.difference[j]))
-            found.append(LevelMoved(label, mean, observed, self.signals.intercept(mean, observed)))
+            moved = float(look.difference[j])
+            observed = mean + self.signals.value(j, moved)
+            found.append(LevelMoved(label, mean, observed, self.signals.intercept(level, moved)))
         return tuple(found)
 
     def _onset(self, ladder: Ladder, passed: Passed, look: Look) -> Onset:
@@ -276,8 +288,9 @@ class LossRoute:
         if found is None:
             first = max(self._began, self._number - (ladder.now.n - passed.start.n) * self.block)
             return Onset(first, None, self._number)
-        # It may lie within the step before that of the best split.
-        return replace(found, low=None if found.low is None else max(self._began, found.low - width + 1))
+        # It may lie anywhere in the steps that are next to these.
+        low = None if found.low is None else max(self._began, found.low - width)
+        return replace(found, low=low, high=min(found.high + 2 * width - 1, self._number))
 
     def _is_back(self, ladder: Ladder, passed: Passed) -> bool:
         """Return whether the window that moved is where the clean observations were, by all signals."""

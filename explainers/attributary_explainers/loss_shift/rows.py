@@ -17,7 +17,7 @@ Row: TypeAlias = tuple[dict[Any, Any], Any]
 """An observation and its label or target."""
 
 
-class StoredRows:
+class KeptRows:
     """Keeps the newest observations, and a sample of all before them: the clean reference.
 
     The newest `window` observations wait: they may belong to a shift that is about to be told. One that leaves them
@@ -33,7 +33,7 @@ class StoredRows:
 
     Examples
     --------
-    >>> rows = StoredRows(window=2, seed=1)
+    >>> rows = KeptRows(window=2, seed=1)
     >>> for i in range(1, 6):
     ...     rows.update({"a": i}, y=0)
     >>> rows.begin(onset=5)

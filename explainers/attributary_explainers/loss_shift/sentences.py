@@ -17,6 +17,8 @@ _KINDS = {
     "harder": "loses more because observations are harder: no more than its own doubt says",
     "rose": "loses more than before",
 }
+_HARDER = "loses more because observations are harder: they come from where more was lost before, too"
+_LEVEL = "is off its level: the mean of what it predicts is not that of what comes"
 _ENDS = {
     "returned": "is over",
     "settled": "has become another one, which is told next",
@@ -27,12 +29,11 @@ _ENDS = {
 def of_shift(event: Event, model_id: str) -> str:
     """Return the sentence of a first word: what kind, since when, and by how much."""
     split = ", after the tree has split, and has to learn its new leaves" if event.has_split else ""
-    return f"{model_id} {_KINDS[event.kind]}, {_since(event.onset, event.observation)}{split}; {_figures(event)}"
+    return f"{_head(event, model_id)}{split}; {_figures(event)}"
 
 
 def of_explanation(event: Event, model_id: str) -> str:
     """Return the sentence that names features."""
-    head = f"{model_id} {_KINDS[event.shift.kind]}, {_since(event.shift.onset, event.shift.observation)}"
     named = [one for one in event.features if one.significant]
     said = ", ".join(f"{one.name}{_how(one)}" for one in named[:_NAMED])
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -41,8 +42,9 @@ def of_explanation(event: Event, model_id: str) -> str:
     elif event.features:
         found = "no feature stands out"
     else:
-        found = "features were not asked"
-    return f"{head}; {_figures(event.shift)}; {found}"
+        found = "no model was given to name features by"
+    unit = f" (importance: {event.importance_loss.replace('_', ' ')} loss)" if named and event.importance_loss else ""
+    return f"explained: {_head(event.shift, model_id)}; {_figures(event.shift)}; {found}{unit}"
 
 
 def of_end(event: Event, model_id: str) -> str:
@@ -53,11 +55,21 @@ def of_end(event: Event, model_id: str) -> str:
     )
 
 
+def _head(event: Event, model_id: str) -> str:
+    is_sure = event.excess is not None  # of itself: a model that gives labels or numbers does not say how sure it is
+    what = _KINDS[event.kind]
+    if not is_sure:
+        what = {"harder": _HARDER, "level": _LEVEL}.get(event.kind, what)
+    return f"{model_id} {what}, {_since(event.onset, event.observation)}"
+
+
 def _figures(event: Event) -> str:
     loss = event.loss
-    said = [f"loss {_text(loss.before)} -> {_text(loss.after)} ({event.loss_name.replace('_', ' ')})"]
-    if event.excess is not None and event.kind != "level":
-        said.append(f"{_text(event.excess.after - event.excess.before)} more than it expected")
+    # Of numbers one observation counts twelve times the mean loss at most.
+    least = "at least " if event.loss_largest is None and loss.after > 3.0 * loss.before else ""
+    said = [f"loss {_text(loss.before)} -> {least}{_text(loss.after)} ({event.loss_name.replace('_', ' ')})"]
+    if event.excess is not None and event.kind == "worse":
+        said.append(f"{_text(event.excess.after - event.excess.before)} more than such predictions cost before")
     if event.kind == "rose" and event.slope is not None and event.slope.z >= 2.5:
         said.append("and predictions overreach")
     said += [_level(one) for one in event.level] if event.kind == "level" else []
@@ -70,10 +82,8 @@ def _level(one: Any) -> str:
             f"targets are {_text(one.observed)} on average where {_text(one.expected)} is predicted: "
             f"adding {one.intercept:+.3g} to predictions mends it"
         )
-    return (
-        f"the share of {one.label!r} is {one.observed:.1%} where {one.expected:.1%} is expected: "
-        f"adding {one.intercept:+.2f} to its logit mends it"
-    )
+    said = f"the share of {one.label!r} is {one.observed:.1%} where {one.expected:.1%} is predicted"
+    return said if one.intercept is None else f"{said}: adding {one.intercept:+.2f} to its logit mends it"
 
 
 def _how(one: Any) -> str:

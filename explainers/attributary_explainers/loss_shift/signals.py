@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import abc
 import math
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..errors import UnknownLabelWarning
 from ..ordering import sort_key
 from ..predictions import most_probable
 from ..typing import Array, Ints, Output, Snapshot
@@ -27,8 +31,10 @@ N_UNTAUGHT = 320
 """Observations that count for nothing where there is no calibration: what a model says before it has learnt."""
 N_LEVELS = 4
 """Classes whose share is watched at most: the most frequent ones of the reference."""
-MOST_CLASSES = 1000
+MOST_CLASSES = 200
 """Labels beyond it are no classes: such observations count for nothing."""
+_LATEST = 256
+_LARGEST_INTERCEPT = 15.0
 _STEEPEST = 2.0
 _FURTHEST, _LONGEST, _DEAREST = 4.0, 3.0, 12.0
 """Bounds of residuals and losses (in mean absolute residuals) and of predictions (in standard deviations)."""
@@ -77,8 +83,22 @@ class Signals(abc.ABC):
         return list(zip(self.labels, sums[len(self.names) :].tolist(), strict=True))
 
     @abc.abstractmethod
-    def intercept(self, expected: float, observed: float) -> float:
-        """Return what to add to the logit, or to the prediction, so that the mean prediction is what was observed."""
+    def intercept(self, level: int, moved: float) -> float | None:
+        """Return what to add to the logits, or to the predictions, so that their mean moves by as much.
+
+        None where there is nothing to add to.
+
+        Parameters
+        ----------
+        level
+            Index of the level among `labels`.
+        moved
+            By how much the level has moved.
+        """
+
+    def follows(self, moved: Sequence[float]) -> dict[str, float]:
+        """Return by how much slope and excess move where nothing but the levels has moved; empty if that is unknown."""
+        return {}
 
     @abc.abstractmethod
     def snapshot(self) -> Snapshot:
@@ -106,6 +126,8 @@ class ClassSignals(Signals):
         self._y: list[int] = []
         self._gauged: list[tuple[Array, Ints]] = []
         self._calibration: Calibration | None = None
+        self._latest: npt.NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
+        """Shape (rows, levels): the latest predictions of the classes whose share is watched."""
         if has_probabilities and not learns:
             self.loss = ("log_loss", "nats", -math.log(CLIP))
         else:
@@ -180,6 +202,14 @@ class ClassSignals(Signals):
         p = np.concatenate([np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one, _ in self._gauged])
         y = np.concatenate([one for _, one in self._gauged])
         self._gauged = []
+        if calibrates and not (p[np.arange(len(y)), y] > 0.0).any():
+            label, known = self._order[int(y[0])], self._order[int(p[0].argmax())]
+            warnings.warn(
+                f"none of the first {len(y)} labels is a class that the model predicts: they are like {label!r}, and its "
+                f"classes like {known!r}. The loss of such observations says nothing: give labels as the model knows them",
+                UnknownLabelWarning,
+                stacklevel=5,
+            )
         if width > 1:
             self._calibration = Calibration.of(p, y) if calibrates else None
             self.labels = self._watched(y)
@@ -188,9 +218,10 @@ class ClassSignals(Signals):
     def _watched(self, y: Ints) -> tuple[Any, ...]:
         """Return the classes whose share is watched; of two, what the second one gains the first one loses."""
         labels = list(self._columns)
-        if len(labels) == 2:
-            return (sorted(labels, key=sort_key)[1],)
         counts = np.bincount(y, minlength=len(labels))
+        if len(labels) == 2:
+            rarer = int(counts[0] > counts[1]) if counts[0] != counts[1] else None
+            return (sorted(labels, key=sort_key)[1] if rarer is None else labels[rarer],)
         return tuple(labels[j] for j in np.argsort(-counts, kind="stable")[:N_LEVELS])
 
     def _of_probabilities(self, p: Array, y: Ints) -> Array:
@@ -226,11 +257,31 @@ class ClassSignals(Signals):
             at = self._columns[label]
             found[:, j + len(self.labels)] = q[:, at]
             found[:, j] = (y == at) - q[:, at]
+        if self.has_probabilities and (n := len(self.labels)):
+            latest = found[:, found.shape[1] - n :].astype(np.float32)
+            self._latest = np.concatenate([self._latest.reshape(-1, n), latest])[-_LATEST:]
         return found
 
-    def intercept(self, expected: float, observed: float) -> float:
-        """Return what to add to the logit of the class."""
-        return _logit(observed) - _logit(expected)
+    def intercept(self, level: int, moved: float) -> float | None:
+        """Return what to add to the logit of the class; None where the model gives labels alone."""
+        if not len(self._latest):
+            return None
+        q = np.minimum(np.maximum(self._latest[:, level].astype(np.float64), CLIP), 1.0 - CLIP)
+        return _intercept(q, min(max(float(q.mean()) + moved, CLIP), 1.0 - CLIP))
+
+    def follows(self, moved: Sequence[float]) -> dict[str, float]:
+        """Return by how much slope and excess move, of two classes, by the latest predictions."""
+        if self._calibration is None or len(self._columns) != 2 or len(moved) != 1 or not len(self._latest):
+            return {}
+        b = self.intercept(0, moved[0])
+        assert b is not None
+        q = self._latest[:, 0].astype(np.float64)
+        logit = np.log(q) - np.log(1.0 - q)
+        further = 1.0 / (1.0 + np.exp(-logit - b)) - q
+        at = self._columns[self.labels[0]]
+        centre = self._calibration.centre
+        middle = float(centre[at] - centre[1 - at])
+        return {"slope": float((-further * (logit - middle)).mean()), "excess": float((-further * logit).mean())}
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -246,6 +297,7 @@ class ClassSignals(Signals):
             "calibration": None if self._calibration is None else self._calibration.snapshot(),
             "names": list(self.names),
             "labels": list(self.labels),
+            "latest": self._latest.tobytes(),
         }
 
     def restore(self, state: Snapshot) -> None:
@@ -265,6 +317,7 @@ class ClassSignals(Signals):
         known = state["calibration"]
         self._calibration = None if known is None else Calibration.from_snapshot(known)
         self.names, self.labels = tuple(state["names"]), tuple(state["labels"])
+        self._latest = np.frombuffer(state["latest"], dtype=np.float32).reshape(-1, max(len(self.labels), 1)).copy()
 
 
 class NumberSignals(Signals):
@@ -327,9 +380,9 @@ class NumberSignals(Signals):
         """Return None and the mean prediction."""
         return [(None, float(sums[-1]) * self._scale)]
 
-    def intercept(self, expected: float, observed: float) -> float:
+    def intercept(self, level: int, moved: float) -> float | None:
         """Return what to add to the prediction."""
-        return observed - expected
+        return moved * self._scale
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -364,6 +417,14 @@ def restored_signals(output: Output, learns: bool, state: Snapshot) -> Signals:
     return found
 
 
-def _logit(p: float) -> float:
-    p = min(max(p, CLIP), 1.0 - CLIP)
-    return math.log(p / (1.0 - p))
+def _intercept(q: Array, mean: float) -> float:
+    """Return what to add to the logits of q so that they have this mean: bisection, to 1e-6."""
+    logit = np.log(q) - np.log(1.0 - q)
+    low, high = -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        if float((1.0 / (1.0 + np.exp(-logit - middle))).mean()) < mean:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)

@@ -17,7 +17,9 @@ from attributary_explainers import (
     LossShift,
     LossShiftEnd,
     LossShiftExplained,
+    ModelError,
     SnapshotError,
+    UnknownLabelWarning,
 )
 
 WEIGHTS = np.array([1.6, -1.1, 0.8, 0.5, 0.0, 0.0])
@@ -316,3 +318,65 @@ def test_what_the_model_predicts_is_inferred() -> None:
         LossMonitor(output="any")
     with pytest.raises(InvalidParameterError, match="once_in"):
         LossMonitor(once_in=10)
+
+
+def logistic(n: int, steep: float, shift: float = 0.0, seed: int = 5) -> Iterator[Row]:
+    """Yield observations of an exact model whose logits have this spread; the truth's intercept is shifted."""
+    rng = np.random.default_rng([seed, n])
+    for z in (rng.normal(size=n) * steep).tolist():
+        q = 1.0 / (1.0 + math.exp(-z))
+        yield {}, int(rng.random() < 1.0 / (1.0 + math.exp(-z - shift))), {0: 1.0 - q, 1: q}
+
+
+@pytest.mark.parametrize(("steep", "shift"), [(0.5, 1.0), (2.0, 1.0), (2.0, -1.0), (2.0, 2.0), (4.0, 1.5)])
+def test_the_intercept_mends_the_level_however_sure_the_model_is(steep: float, shift: float) -> None:
+    events = told(logistic(CLEAN, steep), logistic(HURT, steep, shift))
+    again = events[-1]
+    assert isinstance(again, LossShiftExplained)
+    assert again.shift.kind == "level"
+    (level,) = again.shift.level
+    assert level.intercept is not None
+    assert level.intercept * (1.0 if level.label == 1 else -1.0) == pytest.approx(shift, abs=0.3)
+
+
+def test_a_model_of_labels_that_is_stuck_on_one_of_them_is_not_just_off_its_level() -> None:
+    rng = np.random.default_rng(1)
+    rows = [({}, int(y), int(y) if rng.random() < 0.85 else int(rng.integers(3))) for y in rng.integers(3, size=14_000)]
+    stuck = [(x, y, 0) for x, y, _ in rows[CLEAN:]]
+    events = told(rows[:CLEAN], stuck, output="label")
+    assert [event.kind for event in events if isinstance(event, LossShift)] == ["rose"]
+    assert "logit" not in " ".join(event.sentence() for event in events)
+
+
+def test_the_interval_of_an_onset_holds_it() -> None:
+    held = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        at = CLEAN + int(rng.integers(500))
+        z = 2.0 * rng.normal(size=at + 1000)
+        y = rng.random(len(z)) < 1.0 / (1.0 + np.exp(-z))
+        z[at:] *= -1.0
+        q = (1.0 / (1.0 + np.exp(-z))).tolist()
+        rows = [({}, label, {True: p, False: 1.0 - p}) for label, p in zip(y.tolist(), q, strict=True)]
+        first = told(rows)[0]
+        assert isinstance(first, LossShift)
+        assert first.onset.low is not None
+        held += first.onset.low <= at + 1 <= first.onset.high
+    assert held >= 10
+
+
+def test_what_is_passed_in_wrongly_is_said() -> None:
+    with pytest.raises(InvalidParameterError, match="zip"):
+        LossMonitor(output="probabilities").update(None, 1, 0.4)
+    with pytest.raises(InvalidParameterError, match="missing"):
+        LossMonitor(missing="foo")
+    with pytest.raises(InvalidParameterError, match="learns"):
+        LossMonitor(learns="no")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="int"):
+        LossMonitor(3)
+    with pytest.raises(SnapshotError):
+        LossMonitor.from_snapshot(None)  # type: ignore[arg-type]
+    monitor = LossMonitor()
+    with pytest.warns(UnknownLabelWarning, match="'1'"):
+        for _ in range(5000):
+            monitor.update(None, "1", {1: 0.3, 0: 0.7})

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from attributary_explainers import InvalidParameterError
-from attributary_explainers.loss_shift.rows import StoredRows
+from attributary_explainers.loss_shift.rows import KeptRows
 from tests.explainers.plain_data import strangers
 
 STRANGE = [1, 2**60, 0.5, math.inf, -0.0, True, None, "red", ""]
@@ -26,7 +26,7 @@ def numbers(rows):
 
 
 def test_few_observations_are_all_kept():
-    rows = StoredRows(10, seed=0)
+    rows = KeptRows(10, seed=0)
     numbered(15, rows)
     assert sorted(numbers(rows.before())) == list(range(1, 11))  # the sample has five, and five wait first in line
     rows.begin(onset=13)
@@ -41,7 +41,7 @@ def test_few_observations_are_all_kept():
 def test_the_reference_is_a_uniform_sample_of_all_that_is_old_enough():
     window, n, found = 10, 210, np.zeros(211)
     for seed in range(400):
-        rows = StoredRows(window, seed)
+        rows = KeptRows(window, seed)
         numbered(n, rows)
         kept = numbers(rows.before())
         assert len(set(kept)) == window
@@ -53,7 +53,7 @@ def test_the_reference_is_a_uniform_sample_of_all_that_is_old_enough():
 
 
 def test_no_observation_of_a_shift_enters_the_reference():
-    rows = StoredRows(20, seed=1)
+    rows = KeptRows(20, seed=1)
     numbered(300, rows)
     rows.begin(onset=290)
     numbered(500, rows, start=301)
@@ -70,7 +70,7 @@ def test_no_observation_of_a_shift_enters_the_reference():
 
 
 def test_what_entered_before_the_onset_was_known_leaves_the_reference():
-    rows = StoredRows(20, seed=1)
+    rows = KeptRows(20, seed=1)
     numbered(300, rows)
     rows.begin(onset=150)
     kept = numbers(rows.before())
@@ -81,7 +81,7 @@ def test_what_entered_before_the_onset_was_known_leaves_the_reference():
 
 
 def test_a_new_reference_has_nothing_of_the_old_one():
-    rows = StoredRows(20, seed=1)
+    rows = KeptRows(20, seed=1)
     numbered(300, rows)
     rows.begin(onset=295)
     numbered(5, rows, start=301)
@@ -94,7 +94,7 @@ def test_a_new_reference_has_nothing_of_the_old_one():
 
 
 def test_a_second_shift_soon_after_the_first():
-    rows = StoredRows(20, seed=1)
+    rows = KeptRows(20, seed=1)
     numbered(300, rows)
     rows.begin(onset=290)
     numbered(30, rows, start=301)
@@ -108,7 +108,7 @@ def test_a_second_shift_soon_after_the_first():
 
 @pytest.mark.parametrize("onset", [-3, 0, 1, 50, 51, 99])
 def test_any_onset_will_do(onset):
-    rows = StoredRows(20, seed=1)
+    rows = KeptRows(20, seed=1)
     numbered(50, rows)
     rows.begin(onset)
     first = max(1, min(onset, 51))
@@ -117,7 +117,7 @@ def test_any_onset_will_do(onset):
 
 
 def test_nothing_is_shared_with_the_caller():
-    rows, x = StoredRows(5, seed=0), {"a": 1}
+    rows, x = KeptRows(5, seed=0), {"a": 1}
     rows.update(x, 0)
     x["a"] = 2
     assert rows.before() == [({"a": 1}, 0)]
@@ -137,12 +137,12 @@ def test_restored_and_continued_equals_never_stopped(at):
         if i in (200, 320):
             rows.end(returned=i == 200)
 
-    one = StoredRows(25, seed=3)
+    one = KeptRows(25, seed=3)
     for i in range(1, at):
         step(one, i)
     state = one.snapshot()
     assert not strangers(state)
-    other = StoredRows.from_snapshot(pickle.loads(pickle.dumps(state)))
+    other = KeptRows.from_snapshot(pickle.loads(pickle.dumps(state)))
     assert other.snapshot() == state
     for i in range(at, 400):
         step(one, i)
@@ -153,7 +153,7 @@ def test_restored_and_continued_equals_never_stopped(at):
 
 
 def test_floats_take_eight_bytes_each_in_a_snapshot():
-    rows, rng = StoredRows(100, seed=0), np.random.default_rng(0)
+    rows, rng = KeptRows(100, seed=0), np.random.default_rng(0)
     for x in rng.normal(size=(300, 20)).tolist():
         rows.update(dict(enumerate(x)), 1.0)
     assert len(pickle.dumps(rows.snapshot())) < 200 * 21 * 8 + 4000
@@ -161,4 +161,4 @@ def test_floats_take_eight_bytes_each_in_a_snapshot():
 
 def test_a_window_of_one_is_refused():
     with pytest.raises(InvalidParameterError, match="window"):
-        StoredRows(1, seed=0)
+        KeptRows(1, seed=0)

@@ -115,6 +115,7 @@ def _explained(
             )
             for one in told.features
         },
+        importance_loss=told.importance_loss,
         n_before=told.n_before,
         n_after=told.n_after,
         expected=finite(told.expected),
