@@ -205,8 +205,9 @@ class ClassSignals(Signals):
         if calibrates and not (p[np.arange(len(y)), y] > 0.0).any():
             label, known = self._order[int(y[0])], self._order[int(p[0].argmax())]
             warnings.warn(
-                f"none of the first {len(y)} labels is a class that the model predicts: they are like {label!r}, and its "
-                f"classes like {known!r}. The loss of such observations says nothing: give labels as the model knows them",
+                f"none of the first {len(y)} labels is a class that the model predicts: they are like {label!r}, and "
+                f"its classes like {known!r}. The loss of such observations says nothing: give labels as the model "
+                "knows them",
                 UnknownLabelWarning,
                 stacklevel=5,
             )

@@ -377,6 +377,6 @@ def test_what_is_passed_in_wrongly_is_said() -> None:
     with pytest.raises(SnapshotError):
         LossMonitor.from_snapshot(None)  # type: ignore[arg-type]
     monitor = LossMonitor()
+    unknown = [({}, "1", {1: 0.3, 0: 0.7})] * 5000
     with pytest.warns(UnknownLabelWarning, match="'1'"):
-        for _ in range(5000):
-            monitor.update(None, "1", {1: 0.3, 0: 0.7})
+        run(monitor, unknown)
