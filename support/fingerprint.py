@@ -23,6 +23,8 @@ def of_state(state: ModelState) -> dict[str, Any]:
         "explainers": {name: plain(explainer.snapshot()) for name, explainer in state.explainers.items()},
         "change": plain(state.change.snapshot()) if state.change else None,
         "publications": {name: plain(one.snapshot()) for name, one in state.publications.items()},
+        "shifts": {name: plain(watch.snapshot()) for name, watch in state.shifts.items()},
+        "loss": plain(state.loss_watch.snapshot()) if state.loss_watch else None,
         "losses": plain([state.model_loss.snapshot(), state.baseline_loss.snapshot(), state.marginal.snapshot()]),
         "quality": plain(state.quality.snapshot()) if state.quality else None,
         "counts": plain(state.counts.snapshot()),

@@ -41,8 +41,9 @@ def test_a_stream_with_drift_raises_the_alert_of_the_change_when_it_was_explaine
     # A window of 1000 observations from the alarm on, and one observation is one second.
     first = min(found["AttributaryChangeDetected"])
     assert FIRST + 1000 < 60 * first <= FIRST + 1500
-    # All these could have fired above. Those about importance are true before the change is explained, too.
-    moved = {f"Attributary{name}" for name in ("ImportanceShifted", "FeatureCollapsed", "FeatureSurged")}
+    # All these could have fired above. Those about importance are true before the change is explained, too, and that
+    # the loss rose is told at once.
+    moved = {f"Attributary{name}" for name in ("ImportanceShifted", "FeatureCollapsed", "FeatureSurged", "ModelWorse")}
     assert {"AttributaryChangeDetected"} <= set(found) <= {"AttributaryChangeDetected", *moved}
     assert all(minute >= FIRST / 60 for name in moved for minute in found.get(name, []))
 

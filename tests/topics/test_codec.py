@@ -16,12 +16,18 @@ from attributary_topics import (
     ExplanationEvent,
     FeatureChange,
     FeatureImportance,
+    FigureMoved,
     ImportanceComparison,
     ImportanceEvent,
     ImportanceShiftEvent,
     ImportanceShiftReleasedEvent,
+    LevelMoved,
     LossDifference,
     LossEstimate,
+    LossShiftEvent,
+    LossShiftExplainedEvent,
+    LossShiftReleasedEvent,
+    LossSuspect,
     NotConfirmedEvent,
     OnsetEstimate,
     QualityFigure,
@@ -120,6 +126,31 @@ SHIFT = {
 }
 
 
+MOVED = FigureMoved(0.35, 0.52, 0.12, 0.22, 6.5)
+LOSS_SHIFT = {
+    "model_id": "credit",
+    "model_version": "2",
+    "kind": "worse",
+    "signal": "excess",
+    "observation": 12160,
+    "detected_at": 12160,
+    "onset": OnsetEstimate(12003, 11990, 12020),
+    "model_loss": MOVED,
+    "excess": MOVED,
+    "slope": None,
+    "level": [LevelMoved("yes", 0.4, 0.5, 0.41), LevelMoved(None, 1.5, 2.0, 0.5)],
+    "n_reference": 7808,
+    "n_window": 128,
+    "has_split": False,
+    "loss": "log_loss",
+    "loss_unit": "nats",
+    "loss_largest": 6.9,
+    "sentence": "credit has become worse",
+    "source": SOURCE,
+}
+SUSPECT = LossSuspect(0.2, 0.3, 0.1, -0.2, 0.02, 1e-9, 0.4, True)
+
+
 def explanation(**changes):
     values = {
         **CLOSING,
@@ -141,6 +172,16 @@ KINDS = {
     "not_confirmed": NotConfirmedEvent(**CLOSING, verdict="equal"),
     "importance_shift": ImportanceShiftEvent(**SHIFT),
     "importance_shift_released": ImportanceShiftReleasedEvent(**SHIFT, change_id="credit:t:0:2:0", reason="returned"),
+    "loss_shift": LossShiftEvent(**LOSS_SHIFT, due_at=13160),
+    "loss_shift_explained": LossShiftExplainedEvent(
+        **LOSS_SHIFT,
+        change_id="credit:t:0:3:0",
+        features={"age": SUSPECT},
+        n_before=500,
+        n_after=500,
+        expected=None,
+    ),
+    "loss_shift_released": LossShiftReleasedEvent(**LOSS_SHIFT, change_id="credit:t:0:3:0", reason="settled"),
 }
 """Event by its kind, as the field `event` names it."""
 

@@ -16,7 +16,6 @@ from .changes import (
     LossDifference,
     LossEstimate,
     NotConfirmedEvent,
-    OnsetEstimate,
     ShiftSize,
 )
 from .cloudevents import event_headers, event_id, event_time
@@ -24,7 +23,15 @@ from .codec import decode_json, encode_json, find_not_finite
 from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
-from .events import FeatureImportance, ImportanceEvent, QualityFigure, Source
+from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source
+from .loss_shifts import (
+    FigureMoved,
+    LevelMoved,
+    LossShiftEvent,
+    LossShiftExplainedEvent,
+    LossShiftReleasedEvent,
+    LossSuspect,
+)
 from .names import Topics
 from .observations import FEATURE_TYPES, Observation, decode_model_id, decode_observation
 
@@ -41,13 +48,19 @@ __all__ = [
     "ExplanationEvent",
     "FeatureChange",
     "FeatureImportance",
+    "FigureMoved",
     "ImportanceComparison",
     "ImportanceEvent",
     "ImportanceShiftEvent",
     "ImportanceShiftReleasedEvent",
     "InvalidRecordError",
+    "LevelMoved",
     "LossDifference",
     "LossEstimate",
+    "LossShiftEvent",
+    "LossShiftExplainedEvent",
+    "LossShiftReleasedEvent",
+    "LossSuspect",
     "NotConfirmedEvent",
     "Observation",
     "OnsetEstimate",

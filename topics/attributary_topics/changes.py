@@ -1,4 +1,4 @@
-"""Defines the events of the topic of changes: an alarm, what came of it, and a lasting shift of importance.
+"""Defines the events of the topic of changes: an alarm, what came of it, and lasting shifts.
 
 Each has a `ce_id` of its own. One that closes another one names it in `change_id`.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .events import Source
+from .events import OnsetEstimate, Source
+from .loss_shifts import LossShiftEvent, LossShiftExplainedEvent, LossShiftReleasedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,6 @@ class ChangeLosses:
     model_now: LossEstimate
     worsened: LossDifference | None
     gain: LossDifference
-
-
-@dataclass(frozen=True, slots=True)
-class OnsetEstimate:
-    """Says since which observation something holds, with a 95 % interval; `low` is null where that is not known."""
-
-    observation: int
-    low: int | None
-    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +325,13 @@ class ImportanceShiftReleasedEvent(_ImportanceShift):
 
 
 ChangeEvent: TypeAlias = (
-    AlarmEvent | ExplanationEvent | NotConfirmedEvent | ImportanceShiftEvent | ImportanceShiftReleasedEvent
+    AlarmEvent
+    | ExplanationEvent
+    | NotConfirmedEvent
+    | ImportanceShiftEvent
+    | ImportanceShiftReleasedEvent
+    | LossShiftEvent
+    | LossShiftExplainedEvent
+    | LossShiftReleasedEvent
 )
 """What is published to the topic of changes; `isinstance` takes it."""

@@ -1,6 +1,7 @@
-"""Defines the events of importance: plain data, the same bytes for the same input, without clock or random id.
+"""Defines the events of importance, and what all events share.
 
-Value, threshold and n always stand together, and a number that is not known yet is null.
+Plain data, the same bytes for the same input, without clock or random id. Value, threshold and n always stand together,
+and a number that is not known yet is null.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ class Source:
     topic: str
     partition: int
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnsetEstimate:
+    """Says since which observation something holds, with a 95 % interval; `low` is null where that is not known."""
+
+    observation: int
+    low: int | None
+    high: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,16 @@ from ..config.settings import Config
 from ..errors import AttributaryError
 from .options import config_option, json_option
 
-KINDS = ("alarm", "explanation", "not_confirmed", "importance_shift", "importance_shift_released")
+KINDS = (
+    "alarm",
+    "explanation",
+    "not_confirmed",
+    "importance_shift",
+    "importance_shift_released",
+    "loss_shift",
+    "loss_shift_explained",
+    "loss_shift_released",
+)
 
 
 @click.command()

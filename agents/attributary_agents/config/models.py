@@ -79,6 +79,9 @@ class ModelSettings(Section):
         default_factory=ChangeConfig,
         description="null: changes are not explained.",
     )
+    watch_loss: bool = Field(
+        True, description="Whether lasting shifts of the loss are told: that the model became worse, and since when."
+    )
     explain: ExplainConfig = Field(default_factory=ExplainConfig)
     publish: PublishConfig = Field(default_factory=PublishConfig)
     any_river: bool = Field(

@@ -153,7 +153,7 @@ class LiveView:
 
     def change(self, event: dict[str, Any]) -> None:
         """Print the sentence above the table."""
-        style = "bold yellow" if event["event"] in ("explanation", "importance_shift") else "yellow"
+        style = "bold yellow" if event["event"] in ("explanation", "importance_shift", "loss_shift") else "yellow"
         self._live.console.print(Text(f"▲ {event['sentence']}", style=style))
 
     def counts(self, handled: int, dead_letters: int) -> None:

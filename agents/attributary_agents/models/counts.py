@@ -1,4 +1,4 @@
-"""Counts what happens to a model: alarms, changes, shifts of importance, new versions."""
+"""Counts what happens to a model: alarms, changes, shifts of importance and of the loss, new versions."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ CHANGES = (
 )
 """Routes and verdicts of explained changes."""
 
+LOSS_SHIFTS = ("worse", "level", "harder", "rose")
+"""Kinds of shifts of the loss."""
+
 VERSION_OUTCOMES = ("explained", "unexplained", "refused")
 """What can become of a new version: it takes over, explained or not, or it is refused because it cannot."""
 
@@ -35,6 +38,8 @@ class ModelCounts:
         Explained changes, by route and verdict.
     shifts
         Shifts of importance that were told, by explainer.
+    loss_shifts
+        Shifts of the loss that were told, by their kind when they were told first.
     versions
         New versions that have taken over, by whether the change could be explained, which is known `change.window`
         observations later, and those that could not take over.
@@ -44,6 +49,7 @@ class ModelCounts:
     not_confirmed: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
     changes: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(CHANGES, 0)))
     shifts: Counter[str] = field(default_factory=Counter)
+    loss_shifts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(LOSS_SHIFTS, 0)))
     versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))
 
     def snapshot(self) -> dict[str, Any]:

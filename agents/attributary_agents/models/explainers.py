@@ -1,4 +1,4 @@
-"""Makes the explainers of a model as the configuration describes them, and what watches their importances."""
+"""Makes the explainers of a model as the configuration describes them, what watches its importances and its loss."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import Any, Self
 from attributary_explainers import (
     ChangeExplainer,
     ImportanceShift,
+    LossMonitor,
     RemovalExplainer,
     Shift,
     ShiftEnd,
     make_reservoir,
+    model_kind,
+    resolve_loss,
 )
 
 from ..config.explainers import EXPLAINERS, parameters_of
 from ..config.models import ModelConfig
+from .loss_watch import LossWatch
 
 
 def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> RemovalExplainer:
@@ -49,6 +53,25 @@ def new_change_explainer(
         version=version,
         seed=_seed(config.seed, model_id, "change"),
     )
+
+
+def new_loss_watch(model_id: str, config: ModelConfig, model: Any) -> LossWatch | None:
+    """Make the watch of the model's loss, before its first observation.
+
+    None where the configuration wants none, and for an anomaly detector: its score is no prediction of the label.
+    """
+    if not config.watch_loss or model_kind(model) == "anomaly_detector":
+        return None
+    output = resolve_loss(model, config.loss).output
+    monitor = LossMonitor(
+        model,
+        output=None if output == "any" else output,
+        learns=config.learn,
+        groups=config.groups,
+        missing=config.missing,
+        seed=_seed(config.seed, model_id, "loss"),
+    )
+    return LossWatch(model_id, monitor)
 
 
 class ShiftWatch:

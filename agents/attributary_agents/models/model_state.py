@@ -29,7 +29,8 @@ from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError
 from .counts import ModelCounts
-from .explainers import ShiftWatch, new_change_explainer, new_explainer
+from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
+from .loss_watch import LossWatch
 from .publication import Publication
 from .quality import new_quality, restored_quality
 from .versions import Version, configured_as, configured_version
@@ -124,6 +125,15 @@ def _load_shifts(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[
     return found
 
 
+def _load_loss_watch(state: ModelState, name: str, stored: dict[str, Any]) -> LossWatch | None:
+    watch, known = state.loss_watch, stored[name]
+    if watch is not None and known is not None and watch.is_like(known):
+        return LossWatch.from_snapshot(known, state.model)
+    if known is not None and known["open_id"] is not None:
+        _warn_of_open(state, f"shift {known['open_id']}")
+    return watch
+
+
 def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> ChangeExplainer | None:
     if state.change and is_same_explainer(state.change, stored["change"]):
         return ChangeExplainer.from_snapshot(stored["change"], state.model)
@@ -203,6 +213,15 @@ class ModelState:
         )
     )
     """By explainer: what is watched for lasting shifts of its importances."""
+    loss_watch: LossWatch | None = field(
+        metadata=_ruled(
+            lambda model_id, config, version: new_loss_watch(model_id, config, version.model),
+            Kept.WITH_VERSION,
+            lambda watch: watch.snapshot() if watch else None,
+            _load_loss_watch,
+        )
+    )
+    """What is watched for lasting shifts of the loss; None where it is not watched."""
     change: ChangeExplainer | None = field(
         metadata=_ruled(
             lambda model_id, config, version: new_change_explainer(model_id, config, version.model, version.name),

@@ -17,6 +17,7 @@ from .model_state import ModelState
 from .quality import update_quality
 from .telling.changes import change_events
 from .telling.events import importance_event
+from .telling.losses import loss_events
 from .telling.shifts import shift_events
 
 
@@ -119,6 +120,7 @@ def prequential(
     events: list[ImportanceEvent | ChangeEvent] = [*changes]
     explained = [name for name, n in known.items() if state.explainers[name].n_observations > n]
     events += shift_events(state, explained, source, n_before + len(events))
+    events += loss_events(state, x, y, y_pred, source, n_before + len(events))
     for name, publication in state.publications.items():
         if has_changed:
             publication.restart_reference(state.n_observations)

@@ -14,6 +14,7 @@ from attributary_topics import ChangeEvent, Source
 from .explainers import new_change_explainer, new_explainer
 from .model_state import RULES, Kept, ModelState, new_state
 from .telling.changes import change_events
+from .telling.losses import loss_shift_replaced
 from .telling.shifts import shifts_replaced
 from .versions import Version
 
@@ -25,9 +26,9 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
 
     Both are compared on the observations that come next, which neither has learnt: an alarm says that the new version
     has taken over, and its explanation comes `change.window` observations later. An open alarm of the old version is
-    closed, and so are open shifts of its importances. Importances, losses and the mean prediction start afresh, for
-    they are of the present version. What is stored to draw replacements from, unless the new version raises on it, the
-    counts, and what was published stay.
+    closed, and so are open shifts of its importances and of its loss. Importances, losses and the mean prediction start
+    afresh, for they are of the present version. What is stored to draw replacements from, unless the new version raises
+    on it, the counts, and what was published stay.
 
     Where the two versions cannot be compared, because one of them cannot be copied or they are of different kinds, the
     new one takes over all the same, because that is what has been deployed: without an alarm, with a warning, counted
@@ -51,7 +52,11 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
         change=state.change,
     )
     told, why = _change(swapped, new)
-    events = [*change_events(swapped, told, source, timestamp_ms), *shifts_replaced(state, source)]
+    events = [
+        *change_events(swapped, told, source, timestamp_ms),
+        *shifts_replaced(state, source),
+        *loss_shift_replaced(state, source),
+    ]
     if why is not None and swapped.change is not None and swapped.change.model is not new.model:
         swapped.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
     observation = state.n_observations + 1

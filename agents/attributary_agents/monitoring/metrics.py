@@ -20,7 +20,7 @@ from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from ..config.settings import Config
-from ..models.counts import ALARM_ROUTES, CHANGES, VERSION_OUTCOMES
+from ..models.counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
 from ..models.model_state import ModelState
 from ..models.quality import quality_figures
 from ..models.telling.changes import exemplar
@@ -90,6 +90,18 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "importance_shifted": ("1 from an importance shift to its release", _FEATURE),
     "importance_shifts_total": ("Importance shifts told", _EXPLAINER),
     "importance_least_shift": ("Least change of the importance that can be told, in the unit of the loss", _FEATURE),
+    "model_excess_loss": (
+        "By how much the loss is above what was to be expected of the predictions, less what that was in the reference",
+        _MODEL,
+    ),
+    "model_excess_loss_low": ("Lower bound of its 95 % interval", _MODEL),
+    "model_excess_loss_high": ("Upper bound of its 95 % interval", _MODEL),
+    "loss_reference_observations": (
+        "Observations that the loss is compared with; 0 until shifts of it can be told",
+        _MODEL,
+    ),
+    "loss_shift_open": ("1 from a shift of the loss of this kind to its release", (*_MODEL, "kind")),
+    "loss_shifts_total": ("Shifts of the loss told", (*_MODEL, "kind")),
     "explainer_stale": (
         "1 while the last event holds figures that had not been updated since the one before",
         _EXPLAINER,
@@ -265,6 +277,7 @@ class AttributaryCollector(Collector):
         _quality(state, add)
         add("model_loss", model, finite(state.model_loss.value))
         add("model_baseline_loss", model, finite(state.baseline_loss.value))
+        _loss_shifts(state, add)
         add("model_observations_total", model, float(state.n_observations))
         for path, n in state.evaluations.items():
             add("model_evaluations_total", (*model, path), float(n))
@@ -314,6 +327,25 @@ def _shifts(state: ModelState, name: str, shown: Collection[Any], add: _Add) -> 
             add("importance_least_shift", (*labels, str(feature)), finite(least[feature]))
     if shifted is not None and shifted.feature not in shown:
         add("importance_shifted", (*labels, str(shifted.feature)), 1.0)
+
+
+def _loss_shifts(state: ModelState, add: _Add) -> None:
+    """Add what is known of lasting shifts of the loss, where the configuration has it watched."""
+    model, watch = (state.model_id,), state.loss_watch
+    if watch is None:
+        return
+    monitor, shift = watch.monitor, watch.monitor.shift
+    excess = monitor.excess
+    if excess is None and shift is not None:  # just told: the observations after it are still few
+        excess = shift.excess
+    if excess is not None:
+        add("model_excess_loss", model, finite(excess.after - excess.before))
+        add("model_excess_loss_low", model, finite(excess.low))
+        add("model_excess_loss_high", model, finite(excess.high))
+    add("loss_reference_observations", model, float(monitor.n_reference if monitor.ready else 0))
+    for kind in LOSS_SHIFTS:
+        add("loss_shift_open", (*model, kind), float(shift is not None and shift.kind == kind))
+        add("loss_shifts_total", (*model, kind), float(state.counts.loss_shifts[kind]))
 
 
 def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int | None, add: _Add) -> None:

@@ -11,6 +11,8 @@ from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParamet
 
 Event = Mapping[str, Any]
 
+_EXPLAINED = ("explanation", "loss_shift_explained")
+
 
 def history_from_events(
     importances: Iterable[Event],
@@ -26,7 +28,7 @@ def history_from_events(
     ----------
     importances, changes
         Events of importance and of change as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed. Of
-        changes, explanations are marked.
+        changes, explanations are marked, and where features are named that have to do with a shift of the loss.
     model_id, explainer
         Which events to take. None takes all, and they must then be of one model and one explainer.
     max_records
@@ -42,7 +44,7 @@ def history_from_events(
     wanted = _Choice(model_id, explainer)
     for event in wanted.of(importances):
         history.record(_Record.read(event), event["observation"])
-    for event in wanted.of(event for event in changes if event["event"] == "explanation"):
+    for event in wanted.of(event for event in changes if event["event"] in _EXPLAINED):
         history.mark_change(_mark(event))
     return history
 
@@ -111,8 +113,9 @@ class _Record:
 
 
 def _mark(event: Event) -> ChangeMark:
-    measured: Event = next(iter(event["importances"].values()), {"features": {}})
-    delta = {name: feature["delta"] for name, feature in measured["features"].items()}
+    of_loss = event["event"] == "loss_shift_explained"
+    measured: Event = event if of_loss else next(iter(event["importances"].values()), {"features": {}})
+    delta = {name: feature["delta"] or 0.0 for name, feature in measured["features"].items()}
     named = [name for name, feature in measured["features"].items() if feature["significant"]]
     named.sort(key=lambda name: (-abs(delta[name]), name))
     return ChangeMark.naming(float(event["observation"]), float(event["detected_at"]), named, delta)

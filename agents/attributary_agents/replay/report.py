@@ -10,6 +10,7 @@ from attributary_explainers.ranking import BAND
 from .history import loss_text
 from .report_axes import Line, Point
 from .report_data import Explainer, Model, read_events
+from .report_loss import loss_marks, loss_shifts
 from .report_page import HEAD, escape, figure, number, page
 from .report_quality import quality_charts
 from .report_svg import Bars, Mark, bar_chart, line_chart
@@ -45,10 +46,12 @@ def _section(i: int, model_id: str, model: Model) -> str:
         Mark(n, change["detected_at"], change["observation"], f"change-{i}-{n}")
         for n, change in enumerate(model.changes, start=1)
     ]
+    of_loss = loss_marks(i, model.loss_shifts, len(marks))
     x_range = (0.0, float(model.last))
     charts = [_importance(name, explainer, x_range, marks) for name, explainer in model.explainers.items()]
-    charts.append(_losses(model, x_range, marks))
-    charts += quality_charts(model, x_range, marks)
+    with_losses = sorted([*marks, *of_loss], key=lambda mark: mark.at)
+    charts.append(_losses(model, x_range, with_losses))
+    charts += quality_charts(model, x_range, with_losses)
     charts.append(_discrepancy(model, x_range, marks))
     facts = [f"{number(model.last)} observations", *map(escape, model.quality_texts)]
     facts.append(_counted(len(model.changes), "change"))
@@ -57,6 +60,8 @@ def _section(i: int, model_id: str, model: Model) -> str:
     if model.shifts:
         n_shifts = sum(shift["event"] == "importance_shift" for shift in model.shifts)
         facts.append(_counted(n_shifts, "shift") + " of importance")
+    if model.loss_shifts:
+        facts.append(_counted(len(model.loss_shifts), "shift") + " of the loss")
     for name, explainer in model.explainers.items():
         *_, (_, values) = explainer.series.points
         best = max(zip(explainer.shown, values, strict=True), key=lambda pair: pair[1][0] or 0.0, default=None)
@@ -66,7 +71,8 @@ def _section(i: int, model_id: str, model: Model) -> str:
     return (
         f'<section><h2>{escape(model_id)} <small>version {escape(model.version)}</small></h2><ul class="facts">'
         f"{''.join(f'<li>{fact}</li>' for fact in facts)}</ul>{''.join(charts)}"
-        f"{'<h3>Changes</h3>' if cards else ''}{cards}{_shifts(model)}</section>"
+        f"{'<h3>Changes</h3>' if cards else ''}{cards}{_shifts(model)}"
+        f"{loss_shifts(model.loss_shifts, of_loss)}</section>"
     )
 
 

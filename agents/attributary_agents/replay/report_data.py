@@ -80,6 +80,8 @@ class Model:
     """Explanations."""
     shifts: list[dict[str, Any]] = field(default_factory=list)
     """Shifts of importance and their releases."""
+    loss_shifts: list[list[dict[str, Any]]] = field(default_factory=list)
+    """Shifts of the loss: of each what was told first, which features have to do with it, and its release."""
     n_alarms: int = 0
     n_not_confirmed: int = 0
 
@@ -123,8 +125,12 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
                 model.n_alarms += 1
             case "not_confirmed":
                 model.n_not_confirmed += 1
-            case _:
+            case "importance_shift" | "importance_shift_released":
                 model.shifts.append(event)
+            case "loss_shift":
+                model.loss_shifts.append([event])
+            case _:  # of the loss one shift is open at a time
+                model.loss_shifts[-1].append(event)
         model.last = max(model.last, event["observation"])
     return models
 

@@ -55,7 +55,9 @@ clearly different.</li>
 examined. Each number has a card below with what happened (followed: the data changed, and the model with them; harder:
 the data changed, and the model did not; matured: the model has learnt more; degraded: the model is worse), and with
 importance before (hollow) and after (full), the whiskers its 95 % interval.</li>
-<li><b>Loss</b> below the baseline: the model has learnt something. At or above it, importances mean little.</li>
+<li><b>Loss</b> below the baseline: the model has learnt something. At or above it, importances mean little. A shift
+of the loss is a numbered line in this chart and in those of quality, with a shade back to where it began, and has a
+card, too.</li>
 <li>Point at a chart for its values, at a line to see it alone.</li>
 </ul></details>"""
 

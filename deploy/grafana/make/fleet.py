@@ -17,6 +17,7 @@ One row per model. Begin with what is red.
 
 - **loss / baseline** above 1: the model does worse than a mean that knows no feature, so its importances mean little.
 - **shifted** counts the features whose importance has moved, lastingly: beyond what noise does.
+- **worse** is 1 while the model's loss is lastingly above what it was, and no more doubt of its own says why.
 - **stale** is 1 where figures stand still: observations come, and none could be explained.
 - **discrepancy / threshold** above 1: the model is another one than its reference, an earlier copy of itself. It may
   have learnt, or follow a change; the verdict of a change says which.
@@ -87,6 +88,7 @@ def fleet() -> Board:
         (latest("model_discrepancy_observations", **OF), "n"),
         (f"sum by (model_id) ({happened('model_changes_total', **TOLD)})", "changes"),
         (f"sum by (model_id) ({latest('importance_shifted', **OF_EXPLAINER)})", "shifted"),
+        (f"sum by (model_id) ({latest('loss_shift_open', **OF, kind='~worse|rose')})", "worse"),
         (f"max by (model_id) ({latest('explainer_stale', **OF_EXPLAINER)})", "stale"),
         (f"{latest('model_last_change_timestamp_seconds', **OF)} * 1000", "last change"),
         (f"{latest('last_observation_timestamp_seconds', **OF)} * 1000", "last observation"),
@@ -117,6 +119,7 @@ def fleet() -> Board:
                 Column("n", decimals=0),
                 Column("changes", decimals=0, steps=((None, GREEN), (1, YELLOW))),
                 Column("shifted", decimals=0, steps=((None, GREEN), (1, YELLOW))),
+                Column("worse", decimals=0, steps=((None, GREEN), (1, RED))),
                 Column("stale", decimals=0, steps=((None, GREEN), (1, RED))),
                 Column("last change", "dateTimeFromNow"),
                 Column("last observation", "dateTimeFromNow"),

@@ -182,6 +182,23 @@ class Ladder:
         j = min(max(n_blocks - 1, 0).bit_length(), N_SCALES - 1)
         return next((sums for sums in reversed(self._old[j]) if self.now.n - sums.n >= n_blocks), None)
 
+    def continued(self, start: Sums, n_least: int) -> Ladder:
+        """Return a ladder that knows nothing but what has come since `start`, of which batches are single blocks.
+
+        Parameters
+        ----------
+        n_least
+            Blocks before a window, at least, of the new ladder.
+        """
+        ladder = Ladder(self._once_in.tolist(), self._both_ways.tolist(), self.block, n_least)
+        n = self.now.n - start.n
+        ladder.now = Sums(n, self.now.of - start.of)
+        for old in ladder._old:
+            old.append(ladder.now)
+        for _ in range(n):
+            ladder.batches.add(ladder.now.of[_BLOCKS] / n)
+        return ladder
+
     def go_back_to(self, start: Sums) -> None:
         """Forget all that came after."""
         self.now = start

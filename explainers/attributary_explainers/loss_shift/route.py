@@ -89,7 +89,7 @@ class LossRoute:
     @property
     def ready(self) -> bool:
         """Whether shifts can be told."""
-        return self.now is not None and self.now.now.n > self._least
+        return self.now is not None and self.now.now.n > self.now.n_least
 
     @property
     def n_reference(self) -> int:
@@ -130,8 +130,9 @@ class LossRoute:
                 if self._gets_better(ladder, first):
                     return []
             return self._tell(ladder, first)
-        if self.learns and passed and any(self.signals.names[one.signal] == "loss" and one.z < 0 for one in passed):
-            self._begin_again()  # the model has become better: that is the level to watch from now on
+        fallen = [one for one in passed if self.learns and self.signals.names[one.signal] == "loss" and one.z < 0]
+        if fallen:  # the model has become better: that is the level to watch from now on
+            self.now, self._began = ladder.continued(fallen[0].start, self._least // 2), self._number
             return []
         if self.open is None:
             return []
@@ -327,7 +328,7 @@ class LossRoute:
             return None
         window = Sums(self.now.now.n - start.n, self.now.now.of - start.of)
         look = self.now.look(start) if self.clean is None else self.clean.compare(window)
-        return self._moved(look, column)
+        return self._moved(look, column) if look.error[column] > 0.0 else None
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

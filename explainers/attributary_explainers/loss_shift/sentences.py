@@ -18,7 +18,7 @@ _KINDS = {
     "rose": "loses more than before",
 }
 _ENDS = {
-    "returned": "is over: the loss is where it was",
+    "returned": "is over",
     "settled": "has become another one, which is told next",
     "replaced": "ends: another version has taken over",
 }
@@ -47,7 +47,7 @@ def of_explanation(event: Event, model_id: str) -> str:
 
 def of_end(event: Event, model_id: str) -> str:
     """Return the sentence of an end."""
-    now = f" (loss {_text(event.loss.before)} before, {_text(event.loss.after)} now)"
+    now = f": the loss is {_text(event.loss.after)} now, and was {_text(event.loss.before)} before it"
     return f"the shift of the loss of {model_id} told at {_number(event.shift.observation)} {_ENDS[event.reason]}" + (
         now if event.reason == "returned" else ""
     )

@@ -9,16 +9,23 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from attributary_agents.kafka.producing import encode_value
-from attributary_agents.models.counts import CHANGES
+from attributary_agents.models.counts import CHANGES, LOSS_SHIFTS
 from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_topics import REASONS
+from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value
 from tests.agents.stand_ins import MODELS, TOPIC
 
+OF_FROZEN = {
+    "factory": "tests.agents.models.frozen:frozen",
+    "learn": False,
+    "change": None,
+    "explainers": {},
+}
 BRIER = {"loss": "brier", "loss_unit": "squared probability", "loss_largest": "2"}
 
 
@@ -33,7 +40,13 @@ def worker() -> tuple[AttributaryCollector, WorkerView]:
 DOUBT = "feature_importance_doubt"
 """A worker without observational removal has none."""
 
-LATE = ("importance_locality_ratio", "importance_least_shift")
+LATE = (
+    "importance_locality_ratio",
+    "importance_least_shift",
+    "model_excess_loss",
+    "model_excess_loss_low",
+    "model_excess_loss_high",
+)
 """Known after some thousand observations."""
 
 
@@ -96,6 +109,9 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
         assert value(found, "importance_shifts_total", **m, explainer=name) == 0
         assert value(found, "importance_shifted", **m, explainer=name, feature="a") == 0
         assert value(found, "explainer_stale", **m, explainer=name) == 0
+    assert value(found, "loss_reference_observations", **m) == 0
+    for kind in ("worse", "level", "harder", "rose"):
+        assert value(found, "loss_shift_open", **m, kind=kind) == value(found, "loss_shifts_total", **m, kind=kind) == 0
     for outcome in ("explained", "unexplained", "refused"):
         assert value(found, "model_versions_total", **m, outcome=outcome) == 0
     assert value(found, "model_info", **m, version="v3", **BRIER, detector="page_hinkley") == 1
@@ -154,6 +170,33 @@ def test_every_series_of_a_known_model_starts_at_zero() -> None:
         ("version", "none"): 0,
     }
     assert value(found, "model_examining", model_id="m") == 0
+
+
+def test_an_open_shift_of_the_loss_has_its_kind_and_the_excess_its_interval() -> None:
+    config = config_of("m", **OF_FROZEN)
+    view = WorkerView({0: PartitionView(partition := Partition(TOPIC, 0, config, lambda _key: None))})
+    collector, m = AttributaryCollector(config, view), {"model_id": "m"}
+    for offset, one in enumerate(made(FLIPPED_FROM + 300, seed=11)):
+        if offset == FLIPPED_FROM:
+            found = samples(collector)
+            assert value(found, "loss_shift_open", **m, kind="worse") == 0
+            assert value(found, "model_excess_loss_low", **m) <= 0 <= value(found, "model_excess_loss_high", **m)
+            assert value(found, "loss_reference_observations", **m) > 5000
+        partition.handle(Record(TOPIC, 0, offset, 0, b"m", encode_value({"x": one.x, "y": one.y})))
+    found = samples(collector)
+    assert {kind: value(found, "loss_shift_open", **m, kind=kind) for kind in LOSS_SHIFTS} == {
+        **dict.fromkeys(LOSS_SHIFTS, 0),
+        "worse": 1,
+    }
+    assert value(found, "loss_shifts_total", **m, kind="worse") == 1
+    low, excess, high = (value(found, f"model_excess_loss{end}", **m) for end in ("_low", "", "_high"))
+    assert low < excess < high
+
+
+def test_a_model_whose_loss_is_not_watched_has_no_series_of_it() -> None:
+    config = config_of("m", watch_loss=False)
+    found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=1)))
+    assert not [name for name, _ in found if name.startswith("loss_") or "excess" in name]
 
 
 def test_an_alarm_is_examined_from_its_event_to_the_one_that_closes_it() -> None:

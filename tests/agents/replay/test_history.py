@@ -68,6 +68,14 @@ def test_events_of_a_replay_become_a_history():
     assert len(history_from_events(iter([]))) == 0
 
 
+def test_features_that_have_to_do_with_a_shift_of_the_loss_are_marked():
+    shift = {"event": "loss_shift", "model_id": "credit", "observation": 150}
+    features = {"age": {"delta": -0.1, "significant": True}, "car": {"delta": None, "significant": False}}
+    explained = {**shift, "event": "loss_shift_explained", "observation": 900, "detected_at": 150, "features": features}
+    history = history_from_events([event(100, age={})], [shift, explained, {**shift, "event": "loss_shift_released"}])
+    assert [(m.since, m.position, m.label) for m in history.changes] == [(150, 900, "age ↓")]
+
+
 def test_events_of_several_models_are_told_apart():
     value = {"age": {}}
     importances = [event(1, "a", "pfi", **value), event(1, "a", "sage", **value), event(1, "b", "pfi", **value)]

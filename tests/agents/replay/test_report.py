@@ -232,6 +232,55 @@ def test_alarms_are_counted_and_shifts_of_importance_are_told(report: Any) -> No
     assert {found["id"] for found in page.named("article")} == {"change-0-1"}
 
 
+def of_loss(event: str, observation: int, **more: Any) -> dict[str, Any]:
+    """An event of a shift of the loss that was told at 400."""
+    return {
+        "event": event,
+        "model_id": "credit",
+        "model_version": "1",
+        "kind": "worse",
+        "signal": "excess",
+        "observation": observation,
+        "detected_at": 400,
+        "onset": {"observation": 380, "low": None, "high": 390},
+        "model_loss": {"before": 0.35, "after": 0.52, "low": 0.12, "high": 0.22, "z": 6.5},
+        "n_reference": 7808,
+        "n_window": 128,
+        "loss": "log_loss",
+        "loss_unit": "nats",
+        "loss_largest": 6.9,
+        "sentence": f"{event} of <credit>",
+        **more,
+    }
+
+
+def test_a_shift_of_the_loss_is_a_numbered_line_in_its_chart_and_a_card(report: Any) -> None:
+    suspect = {"importance_before": 0.3, "importance_after": 0.1, "delta_std_error": 0.02, "significant": True}
+    features = {"age": suspect, "salary": {**suspect, "significant": False}}
+    changes = [
+        of_loss("loss_shift", 400),
+        change(450, ["age"]),
+        of_loss("loss_shift_explained", 500, features=features),
+        of_loss("loss_shift_released", 700),
+        of_loss("loss_shift", 750),
+    ]
+    page = Page(report([importance(t, {"age": 1.0}) for t in (100, 800)], changes))
+    assert {found["id"] for found in page.named("article")} == {"change-0-1", "loss-0-2", "loss-0-3"}
+    for text in (
+        "2 shifts of the loss",
+        "loss_shift of <credit>",
+        "Seen in its excess; 7\u202f808 observations before, 128 after. Mean log loss in nats: 0.35 → 0.52, 95 % "
+        "interval of the difference 0.12 to 0.22.",
+        "500: loss_shift_explained of <credit>",
+        "0.3 → 0.1 (± 0.0392)",
+        "700: loss_shift_released of <credit>",
+    ):
+        assert text in page.text
+    assert len(page.named("svg", **{"aria-label": "Importance before and after"})) == 1
+    assert sum(link.get("href") == "#loss-0-2" for link in page.named("a")) == 1, "in the chart of the loss alone"
+    assert sum(link.get("href") == "#change-0-1" for link in page.named("a")) == 3
+
+
 def test_changes_without_importances_are_shown(report: Any) -> None:
     page = Page(report([], [change(300, ["age"])]))
     assert "1 change" in page.text

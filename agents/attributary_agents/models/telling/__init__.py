@@ -1,4 +1,4 @@
-"""Events of a model: importances, changes, and shifts of importance.
+"""Events of a model: importances, changes, and shifts of importance and of the loss.
 
 May import what `models` may.
 """

@@ -86,13 +86,18 @@ def ask_rise(name: str, window: str, label: str) -> str:
     return _asked(f"sum({rise(_matched(name, (label,)), window)})", (label, label), "humanize")
 
 
+def ask_within(text: str, name: str, *labels: str, form: str) -> str:
+    """Return template text for the present value, in place of `{}` in a text that is left out without a value."""
+    return _asked(_matched(name, labels), labels, form, text, "")
+
+
 def _matched(name: str, labels: tuple[str, ...]) -> str:
     return f"{recorded(name)}{{{', '.join(f'{label}=%q' for label in labels)}}}"
 
 
-def _asked(query: str, labels: tuple[str, ...], form: str) -> str:
+def _asked(query: str, labels: tuple[str, ...], form: str, text: str = "{}", otherwise: str = "{{ else }}?") -> str:
     values = " ".join(f"$labels.{label}" for label in labels)
-    shown = f"{{{{ . | first | value | {form} }}}}{{{{ else }}}}?{{{{ end }}}}"
+    shown = text.replace("{}", f"{{{{ . | first | value | {form} }}}}") + otherwise + "{{ end }}"
     return f'{{{{ with printf "{query}" {values} | query }}}}{shown}'
 
 

@@ -9,6 +9,7 @@ import yaml
 from .alerts import Alert
 from .change import change_alerts, quality_alerts
 from .importance import importance_alerts
+from .loss import loss_alerts
 from .operations import operations_alerts
 from .options import RuleOptions
 from .recorded import recordings
@@ -24,7 +25,13 @@ _HEAD = (
 def alerts(options: RuleOptions) -> list[Alert]:
     """Return every alert, area by area."""
     at = options.thresholds
-    return [*importance_alerts(at), *change_alerts(at), *quality_alerts(at), *operations_alerts(options)]
+    return [
+        *importance_alerts(at),
+        *change_alerts(at),
+        *loss_alerts(),
+        *quality_alerts(at),
+        *operations_alerts(options),
+    ]
 
 
 def groups(options: RuleOptions) -> list[dict[str, Any]]:
