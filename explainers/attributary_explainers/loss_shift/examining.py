@@ -12,8 +12,9 @@ from ..typing import Groups, Output
 from .calibration import CLIP
 from .events import LossShift, LossShiftExplained
 from .expected import expected_share, kind_of_rise
+from .importance import losses, naming_loss
 from .rows import StoredRows
-from .suspects import losses, naming_loss, suspects
+from .suspects import suspects
 
 
 def examine(
