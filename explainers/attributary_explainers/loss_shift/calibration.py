@@ -18,8 +18,8 @@ _EDGES = (0.005, 0.01, 0.025, *(i / 20 for i in range(1, 20)), 0.975, 0.99, 0.99
 
 def clipped(p: Array) -> Array:
     """Return probabilities that are at least `CLIP`, with the sum 1; shape (rows, classes)."""
-    q: Array = np.clip(p, CLIP, 1.0)
-    return np.asarray(q / q.sum(axis=1, keepdims=True))
+    q: Array = np.minimum(np.maximum(p, CLIP), 1.0)
+    return np.asarray(q / np.add.reduce(q, axis=1, keepdims=True))
 
 
 def entropies(q: Array) -> Array:
@@ -59,9 +59,12 @@ class Calibration:
 
     def __call__(self, p: Array) -> Array:
         """Return q; shapes (rows, classes)."""
-        z = self.temperature * np.log(clipped(p)) + self.bias
-        z -= z.max(axis=1, keepdims=True)
-        return clipped(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True))
+        return self.of_logs(np.log(clipped(p)))
+
+    def of_logs(self, logs: Array) -> Array:
+        """Return q, of the logarithms of clipped probabilities; shapes (rows, classes)."""
+        z = np.exp(self.temperature * logs + (self.bias - self.bias.max()))
+        return clipped(z / np.add.reduce(z, axis=1, keepdims=True))
 
     def expected_excess(self, q: Array) -> Array:
         """Return by how much the reference observations with a like q lost more than q expects; shape (rows,)."""

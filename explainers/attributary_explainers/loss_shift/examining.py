@@ -49,6 +49,8 @@ def examine(
             [x for x, _ in after],
             losses(function, loss, after, missing),
         )
-        if shift.kind == "rose":
-            shift = replace(shift, kind=kind_of_rise(expected, found, is_number=output == "number"))
+        told = kind_of_rise(expected, found, is_number=output == "number")
+        # More noise moves the slope, too: where inputs explain the rise, only its own test says that it is worse.
+        if shift.kind == "rose" or (told == "harder" and shift.signal != "slope"):
+            shift = replace(shift, kind=told)
     return LossShiftExplained(shift, observation, found, len(before), len(after), expected)

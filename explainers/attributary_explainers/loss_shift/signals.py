@@ -19,7 +19,7 @@ import numpy as np
 from ..ordering import sort_key
 from ..predictions import most_probable
 from ..typing import Array, Ints, Output, Snapshot
-from .calibration import CLIP, Calibration, clipped, entropies
+from .calibration import CLIP, Calibration, clipped
 
 N_CALIBRATION = 4096
 """Observations of a model that does not learn from which its calibration is taken."""
@@ -118,7 +118,7 @@ class ClassSignals(Signals):
         if type(y_pred) is dict and self.has_probabilities and list(y_pred) == self._order:
             j = columns.get(y)
             row = list(y_pred.values())
-            if j is not None and math.isfinite(sum(row)):
+            if j is not None and sum(row) * 0.0 == 0.0:  # all are finite
                 self._p.append(row)
                 self._y.append(j)
                 self.n += 1
@@ -199,29 +199,34 @@ class ClassSignals(Signals):
             # What a young model expects to lose changes while it learns; bounded signals settle sooner.
             best = p.argmax(axis=1)
             wrong = (best != y).astype(np.float64)
-            q = np.clip(p, 0.01, 0.99)
+            q = np.minimum(np.maximum(p, 0.01), 0.99)
             logit = np.log(q / (1.0 - q))
-            hits = np.zeros_like(p)
-            hits[rows, y] = 1.0
-            slope = np.clip(((q - hits) * logit).sum(axis=1) / max(p.shape[1], 2), -_STEEPEST, _STEEPEST)
-            return self._with_levels([wrong, wrong - (1.0 - p.max(axis=1)), slope], p, y)
+            pull = (np.add.reduce(q * logit, axis=1) - logit[rows, y]) / max(p.shape[1], 2)
+            slope = np.minimum(np.maximum(pull, -_STEEPEST), _STEEPEST)
+            return self._with_levels([wrong, wrong - 1.0 + p[rows, best], slope], p, y)
         if calibration is None:  # one class alone
             loss = -np.log(clipped(p)[rows, y])
             return self._with_levels([loss, loss, np.zeros(len(y))], p, y)
         if p.shape[1] > len(calibration.bias):
             calibration.with_classes(p.shape[1])
-        loss, q = -np.log(clipped(p)[rows, y]), calibration(p)
+        logs = np.log(clipped(p))
+        q = calibration.of_logs(logs)
         logq = np.log(q)
-        excess = -logq[rows, y] - entropies(q) - calibration.expected_excess(q)
-        pull = logq - calibration.centre
-        slope = (q * pull).sum(axis=1) - pull[rows, y]
-        return self._with_levels([loss, excess, slope], q, y)
+        own, surprise = np.add.reduce(q * logq, axis=1), logq[rows, y]
+        excess = own - surprise - calibration.expected_excess(q)
+        centre = calibration.centre
+        slope = own - q @ centre - surprise + centre[y]
+        return self._with_levels([-logs[rows, y], excess, slope], q, y)
 
     def _with_levels(self, first: list[Array], q: Array, y: Ints) -> Array:
-        at = [self._columns[label] for label in self.labels]
-        expected = q[:, at]
-        observed = (y[:, None] == np.array(at, dtype=np.int64)[None, :]).astype(np.float64)
-        return np.column_stack([*first, observed - expected, expected])
+        found = np.empty((len(y), self.n_columns))
+        for j, column in enumerate(first):
+            found[:, j] = column
+        for j, label in enumerate(self.labels, start=len(first)):
+            at = self._columns[label]
+            found[:, j + len(self.labels)] = q[:, at]
+            found[:, j] = (y == at) - q[:, at]
+        return found
 
     def intercept(self, expected: float, observed: float) -> float:
         """Return what to add to the logit of the class."""
