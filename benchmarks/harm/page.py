@@ -93,7 +93,10 @@ def _of_kinds(name: str, rows: Sequence[Mapping[str, Any]], with_auc: bool) -> T
 
 
 def _signed(value: float) -> str:
-    return "0" if value == 0 else f"{value:+.3f}".replace("0.", ".").replace("-", "−")
+    if value == 0:
+        return "0"
+    text = f"{abs(value):.3f}"
+    return ("+" if value > 0 else "−") + (text[1:] if text.startswith("0.") else text)
 
 
 def write(results: Results) -> None:

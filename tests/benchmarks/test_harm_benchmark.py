@@ -249,6 +249,13 @@ def test_summaries_count_the_last_words_of_first_shifts():
     }
 
 
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (10.67, "+10.670"), (-0.105, "−.105"), (0.005, "+.005")])
+def test_figures_of_the_page_have_a_sign_and_no_zero_before_the_point(value, text):
+    row = {"model": "m", "kind": "k", "auc": 0.0, "loss": value, "regret": 0.0, "told": {"worse": 1}, "rows": 7}
+    (shown,) = page.tables({"two": [], "many": [row], "numbers": [], "first": [], "quiet": []})[1].rows
+    assert shown == ("k", text, "0", "worse", "7")
+
+
 def test_tasks_come_back_in_their_order():
     with workers(1) as of:
         assert of(pow, [(2, 3), (3, 2)]) == [8, 9]
