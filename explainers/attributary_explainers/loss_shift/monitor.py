@@ -13,9 +13,9 @@ from ..models.river import final_step
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
-from .examining import examine
+from .naming.examining import examine
+from .naming.rows import KeptRows
 from .route import LossRoute
-from .rows import KeptRows
 
 _FORMAT = 1
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 1e5

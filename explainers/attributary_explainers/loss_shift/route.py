@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from ..change.judging.onset import Onset, onset_of
 from ..typing import Array, Output, Snapshot
-from .events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
+from .events import LossShift, LossShiftEnd, Moved, Reason
+from .judging import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
-from .signals import restored_signals, signals_of
+from .signal.making import restored_signals, signals_of
 
 BLOCK, BLOCK_OF_LEARNERS = 128, 32
 REFERENCE, REFERENCE_OF_LEARNERS = 5000, 1000
@@ -23,11 +24,6 @@ _PATH = 64
 _LATEST = 1000
 _SHARES = {"loss": 0.15, "excess": 0.25, "slope": 0.4, "level": 0.2}
 """Of the promise: what is told by a signal first is told the sooner, the larger its share is."""
-_BAND = 1.96
-_CLEARLY, _SOMEWHAT, _ROSE = 3.0, 2.5, 3.0
-"""Standard errors by which the level has moved, by which excess or slope have, and by which the loss of a learner."""
-_STEADY = 2.0
-"""Standard errors of the slope below which the order of observations counts as being as good as before."""
 _LEFT = 1.0 / 3.0
 """Share of a rise that is left where it counts as over."""
 _SOON, _MOST_PATIENT = 80, 6
@@ -158,7 +154,7 @@ class LossRoute:
         if name == "loss":
             return passed.z > 0
         # A model that learns may grow surer of itself and be no worse.
-        return bool(ladder.look(passed.start).z[0] >= _ROSE)
+        return bool(ladder.look(passed.start).z[0] >= ROSE)
 
     def _tell(self, ladder: Ladder, passed: Passed) -> list[LossShift | LossShiftEnd]:
         look, length = ladder.look(passed.start), ladder.now.n - passed.start.n
@@ -166,7 +162,7 @@ class LossRoute:
         shift = self._shift(look, window, passed.start.n, passed.signal, self._onset(ladder, passed, look))
         ended: list[LossShift | LossShiftEnd] = []
         if self.open is not None:
-            ended = [LossShiftEnd(self.open.shift, "settled", self._number, self._moved(look, 0))]
+            ended = [LossShiftEnd(self.open.shift, "settled", self._number, moved(look, 0, self.signals))]
         if self.clean is None:
             self.clean = ladder
             ladder.go_back_to(passed.start)
@@ -206,15 +202,16 @@ class LossRoute:
         names = self.signals.names
         at = {name: names.index(name) for name in ("loss", "excess", "slope") if name in names}
         name, unit, largest = self.signals.loss
+        expected = self._expected(window.n)
         return LossShift(
-            kind=self._kind(look),
+            kind=kind_of(look, self.signals, self.output, expected),
             signal=names[column],  # type: ignore[arg-type]
             observation=self._number,
             onset=onset,
-            loss=self._moved(look, 0),
-            excess=self._moved(look, at["excess"]) if "excess" in at else None,
-            slope=self._moved(look, at["slope"]) if "slope" in at else None,
-            level=self._levels(look, window),
+            loss=moved(look, 0, self.signals),
+            excess=moved(look, at["excess"], self.signals) if "excess" in at else None,
+            slope=moved(look, at["slope"], self.signals) if "slope" in at else None,
+            level=levels_of(look, self.signals, expected),
             n_reference=n_before * self.block,
             n_window=window.n * self.block,
             loss_name=name,
@@ -222,56 +219,11 @@ class LossRoute:
             loss_largest=largest,
         )
 
-    def _kind(self, look: Look) -> Kind:
-        names = self.signals.names
-        levels = [j for j, name in enumerate(names) if name == "level"]
-        level = max((abs(float(look.z[j])) for j in levels), default=0.0)
-        moved = {name: float(look.difference[j]) for j, name in enumerate(names) if name != "level"}
-        error = {name: float(look.error[j]) for j, name in enumerate(names) if name != "level"}
-        if level >= _CLEARLY:
-            # The slope does not move with the level to first order. What a large move makes of both is known.
-            for name, by in self.signals.follows([float(look.difference[j]) for j in levels]).items():
-                moved[name] -= by
-        z = {name: value / error[name] if error[name] > 0.0 else 0.0 for name, value in moved.items()}
-        slope, excess = z.get("slope", 0.0), z.get("excess", 0.0)
-        if level >= _CLEARLY and slope < max(_STEADY, level / 3.0) and self._is_of_level(look, level, excess):
-            return "level"
-        if slope >= _SOMEWHAT or excess >= _SOMEWHAT:
-            return "worse"
-        return "harder" if self.output == "probabilities" else "rose"
-
-    def _is_of_level(self, look: Look, level: float, excess: float) -> bool:
-        """Return whether what the loss has done goes with the level: of two moves the larger one is told."""
-        if self.output == "label":  # whether the order is as good as before is not known
-            return bool(look.z[0] < _SOMEWHAT)
-        if self.output == "number":
-            return bool(level >= 0.5 * look.z[0])
-        if self.learns:  # it is off its level now and then; that is told where nothing else has moved
-            return excess < _SOMEWHAT
-        # A shifted intercept mends what was not expected. Where that is the smaller part, observations are harder.
-        is_dearer = look.z[0] >= _ROSE
-        return bool(not is_dearer or look.difference[1] >= 0.5 * look.difference[0])
-
-    def _moved(self, look: Look, column: int) -> Moved:
-        before, difference, half = (
-            self.signals.value(column, float(value))
-            for value in (look.before[column], look.difference[column], _BAND * look.error[column])
-        )
-        return Moved(before, before + difference, difference - half, difference + half, float(look.z[column]))
-
-    def _levels(self, look: Look, window: Sums) -> tuple[LevelMoved, ...]:
-        names = self.signals.names
-        columns = [j for j, name in enumerate(names) if name == "level"]
-        latest = max(1, window.n * self.block // _STEP)
-        expected = self.signals.spread(np.mean([step for _, step in self._path[-latest:]], axis=0, dtype=np.float64))
-        found = []
-        for level, (j, (label, mean)) in enumerate(zip(columns, expected, strict=True)):
-            if abs(float(look.z[j])) < _CLEARLY:
-                continue
-            moved = float(look.difference[j])
-            observed = mean + self.signals.value(j, moved)
-            found.append(LevelMoved(label, mean, observed, self.signals.intercept(level, moved)))
-        return tuple(found)
+    def _expected(self, n_window: int) -> Array:
+        """Return the mean predictions of the levels over the latest so many blocks, as far as they are known."""
+        steps = [step for _, step in self._path[-max(1, n_window * self.block // _STEP) :]]
+        means: Array = np.array(steps, dtype=np.float64).mean(axis=0)
+        return means[len(self.signals.names) :]
 
     def _onset(self, ladder: Ladder, passed: Passed, look: Look) -> Onset:
         j = int(np.argmax(abs(look.z)))
@@ -298,7 +250,7 @@ class LossRoute:
         window = Sums(ladder.now.n - passed.start.n, ladder.now.of - passed.start.of)
         z = self.clean.compare(window).z
         return all(
-            (abs(value) if name == "level" else value) <= _ROSE
+            (abs(value) if name == "level" else value) <= ROSE
             for name, value in zip(self.signals.names, z.tolist(), strict=False)
         )
 
@@ -325,7 +277,11 @@ class LossRoute:
         told, self.open = self.open, None
         recent = self.now.latest(min(told.length, self.now.now.n)) or Sums(0, np.zeros_like(self.now.now.of))
         window = Sums(self.now.now.n - recent.n, self.now.now.of - recent.of)
-        loss = told.shift.loss if self.clean is None or not window.n else self._moved(self.clean.compare(window), 0)
+        loss = (
+            told.shift.loss
+            if self.clean is None or not window.n
+            else moved(self.clean.compare(window), 0, self.signals)
+        )
         assert self.clean is not None
         self.now, self.clean, self._began = self.clean, None, self._number
         self._ended_at = self._number
@@ -341,7 +297,7 @@ class LossRoute:
             return None
         window = Sums(self.now.now.n - start.n, self.now.now.of - start.of)
         look = self.now.look(start) if self.clean is None else self.clean.compare(window)
-        return self._moved(look, column) if look.error[column] > 0.0 else None
+        return moved(look, column, self.signals) if look.error[column] > 0.0 else None
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

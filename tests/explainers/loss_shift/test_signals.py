@@ -10,8 +10,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from attributary_explainers.loss_shift.calibration import Calibration, clipped, entropies
-from attributary_explainers.loss_shift.signals import N_CALIBRATION, N_UNTAUGHT, ClassSignals, NumberSignals
+from attributary_explainers.loss_shift.signal.base import N_CALIBRATION, N_UNTAUGHT
+from attributary_explainers.loss_shift.signal.calibration import Calibration, clipped, entropies
+from attributary_explainers.loss_shift.signal.classes import ClassSignals
+from attributary_explainers.loss_shift.signal.numbers import NumberSignals
 
 
 def population(n: int, k: int, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:

@@ -1,16 +1,7 @@
-"""Reads what labelled observations say of a model: loss, excess, slope and level.
-
-Every signal is a number per observation whose mean stays what it is while the model is as good as it was:
-
-loss    what the prediction cost
-excess  the loss less what the model itself expected to lose: rises where it is wronger than it was
-slope   rises where predictions go further than targets follow, and does not move with the base rate, to first order
-level   target less prediction, one per class: moves with the base rate (of numbers: with the mean)
-"""
+"""Reads signals of a classifier: of probabilities, or of labels alone."""
 
 from __future__ import annotations
 
-import abc
 import math
 import warnings
 from collections.abc import Sequence
@@ -19,16 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UnknownLabelWarning
-from ..ordering import sort_key
-from ..predictions import most_probable
-from ..typing import Array, Ints, Output, Snapshot
+from ...errors import UnknownLabelWarning
+from ...ordering import sort_key
+from ...predictions import most_probable
+from ...typing import Array, Ints, Snapshot
+from .base import N_CALIBRATION, N_UNTAUGHT, Signals
 from .calibration import CLIP, Calibration, clipped
 
-N_CALIBRATION = 4096
-"""Observations of a model that does not learn from which its calibration is taken."""
-N_UNTAUGHT = 320
-"""Observations that count for nothing where there is no calibration: what a model says before it has learnt."""
 N_LEVELS = 4
 """Classes whose share is watched at most: the most frequent ones of the reference."""
 MOST_CLASSES = 200
@@ -36,77 +24,6 @@ MOST_CLASSES = 200
 _LATEST = 256
 _LARGEST_INTERCEPT = 15.0
 _STEEPEST = 2.0
-_FURTHEST, _LONGEST, _DEAREST = 4.0, 3.0, 12.0
-"""Bounds of residuals and losses (in mean absolute residuals) and of predictions (in standard deviations)."""
-
-
-class Signals(abc.ABC):
-    """Gathers observations with their predictions, and turns a block of them into signals.
-
-    Attributes
-    ----------
-    names
-        Of the columns that `take` returns; those of levels are `level`, one for each of `labels`. After them come the
-        predictions that the levels are of, one for each, which are not watched.
-    loss
-        Name, unit and largest value of the loss.
-    """
-
-    names: tuple[str, ...] = ()
-    labels: tuple[Any, ...] = ()
-    loss: tuple[str, str, float | None]
-
-    def __init__(self, learns: bool) -> None:
-        self.learns = learns
-        self.n = 0
-        """Observations that have been gathered and not been taken."""
-
-    @abc.abstractmethod
-    def add(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation; return False where it has no target or no prediction that a loss could read."""
-
-    @abc.abstractmethod
-    def take(self) -> Array | None:
-        """Return the signals of what was gathered, shape (rows, names and levels); None while the model is gauged."""
-
-    @property
-    def n_columns(self) -> int:
-        """Columns that `take` returns."""
-        return len(self.names) + len(self.labels)
-
-    def value(self, column: int, moved: float) -> float:
-        """Return a mean, or a difference of means, of that column in the unit that people read."""
-        return moved
-
-    def spread(self, sums: Array) -> list[tuple[Any, float]]:
-        """Return label and mean prediction of each level, of the means of all columns."""
-        return list(zip(self.labels, sums[len(self.names) :].tolist(), strict=True))
-
-    @abc.abstractmethod
-    def intercept(self, level: int, moved: float) -> float | None:
-        """Return what to add to the logits, or to the predictions, so that their mean moves by as much.
-
-        None where there is nothing to add to.
-
-        Parameters
-        ----------
-        level
-            Index of the level among `labels`.
-        moved
-            By how much the level has moved.
-        """
-
-    def follows(self, moved: Sequence[float]) -> dict[str, float]:
-        """Return by how much slope and excess move where nothing but the levels has moved; empty if that is unknown."""
-        return {}
-
-    @abc.abstractmethod
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-
-    @abc.abstractmethod
-    def restore(self, state: Snapshot) -> None:
-        """Take the state that `snapshot` gave."""
 
 
 class ClassSignals(Signals):
@@ -214,6 +131,9 @@ class ClassSignals(Signals):
         if width > 1:
             self._calibration = Calibration.of(p, y) if calibrates else None
             self.labels = self._watched(y)
+            if not self.learns:
+                q = p if self._calibration is None else self._calibration(p)
+                self.usual = q[:, [self._columns[label] for label in self.labels]].mean(axis=0).tolist()
         self.names = self._first + ("level",) * len(self.labels)
 
     def _watched(self, y: Ints) -> tuple[Any, ...]:
@@ -270,10 +190,10 @@ class ClassSignals(Signals):
         q = np.minimum(np.maximum(self._latest[:, level].astype(np.float64), CLIP), 1.0 - CLIP)
         return _intercept(q, min(max(float(q.mean()) + moved, CLIP), 1.0 - CLIP))
 
-    def follows(self, moved: Sequence[float]) -> dict[str, float]:
-        """Return by how much slope and excess move, of two classes, by the latest predictions."""
+    def follows(self, moved: Sequence[float]) -> float | None:
+        """Return by how much the slope moves, of two classes, by the latest predictions."""
         if self._calibration is None or len(self._columns) != 2 or len(moved) != 1 or not len(self._latest):
-            return {}
+            return None
         b = self.intercept(0, moved[0])
         assert b is not None
         q = self._latest[:, 0].astype(np.float64)
@@ -282,7 +202,7 @@ class ClassSignals(Signals):
         at = self._columns[self.labels[0]]
         centre = self._calibration.centre
         middle = float(centre[at] - centre[1 - at])
-        return {"slope": float((-further * (logit - middle)).mean()), "excess": float((-further * logit).mean())}
+        return float((-further * (logit - middle)).mean())
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -299,6 +219,7 @@ class ClassSignals(Signals):
             "names": list(self.names),
             "labels": list(self.labels),
             "latest": self._latest.tobytes(),
+            "usual": self.usual,
         }
 
     def restore(self, state: Snapshot) -> None:
@@ -318,104 +239,8 @@ class ClassSignals(Signals):
         known = state["calibration"]
         self._calibration = None if known is None else Calibration.from_snapshot(known)
         self.names, self.labels = tuple(state["names"]), tuple(state["labels"])
+        self.usual = list(state["usual"])
         self._latest = np.frombuffer(state["latest"], dtype=np.float32).reshape(-1, max(len(self.labels), 1)).copy()
-
-
-class NumberSignals(Signals):
-    """Signals of a regressor: absolute loss, slope and level, in units of what it lost on its reference observations.
-
-    There is no excess: a predicted number does not say how sure the model is of it.
-    """
-
-    loss = ("absolute", "unit of the target", None)
-
-    def __init__(self, learns: bool) -> None:
-        super().__init__(learns)
-        self._rows: list[list[float]] = []
-        self._scale, self._middle, self._width, self._off = 1.0, 0.0, 1.0, 0.0
-        self._gauged: list[list[float]] = []
-        self._n_gauge = N_UNTAUGHT if learns else N_CALIBRATION // 2
-
-    def add(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation; both are numbers."""
-        try:
-            row = [float(y), float(y_pred)]
-        except (TypeError, ValueError, OverflowError):
-            return False
-        if not (abs(row[0]) < 1e150 and abs(row[1]) < 1e150):
-            return False
-        self._rows.append(row)
-        self.n += 1
-        return True
-
-    def take(self) -> Array | None:
-        """Return the signals of what was gathered; None while the scale of targets is not known."""
-        rows = np.array(self._rows, dtype=np.float64).reshape(-1, 2)
-        if not self.names:
-            self._gauged += self._rows
-        self._rows, self.n = [], 0
-        if not self.names:
-            if len(self._gauged) >= self._n_gauge:
-                self._gauge(np.array(self._gauged))
-            return None
-        y, y_pred = rows.T
-        residual = (y - y_pred) / self._scale
-        place = np.clip((y_pred - self._middle) / self._width, -_LONGEST, _LONGEST)
-        bounded = np.clip(residual, -_FURTHEST, _FURTHEST)
-        loss = np.minimum(abs(residual), _DEAREST)
-        return np.column_stack([loss, -(bounded - self._off) * place, bounded, y_pred / self._scale])
-
-    def _gauge(self, rows: Array) -> None:
-        y, y_pred = rows.T
-        self._scale = float(abs(y - y_pred).mean()) or float(abs(y).mean()) or 1.0
-        self._off = float(np.clip((y - y_pred) / self._scale, -_FURTHEST, _FURTHEST).mean())
-        self._middle, self._width = float(y_pred.mean()), float(y_pred.std()) or 1.0
-        self._gauged = []
-        self.names, self.labels = ("loss", "slope", "level"), (None,)
-
-    def value(self, column: int, moved: float) -> float:
-        """Return the mean in the unit of the target."""
-        return moved if self.names[column : column + 1] == ("slope",) else moved * self._scale
-
-    def spread(self, sums: Array) -> list[tuple[Any, float]]:
-        """Return None and the mean prediction."""
-        return [(None, float(sums[-1]) * self._scale)]
-
-    def intercept(self, level: int, moved: float) -> float | None:
-        """Return what to add to the prediction."""
-        return moved * self._scale
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {
-            "rows": np.array(self._rows, dtype=np.float64).tobytes(),
-            "gauged": np.array(self._gauged, dtype=np.float64).tobytes(),
-            "scale": [self._scale, self._middle, self._width, self._off],
-            "names": list(self.names),
-        }
-
-    def restore(self, state: Snapshot) -> None:
-        """Take the state that `snapshot` gave."""
-        self._rows = np.frombuffer(state["rows"], dtype=np.float64).reshape(-1, 2).tolist()
-        self._gauged = np.frombuffer(state["gauged"], dtype=np.float64).reshape(-1, 2).tolist()
-        self.n = len(self._rows)
-        self._scale, self._middle, self._width, self._off = state["scale"]
-        self.names = tuple(state["names"])
-        self.labels = (None,) if self.names else ()
-
-
-def signals_of(output: Output, learns: bool) -> Signals:
-    """Return what reads predictions of this kind, before the first observation."""
-    if output == "number":
-        return NumberSignals(learns)
-    return ClassSignals(learns, has_probabilities=output == "probabilities")
-
-
-def restored_signals(output: Output, learns: bool, state: Snapshot) -> Signals:
-    """Return the signals whose snapshot this is."""
-    found = signals_of(output, learns)
-    found.restore(state)
-    return found
 
 
 def _intercept(q: Array, mean: float) -> float:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..losses.losses import as_loss
-from ..models.function import model_function
-from ..typing import Groups, Output
-from .calibration import CLIP
-from .events import LossShift, LossShiftExplained
+from ...losses.losses import as_loss
+from ...models.function import model_function
+from ...typing import Groups, Output
+from ..events import LossShift, LossShiftExplained
+from ..signal.calibration import CLIP
 from .expected import expected_share, kind_of_rise
 from .importance import losses, naming_loss
 from .rows import KeptRows

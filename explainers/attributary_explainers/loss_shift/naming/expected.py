@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..typing import Array, Features, Ints
-from ..validation import LARGEST
-from .events import Kind, Suspect
+from ...typing import Array, Features, Ints
+from ...validation import LARGEST
+from ..events import Kind, Suspect
 from .moved import NUMBER, kind_of
 
 LEAST_ROWS = 100

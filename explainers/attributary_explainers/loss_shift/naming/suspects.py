@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..losses.losses import Loss
-from ..ranking import SIGNIFICANCE, holm, p_value
-from ..typing import Features, Groups, ModelFunction
-from .events import Suspect
+from ...losses.losses import Loss
+from ...ranking import SIGNIFICANCE, holm, p_value
+from ...typing import Features, Groups, ModelFunction
+from ..events import Suspect
 from .importance import bounded, importance, losses, repaired
 from .moved import moved
 from .rows import Row

@@ -9,9 +9,9 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ..imputers.packing import pack_rows, unpack_rows
-from ..typing import Features, Snapshot
-from ..validation import check_integer
+from ...imputers.packing import pack_rows, unpack_rows
+from ...typing import Features, Snapshot
+from ...validation import check_integer
 
 Row: TypeAlias = tuple[dict[Any, Any], Any]
 """An observation and its label or target."""

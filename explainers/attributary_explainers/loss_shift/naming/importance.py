@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..batch.contributions import Contributions, pfi_contributions
-from ..batch.tables import DataTable
-from ..errors import ModelError
-from ..imputers.rows import replace as swap
-from ..losses.losses import Loss, as_loss
-from ..missing import read_missing
-from ..predictions import is_usable, predict_rows
-from ..typing import Array, Features, Importance, ModelFunction, Output, Prediction
-from ..validation import LARGEST
-from .calibration import CLIP
+from ...batch.contributions import Contributions, pfi_contributions
+from ...batch.tables import DataTable
+from ...errors import ModelError
+from ...imputers.rows import replace as swap
+from ...losses.losses import Loss, as_loss
+from ...missing import read_missing
+from ...predictions import is_usable, predict_rows
+from ...typing import Array, Features, Importance, ModelFunction, Output, Prediction
+from ...validation import LARGEST
+from ..signal.calibration import CLIP
 from .rows import Row
 
 LEAST_ROWS = 20

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ..typing import Array, Ints, Snapshot
+from ...typing import Array, Ints, Snapshot
 
 CLIP = 1e-3
 """Probabilities are at least this before a logarithm: one surprise costs 6.9 nats at most."""

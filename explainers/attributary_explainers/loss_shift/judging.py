@@ -1,0 +1,102 @@
+"""Judges what kind of shift it is, by how far each signal has moved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..typing import Array, Output
+from .events import Kind, LevelMoved, Moved
+from .ladder import Look
+from .signal.base import Signals
+
+ROSE = 3.0
+"""Standard errors by which a loss has risen clearly."""
+_BAND = 1.96
+_CLEARLY, _SOMEWHAT = 3.0, 2.5
+"""Standard errors by which the level has moved, and by which excess or slope have."""
+_STEADY, _LARGE = 2.0, 6.0
+"""Standard errors of the slope below which the order of observations counts as being as good as before: two, or a
+sixth of those of the level."""
+_PART = 0.1
+"""Share of the rise of the loss that has to be unexpected where it is told that the model is worse."""
+
+
+def kind_of(look: Look, signals: Signals, output: Output, expected: Array) -> Kind:
+    """Return the kind of a shift (the thresholds are standard errors).
+
+    Parameters
+    ----------
+    look
+        How far each signal has moved.
+    expected
+        Shape (levels,): mean predictions in the window.
+    """
+    names = signals.names
+    levels = [j for j, name in enumerate(names) if name == "level"]
+    level = max((abs(float(look.z[j])) for j in levels), default=0.0)
+    z = {name: float(look.z[j]) for j, name in enumerate(names) if name != "level"}
+    slope, excess = z.get("slope", 0.0), z.get("excess", 0.0)
+    is_worse = slope >= _SOMEWHAT or (excess >= _SOMEWHAT and _is_unexpected(look, signals))
+    if level >= _CLEARLY and _is_of_level(look, signals, output, level):
+        # The slope does not move with the level to first order. What a large move makes of it is known.
+        by = signals.follows([float(look.difference[j]) for j in levels])
+        left = slope if by is None else slope - by / float(look.error[names.index("slope")])
+        is_dear = is_worse or (output != "probabilities" and z["loss"] > ROSE)
+        if left < max(_STEADY, level / _LARGE) and not (
+            is_dear and _predictions_moved(look, signals, levels, expected)
+        ):
+            return "level"
+    if is_worse:
+        return "worse"
+    return "harder" if output == "probabilities" else "rose"
+
+
+def _is_of_level(look: Look, signals: Signals, output: Output, level: float) -> bool:
+    """Return whether what the loss has done goes with the level: of two moves the larger one is told."""
+    if output == "label":  # whether the order is as good as before is not known
+        return bool(look.z[0] < _SOMEWHAT)
+    if output == "number":
+        return bool(level >= 0.5 * look.z[0])
+    if signals.learns:  # it is off its level now and then; that is told where nothing else has moved
+        return bool(look.z[1] < _SOMEWHAT)
+    # A shifted intercept mends what was not expected. Where that is the smaller part, observations are harder.
+    return bool(look.z[0] < ROSE or look.difference[1] >= 0.5 * look.difference[0])
+
+
+def _predictions_moved(look: Look, signals: Signals, levels: list[int], expected: Array) -> bool:
+    """Return whether a level is off because predictions have moved, and what comes has not.
+
+    Then what the model reads has changed, and not the base rate.
+    """
+    if not signals.usual:
+        return False
+    level = int(np.argmax(abs(look.z[levels])))
+    off = float(look.difference[levels[level]])
+    observed = off + float(expected[level]) - signals.usual[level]
+    return bool(observed * np.sign(off) < 0.5 * abs(off))
+
+
+def _is_unexpected(look: Look, signals: Signals) -> bool:
+    """Return whether a good part of the rise of the loss was not to be expected."""
+    return bool(signals.learns or look.difference[1] >= _PART * look.difference[0])
+
+
+def moved(look: Look, column: int, signals: Signals) -> Moved:
+    """Return how far a signal has moved, in the unit that people read."""
+    before, difference, half = (
+        signals.value(column, float(value))
+        for value in (look.before[column], look.difference[column], _BAND * look.error[column])
+    )
+    return Moved(before, before + difference, difference - half, difference + half, float(look.z[column]))
+
+
+def levels_of(look: Look, signals: Signals, expected: Array) -> tuple[LevelMoved, ...]:
+    """Return the levels that have moved clearly, each with what mends it."""
+    columns = [j for j, name in enumerate(signals.names) if name == "level"]
+    found = []
+    for level, (j, (label, mean)) in enumerate(zip(columns, signals.spread(expected), strict=True)):
+        if abs(float(look.z[j])) >= _CLEARLY:
+            difference = float(look.difference[j])
+            observed = mean + signals.value(j, difference)
+            found.append(LevelMoved(label, mean, observed, signals.intercept(level, difference)))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Reads signals of a model's predictions: of classes, and of numbers."""

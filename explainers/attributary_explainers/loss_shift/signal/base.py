@@ -1,0 +1,93 @@
+"""Reads what labelled observations say of a model: loss, excess, slope and level.
+
+Every signal is a number per observation whose mean stays what it is while the model is as good as it was:
+
+loss    what the prediction cost
+excess  the loss less what the model itself expected to lose: rises where it is wronger than it was
+slope   rises where predictions go further than targets follow, and does not move with the base rate, to first order
+level   target less prediction, one per class: moves with the base rate (of numbers: with the mean)
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any
+
+from ...typing import Array, Snapshot
+
+N_CALIBRATION = 4096
+"""Observations of a model that does not learn from which its calibration is taken."""
+N_UNTAUGHT = 320
+"""Observations that count for nothing where there is no calibration: what a model says before it has learnt."""
+
+
+class Signals(abc.ABC):
+    """Gathers observations with their predictions, and turns a block of them into signals.
+
+    Attributes
+    ----------
+    names
+        Of the columns that `take` returns; those of levels are `level`, one for each of `labels`. After them come the
+        predictions that the levels are of, one for each, which are not watched.
+    loss
+        Name, unit and largest value of the loss.
+    """
+
+    names: tuple[str, ...] = ()
+    labels: tuple[Any, ...] = ()
+    loss: tuple[str, str, float | None]
+
+    def __init__(self, learns: bool) -> None:
+        self.learns = learns
+        self.n = 0
+        """Observations that have been gathered and not been taken."""
+        self.usual: list[float] = []
+        """Mean prediction of each level before signals were told; empty of a model that learns, whose moves."""
+
+    @abc.abstractmethod
+    def add(self, y: Any, y_pred: Any) -> bool:
+        """Gather one observation; return False where it has no target or no prediction that a loss could read."""
+
+    @abc.abstractmethod
+    def take(self) -> Array | None:
+        """Return the signals of what was gathered, shape (rows, names and levels); None while the model is gauged."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that `take` returns."""
+        return len(self.names) + len(self.labels)
+
+    def value(self, column: int, moved: float) -> float:
+        """Return a mean, or a difference of means, of that column in the unit that people read."""
+        return moved
+
+    def spread(self, expected: Array) -> list[tuple[Any, float]]:
+        """Return label and mean prediction of each level, in the unit that people read."""
+        return list(zip(self.labels, expected.tolist(), strict=True))
+
+    @abc.abstractmethod
+    def intercept(self, level: int, moved: float) -> float | None:
+        """Return what to add to the logits, or to the predictions, so that their mean moves by as much.
+
+        None where there is nothing to add to.
+
+        Parameters
+        ----------
+        level
+            Index of the level among `labels`.
+        moved
+            By how much the level has moved.
+        """
+
+    def follows(self, moved: Sequence[float]) -> float | None:
+        """Return by how much the slope moves where nothing but the levels has; None where that is not known."""
+        return None
+
+    @abc.abstractmethod
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+
+    @abc.abstractmethod
+    def restore(self, state: Snapshot) -> None:
+        """Take the state that `snapshot` gave."""
