@@ -18,7 +18,7 @@ from .naming.rows import KeptRows
 from .route import LossRoute
 
 _FORMAT = 1
-ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 1e5
+ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 3e4
 _ASKED = 16
 """Every so many observations a tree that learns is asked for its leaves."""
 _BEFORE = 100
@@ -56,7 +56,7 @@ class LossMonitor:
     groups, missing
         As for the explainers.
     once_in
-        Valid range >= 10 000. Observations in which one shift that is none may be told. None is 10^6, and 10^5 for a
+        Valid range >= 10 000. Observations in which one shift that is none may be told. None is 10^6, and 30 000 for a
         model that learns, of which a late word is worth nothing.
     seed
         Of the generator that chooses stored observations and permutations.
