@@ -46,9 +46,12 @@ def new_change_explainer(
     """Make the configured change explainer, before its first observation; None where none is configured."""
     if config.change is None:
         return None
+    given = config.change.model_dump()
+    if given["loss"] is None and model_kind(model) is None:
+        given["loss"] = config.loss  # nothing else says what a function predicts
     return ChangeExplainer(
         model,
-        **config.change.model_dump(),
+        **given,
         groups=config.groups,
         version=version,
         seed=_seed(config.seed, model_id, "change"),

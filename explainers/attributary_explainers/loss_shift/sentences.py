@@ -43,7 +43,8 @@ def of_explanation(event: Event, model_id: str) -> str:
         found = "no feature stands out"
     else:
         found = "no model was given to name features by"
-    unit = f" (importance: {event.importance_loss.replace('_', ' ')} loss)" if named and event.importance_loss else ""
+    loss = event.importance_loss.partition("(")[0].replace("_", " ")
+    unit = f" (importance: {loss} loss)" if named and loss else ""
     return f"explained: {_head(event.shift, model_id)}; {_figures(event.shift)}; {found}{unit}"
 
 
