@@ -57,7 +57,7 @@ class LossRoute:
     output
         What the model predicts.
     learns
-        Whether the model learns between observations: then it is watched in blocks of 32, from observation 1320 on,
+        Whether the model learns between observations: then it is watched in blocks of 32, from observation 1344 on,
         and a move of excess or slope is told only where the loss rose, too. Else calibration and reference together
         are some 9000 observations (5300 for labels), and blocks have 128.
     once_in
