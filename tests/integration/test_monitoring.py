@@ -81,13 +81,13 @@ def test_the_drift_becomes_an_alert_with_its_model_and_labels(stack: Stack, aler
 def test_the_change_is_the_drift_s_and_the_topic_explains_it(stack: Stack, alert: dict[str, Any]) -> None:
     drift = int(stack.compose.env["FIRST_DRIFT"])
     assert f"credit: drift at observation {drift}, from rule 1 to 2" in stack.log("producer")
-    alarm, record = read_all(stack.kafka.bootstrap, CHANGES)[:2]
-    change = json.loads(record.value)
-    assert (json.loads(alarm.value)["event"], change["event"], change["verdict"]) == (
-        "alarm",
-        "explanation",
-        "followed",
-    )
+    records = [(json.loads(record.value), record) for record in read_all(stack.kafka.bootstrap, CHANGES)]
+    # The shift of the loss is told on the same topic, beside the change.
+    (_, alarm), (change, record) = [one for one in records if one[0]["event"] in ("alarm", "explanation")][:2]
+    assert (change["event"], change["verdict"]) == ("explanation", "followed")
+    (shift, *_) = [event for event, _ in records if event["event"] == "loss_shift"]
+    assert (shift["model_id"], shift["kind"]) == (DRIFTING, "worse")
+    assert drift < shift["observation"] <= drift + 200
     assert change["change_id"] == dict(alarm.headers)["ce_id"].decode()
     # An alarm right after the drift, and the window of observations that is examined from it on.
     assert drift <= change["detected_at"] <= drift + 200

@@ -55,8 +55,9 @@ def test_a_change_is_told_once_and_a_move_changes_nothing(
 ) -> None:
     here, there = views
     names = {recording.record for recording in recordings()}
-    # Not before the first change, and not before there is something that importances are compared with.
-    conditional = {recorded("model_last_change_timestamp_seconds"), recorded("importance_least_shift")}
+    # Not before the first change, and not before there is something that importances and losses are compared with.
+    later = ("model_last_change_timestamp_seconds", "importance_least_shift", "model_excess_loss")
+    conditional = {recorded(name) for name in later}
 
     def there_are() -> bool:
         found = {series.labels["__name__"] for series in prometheus.query('{__name__=~".+:.+"}')}
