@@ -22,6 +22,7 @@ N_LEVELS = 4
 MOST_CLASSES = 200
 """Labels beyond it are no classes: such observations count for nothing."""
 _LATEST = 256
+"""Predictions that intercepts are solved on, over all levels."""
 _LARGEST_INTERCEPT = 15.0
 _STEEPEST = 2.0
 
@@ -180,7 +181,7 @@ class ClassSignals(Signals):
             found[:, j] = (y == at) - q[:, at]
         if self.has_probabilities and (n := len(self.labels)):
             latest = found[:, found.shape[1] - n :].astype(np.float32)
-            self._latest = np.concatenate([self._latest.reshape(-1, n), latest])[-_LATEST:]
+            self._latest = np.concatenate([self._latest.reshape(-1, n), latest])[-_LATEST // n :]
         return found
 
     def intercept(self, level: int, moved: float) -> float | None:
