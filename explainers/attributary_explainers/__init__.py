@@ -21,12 +21,14 @@ from .errors import (
     ExplainerError,
     FastPathFaultWarning,
     InvalidParameterError,
+    LabelError,
     LocalReservoirWarning,
     ModelError,
     ModelFailureWarning,
     NaivePathWarning,
     NoPredictionError,
     ObservationalDoubtWarning,
+    PrivateWarning,
     SlowFeatureWarning,
     SnapshotError,
     UnknownLabelWarning,
@@ -63,6 +65,7 @@ from .missing import MISSING_NAMES, read_missing
 from .models.batch import BatchModel, as_batch
 from .models.function import is_classifier, model_function, model_kind, resolve_loss
 from .models.sklearn import SklearnModel
+from .notebook.rows import observations, rows
 from .pickling import dump_model, freeze, load_model
 from .predictions import is_usable
 from .quality.names import QUALITY_NAMES, known_metric, quality_metrics
@@ -73,7 +76,10 @@ from .shifts.shift import ImportanceShift
 from .smoothing.importance import SmoothedImportance
 from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .typing import ModelFunction
+from .version import installed_version
 from .warming import warm_up
+
+__version__ = installed_version()
 
 __all__ = [
     "DETECTOR_NAMES",
@@ -113,6 +119,7 @@ __all__ = [
     "IncrementalSAGE",
     "IntervalPFI",
     "InvalidParameterError",
+    "LabelError",
     "LaggedReservoir",
     "Level",
     "LevelMoved",
@@ -135,6 +142,7 @@ __all__ = [
     "ObservationalDoubtWarning",
     "Onset",
     "PaperChangeExplainer",
+    "PrivateWarning",
     "Quality",
     "RemovalExplainer",
     "Reservoir",
@@ -173,10 +181,12 @@ __all__ = [
     "model_function",
     "model_kind",
     "ndcg",
+    "observations",
     "quality_metrics",
     "ranks",
     "read_missing",
     "resolve_loss",
+    "rows",
     "shares",
     "shift",
     "warm_up",

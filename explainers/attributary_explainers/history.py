@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -16,6 +16,9 @@ from .batch.tables import BatchImportance
 from .change.events import ChangeExplanation
 from .errors import InvalidParameterError
 from .incremental.base import IncrementalExplainer
+from .notebook.cards import IMPORTANCE_COLUMNS, Card, figure, importance_rows
+from .notebook.described import Described
+from .notebook.frames import data_frame
 from .ranking import BAND, shares
 from .validation import check_integer, check_number
 
@@ -49,7 +52,7 @@ class ChangeMark:
         return cls(position, since, text or "changed")
 
 
-class ImportanceHistory:
+class ImportanceHistory(Described):
     """Keeps the importances of an explainer at some positions of the stream, and where the model changed.
 
     Call `record` whenever a point of the curve is wanted, each observation or each hundredth. Values are copied.
@@ -204,14 +207,57 @@ class ImportanceHistory:
         values, half_widths = self._columns[feature]
         return self.positions, np.array(values), np.array(half_widths)
 
-    def plot(self, **parameters: Any) -> Any:
+    def plot(
+        self,
+        features: Iterable[Any] | None = None,
+        top: int = 8,
+        band: float = 1.0,
+        changes: bool = True,
+        ax: Any = None,
+    ) -> Any:
         """Draw importance over time; return the matplotlib Axes. Parameters are those of `plots.importance`."""
-        return plots.importance(self, **parameters)
+        return plots.importance(self, features, top, band, changes, ax)
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row for each record and feature, whose index are position and feature.
+
+        Columns: importance, half_width, low and high (the 95 % interval). `to_frame()["importance"].unstack()` has a
+        column for each feature.
+
+        Raises
+        ------
+        ExplainerError
+            pandas is not installed.
+        """
+        n, names = len(self), self.names
+        series = [self.series(name)[1:] for name in names]
+        values = np.array([of_one[0] for of_one in series]).T.ravel()
+        widths = np.array([of_one[1] for of_one in series]).T.ravel()
+        columns = {
+            "position": np.repeat(self.positions, len(names)),
+            "feature": names * n,
+            "importance": values,
+            "half_width": widths,
+            "low": values - widths,
+            "high": values + widths,
+        }
+        return data_frame(columns, ("position", "feature"))
+
+    def _card(self) -> Card:
+        facts = [("records", figure(len(self))), ("changes", figure(len(self._changes)))]
+        if self.unit is not None:
+            facts.append(("loss", self.unit))
+        newest = {name: (values[-1], widths[-1]) for name, (values, widths) in self._columns.items() if values}
+        if newest:
+            facts.append(("newest record at", figure(self._positions[-1])))
+        importance, widths = ({name: ends[i] for name, ends in newest.items()} for i in (0, 1))
+        rows = importance_rows(importance, widths)
+        return Card(repr(self), facts=facts, columns=IMPORTANCE_COLUMNS, rows=rows)
 
     def _add(self, position: float, importance: Mapping[Any, float], half_width: Mapping[Any, float]) -> None:
         position = check_number("position", position, above=-math.inf, below=math.inf)
         if self._positions and position < self._positions[-1]:
-            raise InvalidParameterError("position", f"at least the last one, {self._positions[-1]:g}", position)
+            raise InvalidParameterError("position", f"at least the last one, {self._positions[-1]:.15g}", position)
         if self._positions and position == self._positions[-1]:
             self._drop_newest()
         else:

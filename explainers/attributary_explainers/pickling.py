@@ -12,7 +12,9 @@ import gc
 import io
 import pickle
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Self
 
@@ -25,8 +27,18 @@ _PROTOCOL = 5
 _SAMPLING = random.Random(0)
 
 
+_NAMED = (type, FunctionType, BuiltinFunctionType)
+
+
 class _SlimPickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, named: dict[int, Any]) -> None:
+        super().__init__(file, _PROTOCOL)
+        self._named = named
+
     def reducer_override(self, obj: object) -> Any:
+        if isinstance(obj, _NAMED):
+            self._named[id(obj)] = obj
+            return NotImplemented
         if type(obj) is proba.Gaussian and obj.seed is None:
             state = {name: value for name, value in vars(obj).items() if name != "_rng"}
             return _restore_gaussian, (state,)
@@ -63,8 +75,13 @@ def _restore_gaussian(state: dict[str, Any]) -> proba.Gaussian:
     return gaussian
 
 
-def dump_model(model: Any) -> bytes:
+def dump_model(model: Any, named: dict[int, Any] | None = None) -> bytes:
     """Return the bytes of a model, or of any state of River objects, without the generators of leaves.
+
+    Parameters
+    ----------
+    named
+        Takes the classes and functions that the bytes name, by their `id`.
 
     Raises
     ------
@@ -73,7 +90,7 @@ def dump_model(model: Any) -> bytes:
     """
     buffer = io.BytesIO()
     try:
-        _SlimPickler(buffer, _PROTOCOL).dump(model)
+        _SlimPickler(buffer, {} if named is None else named).dump(model)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise ModelError(
             f"cannot save {type(model).__name__}: {error}. Build models of classes and functions that can be "
@@ -82,16 +99,95 @@ def dump_model(model: Any) -> bytes:
     return buffer.getvalue()
 
 
-def load_model(data: bytes) -> Any:
-    """Return the model that `dump_model` saved. Unpickling runs code: load only what you trust."""
+FindClass = Callable[[str, str], Any]
+"""Module and qualified name to the class or function, or an exception: what a pickle may hold."""
+
+_find_class: ContextVar[FindClass | None] = ContextVar("find_class", default=None)
+
+
+@contextmanager
+def loading_with(find_class: FindClass) -> Iterator[None]:
+    """Let everything that is loaded inside hold only what `find_class` finds: snapshots hold bytes of models, too."""
+    token = _find_class.set(find_class)
+    try:
+        yield
+    finally:
+        _find_class.reset(token)
+
+
+def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
+    """Return the model that `dump_model` saved. Unpickling runs code: load only what you trust.
+
+    Parameters
+    ----------
+    find_class
+        Finds the classes and functions that the bytes name, or raises: they are asked for before anything is made of
+        them. None takes that of `loading_with`, and finds all without one.
+
+    Raises
+    ------
+    ModelError
+        There is a `find_class`, and the bytes would have changed a class or function that it found. It is as before.
+    """
+    find = find_class or _find_class.get()
     # Tens of thousands of small objects come alive at once: the collector would walk them over and over.
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return pickle.loads(data)
+        return pickle.loads(data) if find is None else _FindingUnpickler(data, find).load()
     finally:
         if collecting:
             gc.enable()
+
+
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
+_OF_FUNCTIONS = ("__defaults__", "__kwdefaults__", "__code__", "__name__", "__qualname__", "__module__", "__doc__")
+
+
+class _FindingUnpickler(pickle.Unpickler):
+    """Finds classes by a function, and sees to it that none of them is changed.
+
+    The instruction that gives an object its attributes takes a class or a function as well: bytes that name nothing
+    harmful could put another method into a class of the whole process.
+    """
+
+    def __init__(self, data: bytes, find_class: FindClass) -> None:
+        super().__init__(io.BytesIO(data))
+        self._find_class = find_class
+        self._found: list[tuple[Any, dict[str, Any], dict[str, Any]]] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = self._find_class(module, name)
+        if isinstance(found, FunctionType) or (isinstance(found, type) and not found.__flags__ & _IMMUTABLE):
+            self._found.append((found, dict(vars(found)), _rest(found)))
+        return found
+
+    def load(self) -> Any:
+        try:
+            loaded = super().load()
+        finally:
+            changed = [one[0].__qualname__ for one in self._found if _mend(*one)]
+        if changed:
+            raise ModelError(f"the bytes would have changed {', '.join(changed)}: no model that was saved does that")
+        return loaded
+
+
+def _rest(found: Any) -> dict[str, Any]:
+    return {} if isinstance(found, type) else {name: getattr(found, name) for name in _OF_FUNCTIONS}
+
+
+def _mend(found: Any, before: dict[str, Any], rest: dict[str, Any]) -> bool:
+    """Give a class or function the attributes back that it had; return whether one was another."""
+    now = dict(vars(found)) | _rest(found)
+    wanted = before | rest
+    if now.keys() == wanted.keys() and all(now[name] is value for name, value in wanted.items()):
+        return False
+    for name in now.keys() - wanted.keys():
+        delattr(found, name)
+    for name, value in wanted.items():
+        if name not in now or now[name] is not value:
+            setattr(found, name, value)
+    return True
 
 
 def freeze(model: Any) -> Any:

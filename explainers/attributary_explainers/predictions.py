@@ -31,7 +31,10 @@ def as_probabilities(prediction: Any) -> Prediction:
     if prediction is None:
         return None
     if not isinstance(prediction, dict):
-        raise ModelError(f"expected the model to predict a dict of probabilities, got {prediction!r}")
+        raise ModelError(
+            f"expected the model to predict a dict of probabilities, got {prediction!r}: of numbers the losses are "
+            "squared and absolute, of labels expected_zero_one and zero_one (the key `loss`)"
+        )
     for probability in prediction.values():
         if not isinstance(probability, float) and not isinstance(probability, Real):  # the first is much faster
             raise ModelError(f"expected the model to predict a number as each probability, got {prediction!r}")
@@ -75,7 +78,10 @@ def as_number(prediction: Any) -> Prediction:
             return float(_builtin(prediction))
     except (TypeError, ValueError, OverflowError):
         pass
-    raise ModelError(f"expected the model to predict a number, got {prediction!r}")
+    raise ModelError(
+        f"expected the model to predict a number, got {prediction!r}: of probabilities the losses are brier and "
+        "cross_entropy, of labels expected_zero_one and zero_one (the key `loss`)"
+    )
 
 
 def as_any(prediction: Any) -> Prediction:

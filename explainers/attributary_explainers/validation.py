@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .errors import InvalidParameterError
 from .typing import Groups
+from .wording import did_you_mean
 
 LARGEST = 1e150
 """Beyond it the square of a number, or a sum of such, may not be finite."""
@@ -50,7 +51,9 @@ def check_number(
 def check_choice(parameter: str, value: object, choices: Collection[str]) -> str:
     """Return `value`, or raise InvalidParameterError when it is not one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidParameterError(parameter, "one of " + ", ".join(sorted(choices)), value)
+        raise InvalidParameterError(
+            parameter, "one of " + ", ".join(sorted(choices)), value, hint=did_you_mean(value, choices)
+        )
     return value
 
 

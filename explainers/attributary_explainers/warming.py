@@ -16,6 +16,7 @@ from .incremental.pfi import IncrementalPFI
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
 from .models.function import model_kind
+from .models.learning import learn_function
 from .shifts.shift import ImportanceShift
 
 Progress = Callable[[int, int], None]
@@ -86,11 +87,11 @@ def rehearse(explainers: Explainers, n: int) -> str:
         The model cannot read observations of two numbers.
     """
     model = explainers.model
-    numbers = model_kind(model) == "regressor"
+    learn, numbers = learn_function(model), model_kind(model) == "regressor"
     for x in _made_up(n):
         y: Any = x["a"] if numbers else x["a"] > x["b"]
         explainers.explain_one(x, y)
-        model.learn_one(x, y)
+        learn(x, y)
     function = explainers.function
     if not isinstance(function, FastFunction):
         return "row by row, there is no fast path for this type"

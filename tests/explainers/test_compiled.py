@@ -76,6 +76,7 @@ print(compiled.compilations.n)
 """Few kernels; prints how many of them were compiled."""
 
 
+@pytest.mark.long
 def test_a_process_says_that_it_compiles_and_the_next_one_has_nothing_to_say(tmp_path: Path) -> None:
     first, second = run(SMALL, tmp_path), run(SMALL, tmp_path)
     assert int(first.stdout) > 3
@@ -86,6 +87,7 @@ def test_a_process_says_that_it_compiles_and_the_next_one_has_nothing_to_say(tmp
     assert second.stderr == ""
 
 
+@pytest.mark.long
 def test_another_processor_compiles_again_and_says_so(tmp_path: Path) -> None:
     generic = {"NUMBA_CPU_NAME": "generic"}
     assert int(run(SMALL, tmp_path, **generic).stdout) > 3
@@ -95,6 +97,7 @@ def test_another_processor_compiles_again_and_says_so(tmp_path: Path) -> None:
     assert other.stderr.count("attributary compiles its kernels") == 1
 
 
+@pytest.mark.long
 def test_where_no_folder_can_be_written_that_is_said_with_what_to_do(tmp_path: Path) -> None:
     # Not by rights, which root has everywhere: numba tries a folder by a temporary file in it.
     blocked = """

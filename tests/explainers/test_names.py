@@ -28,8 +28,9 @@ def test_values_of_any_type_that_change_their_type(explainer, removal):
     rng = np.random.default_rng(13)
     how = {"loss": "absolute", "alpha": 0.05, "n_samples": 3, "groups": {"g": ["a", "b"]}, "seed": 13}
     explaining = explainer(lambda x: float(len(str(sorted(map(str, x.values()))))), removal=named(removal), **how)
-    for _ in range(900):  # what is observational is not explained until a hundred are stored
-        x = {name: VALUES[rng.integers(len(VALUES))] for name in "abcd" if rng.random() < 0.8}
+    for number in range(900):  # what is observational is not explained until a hundred are stored
+        there = [name for name in "abcd" if rng.random() < 0.8 or not number]  # at first all: a group has to be there
+        x = {name: VALUES[rng.integers(len(VALUES))] for name in there}
         assert all_finite(explaining.explain_one(x, 0.0))
     assert explaining.n_observations > 100
     assert set(explaining.importance) == {"g", "c", "d"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,17 +10,20 @@ import numpy as np
 
 from ..errors import InvalidParameterError
 from ..imputers.rows import replace
-from ..losses.losses import Loss
-from ..typing import Features, Groups
+from ..losses.losses import AnyLoss
+from ..notebook.described import suggesting
+from ..typing import Groups
 from ..validation import check_integer
 from .tables import BatchImportance, DataTable
 
 
+@suggesting
 def expected_pfi(
     model: Any,
-    data: Sequence[tuple[Features, Any]],
+    data: Any,
+    y: Any = None,
     *,
-    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    loss: AnyLoss | None = None,
     groups: Groups | None = None,
 ) -> BatchImportance:
     """Return permutation feature importance averaged over all pairs of different observations (iPFI Definition 3).
@@ -37,7 +39,9 @@ def expected_pfi(
     model, loss, groups
         As for `IncrementalExplainer`.
     data
-        N >= 2 observations `(x, y)`. Cost: N + d N (N - 1) evaluations.
+        N >= 2 observations `(x, y)`, or with `y` their features, as for `batch_pfi`. Cost: N + d N (N - 1) evaluations.
+    y
+        As for `batch_pfi`.
 
     Returns
     -------
@@ -60,8 +64,9 @@ def expected_pfi(
     >>> {name: round(value, 6) for name, value in result.importance.items()}
     {'a': 0.666667, 'b': 0.0}
     """
-    table = DataTable(model, data, loss, groups)
-    base, n = table.losses(table.predictions(table.xs)), len(data)
+    table = DataTable(model, data, loss, groups, y)
+    table.check_names(groups)
+    base, n = table.losses(table.predictions(table.xs)), len(table.xs)
     importance, std_error = {}, {}
     for name, features in table.players.items():
         explained, drawn = np.zeros((2, n))
@@ -77,11 +82,13 @@ def expected_pfi(
     return BatchImportance(importance, std_error, n)
 
 
+@suggesting
 def exact_sage(
     model: Any,
-    data: Sequence[tuple[Features, Any]],
+    data: Any,
+    y: Any = None,
     *,
-    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    loss: AnyLoss | None = None,
     groups: Groups | None = None,
     max_features: int = 12,
 ) -> BatchImportance:
@@ -101,7 +108,10 @@ def exact_sage(
     model, loss, groups
         As for `IncrementalExplainer`; a group is one of the d players.
     data
-        N >= 2 observations `(x, y)`; z runs over all, x itself included. Cost: N + (2^d - 2) N^2 evaluations.
+        N >= 2 observations `(x, y)`, or with `y` their features, as for `batch_pfi`; z runs over all, x itself
+        included. Cost: N + (2^d - 2) N^2 evaluations.
+    y
+        As for `batch_pfi`.
     max_features
         Valid range >= 1. The largest d that is accepted; each further one doubles the cost.
 
@@ -124,8 +134,9 @@ def exact_sage(
     {'a': 0.09375, 'b': 0.09375, 'c': 0.0}
     """
     check_integer("max_features", max_features, minimum=1)
-    table = DataTable(model, data, loss, groups)
-    names, n, d = list(table.players), len(data), len(table.players)
+    table = DataTable(model, data, loss, groups, y)
+    table.check_names(groups)
+    names, n, d = list(table.players), len(table.xs), len(table.players)
     if d > max_features:
         raise InvalidParameterError(
             "data",

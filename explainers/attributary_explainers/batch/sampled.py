@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..losses.losses import Loss
-from ..typing import Features, Groups
+from ..losses.losses import AnyLoss
+from ..notebook.described import suggesting
+from ..typing import Groups
 from ..validation import check_integer
 from .contributions import SageWalks, pfi_contributions
 from .tables import BatchImportance, DataTable
 
 
+@suggesting
 def batch_pfi(
     model: Any,
-    data: Sequence[tuple[Features, Any]],
+    data: Any,
+    y: Any = None,
     *,
-    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    loss: AnyLoss | None = None,
     n_permutations: int = 1,
     groups: Groups | None = None,
     seed: int | None = None,
@@ -34,7 +36,10 @@ def batch_pfi(
     model, loss, groups, seed
         As for `IncrementalExplainer`.
     data
-        At least two observations `(x, y)`.
+        At least two observations `(x, y)`; or their features alone where `y` has the labels: a data frame or rows, as
+        for `observations`.
+    y
+        Labels or targets of the rows of `data`, as many as there are; None where `data` has them.
     n_permutations
         Valid range >= 1; permutations per feature that are averaged. Cost: N (1 + d n_permutations)
         evaluations.
@@ -55,15 +60,23 @@ def batch_pfi(
         The model has no usable prediction for some row.
     """
     check_integer("n_permutations", n_permutations, minimum=1)
-    table = DataTable(model, data, loss, groups)
+    table = DataTable(model, data, loss, groups, y)
+    table.check_names(groups)
+    return pfi_of(table, n_permutations, seed)
+
+
+def pfi_of(table: DataTable, n_permutations: int, seed: int | None) -> BatchImportance:
+    """Return the permutation feature importance of a table: `batch_pfi` without its checks."""
     return pfi_contributions([table], n_permutations, np.random.default_rng(seed))[0].summary()
 
 
+@suggesting
 def batch_sage(
     model: Any,
-    data: Sequence[tuple[Features, Any]],
+    data: Any,
+    y: Any = None,
     *,
-    loss: str | Loss | Callable[[Any, Any], float] | None = None,
+    loss: AnyLoss | None = None,
     n_samples: int = 10,
     n_permutations: int = 1,
     groups: Groups | None = None,
@@ -82,7 +95,10 @@ def batch_sage(
     model, loss, groups, seed
         As for `IncrementalExplainer`.
     data
-        N >= 2 observations `(x, y)`. Cost: N (1 + (d - 1) n_samples n_permutations) evaluations.
+        N >= 2 observations `(x, y)`, or with `y` their features, as for `batch_pfi`. Cost:
+        N (1 + (d - 1) n_samples n_permutations) evaluations.
+    y
+        As for `batch_pfi`.
     n_samples, n_permutations
         Valid range >= 1; m, and the walks per observation, each with its own rows. Larger lowers the variance; more
         samples also lower the bias that the loss of a mean over few draws has.
@@ -95,10 +111,17 @@ def batch_sage(
     """
     check_integer("n_samples", n_samples, minimum=1)
     check_integer("n_permutations", n_permutations, minimum=1)
-    table, rng = DataTable(model, data, loss, groups), np.random.default_rng(seed)
+    table = DataTable(model, data, loss, groups, y)
+    table.check_names(groups)
+    return sage_of(table, n_samples, n_permutations, seed)
+
+
+def sage_of(table: DataTable, n_samples: int, n_permutations: int, seed: int | None) -> BatchImportance:
+    """Return the SAGE values of a table: `batch_sage` without its checks."""
+    rng = np.random.default_rng(seed)
     walks = SageWalks([table], "independent")
-    values = np.zeros((len(data), len(walks.names)))
-    for i in range(len(data)):
+    values = np.zeros((len(table.xs), len(walks.names)))
+    for i in range(len(table.xs)):
         for _ in range(n_permutations):
             *_, ((increments, _parts),) = walks.walk(i, n_samples, rng, in_halves=False)
             values[i] += increments / n_permutations

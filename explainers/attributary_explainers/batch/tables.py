@@ -5,44 +5,88 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import plots
 from ..errors import InvalidParameterError, ModelError, NoPredictionError
 from ..imputers.rows import keep
 from ..incremental.pfi import IncrementalPFI
+from ..losses.labels import check_label
+from ..notebook.cards import IMPORTANCE_COLUMNS, Card, Shown, figure, importance_rows
+from ..notebook.frames import importance_frame
+from ..notebook.names import check_groups_there
+from ..notebook.rows import as_row, as_value, observations
 from ..predictions import is_usable, predict_rows, show_row
+from ..ranking import BAND
 from ..smoothing.means import mean_prediction
 from ..typing import Features, Groups, Importance, Prediction
 from ..validation import is_representable
 
 
 @dataclass(frozen=True)
-class BatchImportance:
+class BatchImportance(Shown):
     """Importance of a data set: per feature the value and its standard error, in the unit of the loss."""
 
     importance: Importance
     std_error: Importance
     n_observations: int
 
+    @property
+    def half_width(self) -> Importance:
+        """Half the width of the 95 % interval around each importance: 1.96 standard errors."""
+        return {name: BAND * error for name, error in self.std_error.items()}
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row for each feature, the most important first.
+
+        Columns: importance, std_error, half_width, low and high (the 95 % interval).
+
+        Raises
+        ------
+        ExplainerError
+            pandas is not installed.
+        """
+        return importance_frame(self.importance, self.std_error)
+
+    def plot(self, top: int = 20, ax: Any = None) -> Any:
+        """Draw the importance; return the matplotlib Axes. Parameters are those of `plots.bars`."""
+        return plots.bars(self, top, ax)
+
+    def _card(self) -> Card:
+        facts = [("n_observations", figure(self.n_observations))]
+        rows = importance_rows(self.importance, self.half_width)
+        return Card(type(self).__name__, facts=facts, columns=IMPORTANCE_COLUMNS, rows=rows)
+
 
 class DataTable:
     """A model, a loss and a data set, checked: what methods on a whole data set have in common."""
 
-    def __init__(self, model: Any, data: Sequence[tuple[Features, Any]], loss: Any, groups: Groups | None) -> None:
+    def __init__(self, model: Any, data: Any, loss: Any, groups: Groups | None, y: Any = None) -> None:
+        if y is not None or hasattr(data, "itertuples"):
+            if y is None:
+                raise InvalidParameterError("y", "the labels of the rows: batch_pfi(model, X, y)", y)
+            data = list(observations(data, y))
+        data = data if isinstance(data, Sequence) else list(data)
         if len(data) < 2:
             raise InvalidParameterError("data", "at least two observations", len(data))
         explainer = IncrementalPFI(model, loss=loss, groups=groups)  # checks and resolves the parameters
         self.model_name, self.function, self.loss = type(model).__name__, explainer._function, explainer.loss
-        self.xs, self.ys = [x for x, _ in data], [y for _, y in data]
+        self.xs, self.ys = [as_row(x) for x, _ in data], [as_value(y) for _, y in data]
         show_row(self.function, self.xs[0])
         self.players: dict[Any, Sequence[Any]] = {}
         for x in self.xs:
             if explainer.groups.keys() & x.keys():
                 raise InvalidParameterError("groups", "named differently from every feature", groups)
             self.players.update(explainer._players(x))
+
+    def check_names(self, groups: Groups | None) -> None:
+        """Refuse groups of which no observation has a feature."""
+        if names := dict.fromkeys(chain.from_iterable(self.xs)):
+            check_groups_there(groups or {}, names)
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
         """Return the predictions for many rows, evaluated at once where the model can."""
@@ -63,6 +107,8 @@ class DataTable:
 
     def loss_of(self, i: int, prediction: Prediction) -> float:
         """Return the loss of a prediction for observation `i`."""
+        if i == 0:
+            check_label(self.loss, self.ys[0], prediction)
         if not is_representable(loss := self.loss(self.ys[i], prediction)):
             raise InvalidParameterError("data", "observations whose loss is finite", (self.xs[i], self.ys[i]))
         return loss

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from ..errors import InvalidParameterError, ModelError, NoPredictionError
 from ..incremental.base import IncrementalExplainer, snapshot_loss
-from ..losses.losses import Loss
+from ..losses.losses import AnyLoss
 from ..models.function import resolve_loss
+from ..notebook.described import suggesting
+from ..notebook.names import check_groups_there
+from ..notebook.rows import as_row
+from ..ranking import BAND
 from ..typing import Features, Groups, Importance, Prediction, Snapshot
 from ..validation import check_groups, check_integer
-from .sampled import batch_pfi, batch_sage
-from .tables import BatchImportance
+from .sampled import pfi_of, sage_of
+from .tables import BatchImportance, DataTable
 
 
 class _WindowExplainer(IncrementalExplainer):
@@ -44,7 +48,10 @@ class _WindowExplainer(IncrementalExplainer):
         return self._n_skipped
 
     def _take(self, x: Features, y: Any) -> None:
-        self._data.append((dict(x), y))
+        row = dict(as_row(x))
+        if not self._n:
+            check_groups_there(self.groups, row)
+        self._data.append((row, y))
         self._n += 1
         self._n_waiting += 1
 
@@ -61,7 +68,7 @@ class _WindowExplainer(IncrementalExplainer):
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about these rows
-            self._model_failed(error, depth=2)
+            self._model_failed(error)
             batch = None
         if batch is None:
             self._n_skipped += self._n_waiting
@@ -69,6 +76,11 @@ class _WindowExplainer(IncrementalExplainer):
             self.importance, self.std_error = batch.importance, batch.std_error
         self._n_waiting = 0
         return batch
+
+    @property
+    def half_width(self) -> Importance:
+        """Half the width of the 95 % interval around each importance: 1.96 standard errors."""
+        return {name: BAND * error for name, error in self.std_error.items()}
 
     @abc.abstractmethod
     def _batch(self, seed: int) -> BatchImportance:
@@ -124,7 +136,7 @@ class IntervalPFI(_WindowExplainer):
         model: Any,
         *,
         interval: int,
-        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        loss: AnyLoss | None = None,
         n_permutations: int = 1,
         groups: Groups | None = None,
         seed: int | None = None,
@@ -148,9 +160,7 @@ class IntervalPFI(_WindowExplainer):
         return dict(self.importance)
 
     def _batch(self, seed: int) -> BatchImportance:
-        return batch_pfi(
-            self.model, self._data, loss=self.loss, n_permutations=self.n_permutations, groups=self.groups, seed=seed
-        )
+        return pfi_of(DataTable(self.model, self._data, self.loss, self.groups), self.n_permutations, seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -158,8 +168,16 @@ class IntervalPFI(_WindowExplainer):
         return {**super().parameters, "interval": self.interval, "n_permutations": self.n_permutations}
 
 
+@suggesting
 def interval_pfi(
-    model: Any, stream: Iterable[tuple[Features, Any]], *, interval: int, **parameters: Any
+    model: Any,
+    stream: Iterable[tuple[Features, Any]],
+    *,
+    interval: int,
+    loss: AnyLoss | None = None,
+    n_permutations: int = 1,
+    groups: Groups | None = None,
+    seed: int | None = None,
 ) -> Iterator[tuple[int, BatchImportance]]:
     """Run `IntervalPFI`, whose parameters and errors these are, over a stream.
 
@@ -179,7 +197,9 @@ def interval_pfi(
     >>> [(n, result.importance["size"] > 0.3) for n, result in intervals]
     [(250, True), (500, True)]
     """
-    explainer = IntervalPFI(model, interval=interval, **parameters)
+    explainer = IntervalPFI(
+        model, interval=interval, loss=loss, n_permutations=n_permutations, groups=groups, seed=seed
+    )
     return ((n, result) for n, (x, y) in enumerate(stream, 1) if (result := explainer.update(x, y)) is not None)
 
 
@@ -217,7 +237,7 @@ class SlidingWindowSAGE(_WindowExplainer):
         *,
         window: int,
         stride: int,
-        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        loss: AnyLoss | None = None,
         n_samples: int = 10,
         groups: Groups | None = None,
         seed: int | None = None,
@@ -236,9 +256,7 @@ class SlidingWindowSAGE(_WindowExplainer):
         return dict(self.importance)
 
     def _batch(self, seed: int) -> BatchImportance:
-        return batch_sage(
-            self.model, self._data, loss=self.loss, n_samples=self.n_samples, groups=self.groups, seed=seed
-        )
+        return sage_of(DataTable(self.model, self._data, self.loss, self.groups), self.n_samples, 1, seed)
 
     @property
     def parameters(self) -> dict[str, Any]:

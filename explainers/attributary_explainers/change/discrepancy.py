@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidParameterError
 from ..predictions import is_usable, most_probable, predict_rows
 from ..typing import Features, ModelFunction, Output, Prediction
 from ..validation import LARGEST, check_choice
@@ -31,6 +32,35 @@ class Distance:
 def as_distance(name: str) -> Distance:
     """Return a distance by name: `label` (1 where labels differ), `probability` (half the L1 distance) or `number`."""
     return _DISTANCES[check_choice("distance", name, _DISTANCES)]
+
+
+def distance_for(output: Output, name: str | None = None) -> Distance:
+    """Return the distance between predictions of this kind.
+
+    Parameters
+    ----------
+    output
+        What the loss reads.
+    name
+        As for `as_distance`; None takes `number` for numbers, and `label` for classes.
+
+    Raises
+    ------
+    InvalidParameterError
+        The name is unknown, or the distance reads something else.
+    """
+    is_number = output == "number"
+    if name is None:
+        return _DISTANCES["number" if output in ("number", "any") else "label"]
+    distance = as_distance(name)
+    if output != "any" and (distance.output == "number") != is_number:
+        what = (
+            "number, because the loss reads numbers"
+            if is_number
+            else "label or probability, because the loss reads classes"
+        )
+        raise InvalidParameterError("distance", f"{what} (or left out)", name)
+    return distance
 
 
 def expected_discrepancy(

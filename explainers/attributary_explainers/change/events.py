@@ -7,7 +7,8 @@ from typing import Any
 
 from .. import plots
 from ..errors import InvalidParameterError
-from ..ranking import SIGNIFICANCE
+from ..notebook.events import ShownEvent
+from ..ranking import BAND, SIGNIFICANCE
 from ..typing import Importance
 from . import sentences
 from .importance import ImportanceChange
@@ -16,7 +17,7 @@ from .judging.verdict import DRIFTS, Losses
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangeEvent:
+class ChangeEvent(ShownEvent):
     """Holds what all events of a change explainer say.
 
     Attributes
@@ -223,9 +224,9 @@ class ChangeExplanation(ChangeEvent):
         """Return the features whose change is beyond noise, as `ImportanceChange.significant` does."""
         return self.first.significant(level) if self.importances else []
 
-    def plot(self, **parameters: Any) -> Any:
+    def plot(self, top: int = 10, band: float = BAND, method: str | None = None, ax: Any = None) -> Any:
         """Draw importance before and after; return the matplotlib Axes. Parameters are those of `plots.change`."""
-        return plots.change(self, **parameters)
+        return plots.change(self, top, band, method, ax)
 
     def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
         """Return one English sentence: since when, what happened, and which features.

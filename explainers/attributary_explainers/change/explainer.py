@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidParameterError
 from ..incremental.base import check_snapshot, snapshot_loss
-from ..losses.losses import Loss
+from ..losses.labels import check_label
+from ..losses.losses import AnyLoss
 from ..models.function import model_function, resolve_loss
+from ..notebook.cards import counts, figure
+from ..notebook.described import Described
+from ..notebook.names import check_groups_there
+from ..notebook.rows import as_row
 from ..pickling import freeze
 from ..predictions import is_usable, most_probable
 from ..typing import Features, Groups, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
-from .discrepancy import as_distance, as_prediction
+from .discrepancy import as_distance, as_prediction, distance_for
 from .events import Alarm, ChangeEvent
 from .examining import Examining
 from .heldout import Frozen, HeldOut, Row
@@ -34,7 +39,7 @@ _DELTA = 0.025
 """ADWIN's, where nothing is said."""
 
 
-class ChangeExplainer(Examining):
+class ChangeExplainer(Examining, Described):
     """Says when something has happened to a model, what it was, and which features it relies on more or less.
 
     It compares the model with a *reference*, a frozen copy from before, on observations that neither has learnt: what
@@ -71,8 +76,9 @@ class ChangeExplainer(Examining):
         `relative`: mean distance of the predictions over the mean distance of two targets, without a unit: 1 is as far
         apart as two observed targets. `absolute`: the mean distance, in the unit of `distance`, as in the paper.
     distance
-        `label` (0 or 1), `probability` (half the L1 distance) or `number` (absolute difference); None is
-        number where the loss reads numbers, label otherwise.
+        `label` (0 or 1) or `probability` (half the L1 distance) where the model predicts classes, `number` (absolute
+        difference) where it predicts numbers; None is number where the loss reads numbers, label otherwise. With a
+        loss of the user's own, of a function, the first prediction says which.
     watch_discrepancy
         Whether the discrepancy raises alarms: of slow change no detector tells.
     detector, detector_params
@@ -124,6 +130,8 @@ class ChangeExplainer(Examining):
     ChangeExplanation followed
     """
 
+    _replaced = ("model", "version")
+
     def __init__(
         self,
         model: Any,
@@ -138,7 +146,7 @@ class ChangeExplainer(Examining):
         one_sided: bool = True,
         signal: str | None = None,
         importances: Sequence[str] = ("pfi",),
-        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        loss: AnyLoss | None = None,
         groups: Groups | None = None,
         n_permutations: int = 1,
         n_samples: int = 4,
@@ -166,7 +174,8 @@ class ChangeExplainer(Examining):
             detector_params = {"delta": _DELTA}
         judged = loss_of_verdicts(model, loss)
         is_number = judged.output in ("number", "any")
-        self.distance = as_distance(distance or ("number" if is_number else "label"))
+        self.distance = distance_for(judged.output, distance)
+        self._is_distance_open = distance is None and judged.output == "any"
         self._rng = np.random.default_rng(seed)
         self._watch = SignalWatch(
             detector,
@@ -183,6 +192,7 @@ class ChangeExplainer(Examining):
             batch_size=None if batch_size is None else check_integer("batch_size", batch_size, minimum=1),
         )
         self._check_model(model)
+        self._are_names_known = not self._measure.groups
         self.n_observations = self.n_not_confirmed = self.n_skipped = 0
         self.n_alarms: Counter[str] = Counter(dict.fromkeys(ROUTES, 0))
         self.n_explained: Counter[str] = Counter(dict.fromkeys((*VERDICTS, "version"), 0))
@@ -195,18 +205,39 @@ class ChangeExplainer(Examining):
         Parameters
         ----------
         x, y
-            The observation; x is copied.
+            The observation; x is copied. It is a mapping, a pandas Series, a data frame with one row or a named tuple.
         y_pred
             What the model predicted for x before learning: probabilities or a label for a classifier, a number
             otherwise. Nothing is made of None, where it had no prediction yet, nor of a loss that is NaN or infinite:
             `n_skipped` counts these observations.
 
+        Raises
+        ------
+        InvalidParameterError
+            The first observation has no feature of a group.
+
         Returns
         -------
         Alarm, ChangeExplanation and NotConfirmed, in their order.
+
+        Raises
+        ------
+        LabelError
+            There is no label, or the first one is of another type than the model's classes.
         """
-        self.n_observations += 1
+        if type(x) is not dict:
+            x = as_row(x)
+        if not self._are_names_known and x:
+            check_groups_there(self._measure.groups, x)
+            self._are_names_known = True
+        if self._is_distance_open and y_pred is not None:
+            self._is_distance_open = False
+            if isinstance(y_pred, dict):  # the loss is the user's own, of whatever the model predicts
+                self.distance = self._held.distance = as_distance("label")
         prediction = as_prediction(y_pred, self.distance.output)
+        if y is None or (type(y) is float and y != y) or not self.n_observations:
+            check_label(self._measure.loss, y, prediction)
+        self.n_observations += 1
         loss = self._held.loss(y, prediction) if is_usable(prediction) else math.nan
         if not math.isfinite(loss):
             self.n_skipped += 1
@@ -231,6 +262,10 @@ class ChangeExplainer(Examining):
         if self._examined is None and now >= self._next_check:
             self._check(now)
         return tuple(events)
+
+    def know_names(self) -> None:
+        """Take every observation as it comes, also a first one without the features that `groups` name."""
+        self._are_names_known = True
 
     def new_version(self, model: Any, version: str | None = None, *, explain: bool = True) -> tuple[ChangeEvent, ...]:
         """Go on with another model in the place of the present one.
@@ -274,6 +309,16 @@ class ChangeExplainer(Examining):
         of = self._about("version", self.n_observations, self.n_observations, before, (0.0, 0))
         return (*events, Alarm(**of, due=self.n_observations + self.window))
 
+    def _facts(self) -> list[tuple[str, str]]:
+        told = {"alarms": self.n_alarms, "explained": self.n_explained}
+        return [
+            *super()._facts(),
+            ("reference taken after observation", figure(self.reference_observation)),
+            (f"discrepancy ({self.scale}, threshold {figure(self.threshold)})", figure(self.discrepancy)),
+            *((name, counts(numbers)) for name, numbers in told.items()),
+            ("an alarm is open", "yes" if self.is_examining else "no"),
+        ]
+
     def _check_model(self, model: Any) -> None:
         # What the model cannot do shows now, not when the first reference is taken.
         for output in (self._held.output, self._measure.loss.output):
@@ -281,9 +326,7 @@ class ChangeExplainer(Examining):
         freeze(model)
 
     @classmethod
-    def from_snapshot(
-        cls, snapshot: Snapshot, model: Any, *, loss: Loss | Callable[[Any, Any], float] | None = None
-    ) -> ChangeExplainer:
+    def from_snapshot(cls, snapshot: Snapshot, model: Any, *, loss: AnyLoss | None = None) -> ChangeExplainer:
         """Return the change explainer that the snapshot was taken of, over the model as it was then.
 
         Raises
@@ -296,4 +339,5 @@ class ChangeExplainer(Examining):
         loss_then = snapshot_loss(parameters["loss"], loss)
         explainer = cls(model, **{**parameters, "loss": loss_then}, version=snapshot["version"])
         explainer._restore(snapshot)
+        explainer.know_names()
         return explainer

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..batch.contributions import Contributions
 from ..errors import InvalidParameterError, NoPredictionError
-from ..losses.losses import Loss
+from ..losses.losses import AnyLoss
 from ..models.function import is_classifier, model_function, resolve_loss
+from ..notebook.described import Described
+from ..notebook.names import check_groups_there
+from ..notebook.rows import as_row
 from ..pickling import freeze
 from ..predictions import is_usable
 from ..typing import Features, Groups
@@ -25,7 +28,7 @@ from .measure import Measure, change_of, independent
 Data = list[tuple[dict[Any, Any], Any]]
 
 
-class PaperChangeExplainer:
+class PaperChangeExplainer(Described):
     """Says when a model has become another one, by Algorithm 1 of the paper; `ChangeExplainer` is the one to use.
 
     1. The first `window` observations give the reference: a frozen copy of the model, those observations, and the
@@ -55,6 +58,8 @@ class PaperChangeExplainer:
     Importance, KI 36, 2022, equation 4 and Algorithm 1. Deviation: batch PFI has the factor N / (N - 1).
     """
 
+    _replaced = ("model",)
+
     def __init__(
         self,
         model: Any,
@@ -66,7 +71,7 @@ class PaperChangeExplainer:
         signal: str | None = None,
         distance: str | None = None,
         importances: Sequence[str] = ("pfi",),
-        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        loss: AnyLoss | None = None,
         groups: Groups | None = None,
         n_permutations: int = 1,
         n_samples: int = 4,
@@ -102,6 +107,9 @@ class PaperChangeExplainer:
 
     def update(self, x: Features, y: Any, y_pred: Any) -> ChangeExplanation | None:
         """Take in one observation that the model has just learnt, with the prediction it made before."""
+        x = as_row(x)
+        if not self.n_observations:
+            check_groups_there(self._measure.groups, x)
         self.n_observations += 1
         prediction = as_prediction(y_pred, self.distance.output)
         self._recent.append((dict(x), y))

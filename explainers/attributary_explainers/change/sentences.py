@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeAlias
 
 from ..ranking import BAND, SIGNIFICANCE, largest_first
+from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange
 from .judging.onset import Onset
 from .judging.verdict import Estimate, Losses
@@ -47,7 +47,7 @@ _PATTERNS = {
 
 def of_alarm(event: Event, model_id: str, shift: int) -> str:
     """Return the sentence of an alarm; `shift` is added to the numbers of observations."""
-    at, due = _noticed(event, event.n_observations, shift), _number(event.due + shift)
+    at, due = _noticed(event, event.n_observations, shift), show_count(event.due + shift)
     if event.route == "version":
         return f"{model_id} {_version(event)} at {at}: the two are compared on what neither has learnt, until {due}"
     return f"{model_id} may have changed at {at} ({_RAISED[event.route]}): it is examined until {due}"
@@ -70,33 +70,34 @@ def of_explanation(event: Event, model_id: str, shift: int) -> str:
 
 def _head(event: Event, shift: int) -> str:
     if event.route == "version":
-        return f"{_version(event)} at {_noticed(event, event.n_detected, shift)} (discrepancy {event.discrepancy:.2f})"
+        at, size = _noticed(event, event.n_detected, shift), show_number(event.discrepancy)
+        return f"{_version(event)} at {at} (discrepancy {size})"
     if event.verdict is None:
         sides = compared(event.discrepancy, event.threshold)
-        return f"changed at {_number(event.n_observations + shift)} (discrepancy {sides})"
+        return f"changed at {show_count(event.n_observations + shift)} (discrepancy {sides})"
     if event.verdict == "matured":
-        return f"has matured since {_number(event.reference_observation + shift)}"
+        return f"has matured since {show_count(event.reference_observation + shift)}"
     since = _since(event.onset, event.n_detected, shift)
     return f"has become worse {since}" if event.verdict == "degraded" else f"changed {since}"
 
 
 def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
-    noticed = f"noticed at {_number(n_detected + shift)}"
+    noticed = f"noticed at {show_count(n_detected + shift)}"
     if onset is None:
         return f"({noticed})"
-    at = _number(onset.observation + shift)
+    at = show_count(onset.observation + shift)
     if onset.low is None:
-        return f"before {_number(onset.high + shift)} ({noticed})"
-    return f"at {at} ({_number(onset.low + shift)} to {_number(onset.high + shift)}, {noticed})"
+        return f"before {show_count(onset.high + shift)} ({noticed})"
+    return f"at {at} ({show_count(onset.low + shift)} to {show_count(onset.high + shift)}, {noticed})"
 
 
 def _what(losses: Losses, verdict: str, reference: int) -> str:
     then = losses.reference_then
     return _VERDICTS[verdict].format(
-        then="unknown" if then is None or then.n == 0 else _text(then.mean),
-        now=_text(losses.reference_now.mean),
-        model=_text(losses.model_now.mean),
-        reference=_number(reference),
+        then="unknown" if then is None or then.n == 0 else show_number(then.mean),
+        now=show_number(losses.reference_now.mean),
+        model=show_number(losses.model_now.mean),
+        reference=show_count(reference),
     )
 
 
@@ -104,7 +105,7 @@ def _better(losses: Losses) -> str:
     old, new = losses.reference_now.mean, losses.model_now.mean
     sign = beyond(losses.gain, 0.1 * abs(old))
     word = {1: "lower", -1: "higher", 0: "about equal"}[sign]
-    return f"its loss is {word} ({_text(old)} -> {_text(new)})"
+    return f"its loss is {word} ({show_number(old)} -> {show_number(new)})"
 
 
 def beyond(gain: Estimate, margin: float) -> int:
@@ -116,7 +117,7 @@ def beyond(gain: Estimate, margin: float) -> int:
 
 def _noticed(event: Event, n: int, shift: int) -> str:
     """Return where an alarm was raised: of a version, the first observation that it predicts, which comes after."""
-    return _number(n + shift + (event.route == "version"))
+    return show_count(n + shift + (event.route == "version"))
 
 
 def _version(event: Event) -> str:
@@ -162,28 +163,6 @@ def compared(discrepancy: float, threshold: float) -> str:
     return f"{shown[0]} {sign} {shown[1]}"
 
 
-def _number(observation: int) -> str:
-    return f"{observation:,}".replace(",", " ")
-
-
-def _text(value: float) -> str:
-    # Losses come in any unit: two decimals where they say something, else as many digits as tell two of them apart.
-    size = abs(value)
-    if 0.005 <= size < 1000 or size == 0.0:
-        return f"{value:.2f}"
-    return f"{value:,.0f}".replace(",", " ") if 1000 <= size < 1e7 else f"{value:.3g}"
-
-
 def _moved(feature: Any, change: float, std_error: float, *, whole: bool) -> str:
     verb, of = ("gained", " of importance") if change > 0 else ("lost", " of its importance")
-    return f"{feature} {verb} {_interval(abs(change), BAND * std_error)}{of if whole else ''}"
-
-
-def _interval(value: float, half: float) -> str:
-    """Return a number and the half-width of its interval, to as many decimals as the half-width needs."""
-    if not (math.isfinite(half) and half > 0.0):
-        return _text(value)
-    decimals = max(-math.floor(math.log10(half)), 2 if half < 1.0 else 0)
-    if decimals > 6 or value >= 1e5:
-        return f"{value:.3g} ± {half:.2g}"
-    return f"{value:.{decimals}f} ± {half:.{decimals}f}"
+    return f"{feature} {verb} {show_estimate(abs(change), BAND * std_error)}{of if whole else ''}"

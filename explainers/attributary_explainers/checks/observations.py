@@ -193,6 +193,8 @@ def names_of_any_type(subject: Subject) -> None:
     if not subject.model_takes(renamed):
         return
     explainer, model = subject.new(0)
+    if hasattr(explainer, "know_names"):
+        explainer.know_names()  # its parameters may name features of the stream, which are called otherwise here
     expected, model_expected = subject.new(0)
     for (x, y), (x_plain, _) in zip(renamed, subject.stream, strict=True):
         result, wanted = explainer.explain_one(dict(x), y), expected.explain_one(dict(x_plain), y)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import FastPathFaultWarning, NaivePathWarning
+from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
 from ..typing import Array, Features, ModelFunction, Output, Prediction
 from .comparison import TOLERANCE, check_ties, differ
 from .evaluator import Evaluator, NotCoveredError
-from .registry import make_evaluator, read_as_categories
+from .registry import make_evaluator, number_types, read_as_categories
 from .releases import is_newer_than_tested
 from .schema import NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
 
@@ -143,7 +142,8 @@ class FastFunction:
                 raise NotEncodableError("a value is neither a number nor text")  # and the schema is kept
             if self._categorical is None:
                 self._categorical = read_as_categories(self._model)
-            schema = self._schema = Schema(x, (self._categorical & x.keys()) | categorical_features(x))
+            categorical = (self._categorical & x.keys()) | categorical_features(x)
+            schema = self._schema = Schema(x, categorical, number_types(self._model))
             self._evaluator = self._refused = None
             self._most_codes = 0
         return schema
@@ -215,12 +215,13 @@ class FastFunction:
 
     def _give_up(self, fault: str) -> NoReturn:
         self._faulty = True
-        warnings.warn(
-            f"the fast path of {type(self._model).__name__} {fault}: from now on the model itself is asked. Please "
-            "report this with the versions of attributary and River",
-            FastPathFaultWarning,
-            stacklevel=2,
+        said = (
+            f"the fast path of {type(self._model).__name__} {{}}: from now on the model itself is asked. Please report "
+            "this with the versions of attributary and River"
         )
+        warning = FastPathFaultWarning(said.format(fault))
+        warning.without_values = said.format("differs from the model, or failed")
+        warn_caller(warning)
         raise NotCoveredError(_FAULTY)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -271,11 +272,7 @@ def say(model: Any, reason: str) -> None:
     name = type(model).__name__
     if (name, reason) not in _said:
         _said.add((name, reason))
-        warnings.warn(
-            f"{name} is evaluated row by row, which is slow: {reason}. This is said once",
-            NaivePathWarning,
-            stacklevel=3,
-        )
+        warn_caller(NaivePathWarning(f"{name} is evaluated row by row, which is slow: {reason}. This is said once"))
 
 
 def _labels(P: Array, labels: tuple[Any, ...]) -> list[Prediction]:

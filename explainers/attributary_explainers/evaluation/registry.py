@@ -6,19 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 from .evaluator import Evaluator, Factory, NotCoveredError, check_instance
-from .schema import Schema
+from .schema import NUMBERS, Schema
 
 _FACTORIES: dict[type, Factory] = {}
 _CATEGORICAL: dict[type, Callable[[Any], frozenset[Any]]] = {}
+_NUMBERS: dict[type, Callable[[Any], frozenset[type]]] = {}
 
 
-def register(*kinds: type, categorical: Callable[[Any], frozenset[Any]] | None = None) -> Callable[[Factory], Factory]:
+def register(
+    *kinds: type,
+    categorical: Callable[[Any], frozenset[Any]] | None = None,
+    numbers: Callable[[Any], frozenset[type]] | None = None,
+) -> Callable[[Factory], Factory]:
     """Register the decorated factory (an `Evaluator` class is one) for these exact types.
 
     Parameters
     ----------
     categorical
         The features that a model of this type reads as categories even where they are numbers: these need codes.
+    numbers
+        The types of numbers that a model of this type does not tell apart from a float.
     """
 
     def decorate(factory: Factory) -> Factory:
@@ -26,6 +33,8 @@ def register(*kinds: type, categorical: Callable[[Any], frozenset[Any]] | None =
             _FACTORIES[kind] = factory
             if categorical is not None:
                 _CATEGORICAL[kind] = categorical
+            if numbers is not None:
+                _NUMBERS[kind] = numbers
         return factory
 
     return decorate
@@ -55,3 +64,9 @@ def read_as_categories(model: Any) -> frozenset[Any]:
     """Return the features that the model reads as categories even where they are numbers."""
     found = _CATEGORICAL.get(type(model))
     return frozenset() if found is None else found(model)
+
+
+def number_types(model: Any) -> frozenset[type]:
+    """Return the types of numbers that rows of the model's fast path may have: those that it treats like a float."""
+    found = _NUMBERS.get(type(model))
+    return NUMBERS if found is None else found(model)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from functools import cache
 from importlib.metadata import version
 
-from ..errors import UntestedRiverWarning
+from ..errors import UntestedRiverWarning, warn_caller
 from .evaluator import NotCoveredError
 
 TESTED_RIVER = "0.26.1"
@@ -37,11 +36,11 @@ def is_newer_than_tested(river: str | None = None) -> bool:
         raise NotCoveredError(f"fast paths are tested with River {tested[0]}.{tested[1]}, and this is River {named}")
     if found <= tested:
         return False
-    warnings.warn(
-        f"River {named} is newer than {TESTED_RIVER}, the newest release that fast paths are tested with. They are "
-        "taken, and compared with the model more often. This is said once",
-        UntestedRiverWarning,
-        stacklevel=2,
+    warn_caller(
+        UntestedRiverWarning(
+            f"River {named} is newer than {TESTED_RIVER}, the newest release that fast paths are tested with. They are "
+            "taken, and compared with the model more often. This is said once"
+        )
     )
     return True
 

@@ -15,7 +15,9 @@ from ..typing import Array, Features
 LARGEST_EXACT = 2.0**53
 """Up to here floats tell integers apart: 2**53 + 1 becomes 2**53."""
 
-_NUMBERS = frozenset((int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
+NUMBERS = frozenset((int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
+"""Types of numbers that rows may have."""
+
 _MOST_CATEGORIES = 50_000
 _OTHER_FEATURES = "the rows have different features"
 _NO_NUMBER = "a value is no number"
@@ -42,13 +44,18 @@ class Schema:
         Names of the features, at least one.
     categorical
         Names of the features whose values are coded. A code says nothing but which value it is. All others are numbers.
+    numbers
+        The types that these may have, of `NUMBERS`: fewer for a model that tells them apart.
     """
 
-    def __init__(self, features: Iterable[Any], categorical: Collection[Any] = ()) -> None:
+    def __init__(
+        self, features: Iterable[Any], categorical: Collection[Any] = (), numbers: frozenset[type] = NUMBERS
+    ) -> None:
         self.features: tuple[Any, ...] = tuple(sorted(features, key=sort_key))
         self.position: dict[Any, int] = {feature: i for i, feature in enumerate(self.features)}
         self.keys = frozenset(self.features)
         self.categorical = frozenset(categorical)
+        self.numbers = numbers
         self.codes: dict[int, dict[Any, float]] = {
             i: {} for i, feature in enumerate(self.features) if feature in self.categorical
         }
@@ -73,7 +80,7 @@ class Schema:
         values: Sequence[Any] = self._get(x)
         if self.codes:
             values = self._coded(values)
-        if not _NUMBERS.issuperset(map(type, values)):
+        if not self.numbers.issuperset(map(type, values)):
             raise NotEncodableError(_NO_NUMBER)
         try:
             numbers = list(map(float, values))  # a sum of numpy's integers could wrap round
@@ -98,7 +105,7 @@ class Schema:
         values: list[Sequence[Any]] = [self._get(row) for row in rows]
         if self.codes:
             values = [self._coded(row) for row in values]
-        if not _NUMBERS.issuperset(map(type, chain.from_iterable(values))):
+        if not self.numbers.issuperset(map(type, chain.from_iterable(values))):
             raise NotEncodableError(_NO_NUMBER)
         try:
             encoded: Array = np.array(values, dtype=np.float64)
@@ -178,7 +185,7 @@ class Encoded(NamedTuple):
 
 def categorical_features(x: Features) -> frozenset[Any]:
     """Return the features of an observation whose values are no numbers."""
-    return frozenset(feature for feature, value in x.items() if type(value) not in _NUMBERS)
+    return frozenset(feature for feature, value in x.items() if type(value) not in NUMBERS)
 
 
 def has_plain_values(x: Features) -> bool:
@@ -186,7 +193,7 @@ def has_plain_values(x: Features) -> bool:
     return _NUMBERS_AND_TEXT.issuperset(map(type, x.values()))
 
 
-_NUMBERS_AND_TEXT = _NUMBERS | {str}
+_NUMBERS_AND_TEXT = NUMBERS | {str}
 _PLAIN = frozenset((str, int, float, bool))
 
 

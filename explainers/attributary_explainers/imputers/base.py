@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.schema import Encoded
+from ..notebook.described import Described
 from ..typing import Features, Prediction, Snapshot
 from .requests import Request, RowsRequest, walked_coalitions
 from .reservoirs import Reservoir
@@ -41,7 +42,7 @@ class Draws(NamedTuple):
     """
 
 
-class Imputer(abc.ABC):
+class Imputer(Described, abc.ABC):
     """Gives removed features other values.
 
     An explainer calls `replace_each` or `restrict` for an observation, then `update` with it, so that a draw never
@@ -109,6 +110,9 @@ class Imputer(abc.ABC):
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation, after it has been explained; return the slot whose row is another now, or None."""
         return self.reservoir.update(x, rng)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return self.reservoir._facts()
 
     @property
     def parameters(self) -> dict[str, Any]:

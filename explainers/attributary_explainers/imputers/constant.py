@@ -34,9 +34,6 @@ class ConstantImputer(Imputer):
         self.values = dict(values)
         self.reservoir = GeometricReservoir(1)  # never drawn from
 
-    def __repr__(self) -> str:
-        return f"ConstantImputer({self.values!r})"
-
     @property
     def ready(self) -> bool:
         """Always True, as nothing is drawn."""

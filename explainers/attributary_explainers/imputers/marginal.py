@@ -19,6 +19,9 @@ from .rows import keep, replace
 from .stored import StoredRows
 from .strata import HalvesByAge, SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
 
+_ASKED = 5
+"""Observations in a row under one schema from which on the stored ones are kept as an array, too."""
+
 
 class MarginalImputer(Imputer):
     """Draws replacements regardless of the kept features: interventional removal (iPFI Definition 4, iSAGE Alg. 1).
@@ -50,6 +53,7 @@ class MarginalImputer(Imputer):
         self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
         self._unused = 0
         self._stored: StoredRows | None = None
+        self._asked: tuple[Schema | None, int] = (None, _ASKED)
         self._latest: tuple[Features, Encoded] | None = None
         self._columns: tuple[Schema | None, tuple[Any, ...], npt.NDArray[np.intp]] = (None, (), np.zeros(0, np.intp))
 
@@ -114,6 +118,14 @@ class MarginalImputer(Imputer):
             return None
         stored = self._stored
         if stored is None or stored.schema is not encoded.schema or stored.is_stale:
+            # Where a feature is now a number and now a text, each schema is of a few observations only: an array of
+            # all rows would cost more than the draws as dicts, which are the same. The first schema is worth one.
+            of_last, n_asked = self._asked
+            is_of_last = of_last is None or of_last is encoded.schema
+            self._asked = encoded.schema, n_asked + 1 if is_of_last else 1
+            self._stored = None
+            if self._asked[1] < _ASKED:
+                return None
             stored = self._stored = StoredRows(encoded.schema, self.reservoir.size, self.reservoir.rows)
         if not stored.is_complete:
             return None

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import InvalidParameterError, SnapshotError
+from ..notebook.cards import figure
+from ..notebook.described import Described, suggesting
 from ..typing import Features, Snapshot
 from ..validation import check_choice, check_integer
 from .packing import pack_rows, unpack_rows
@@ -20,7 +22,7 @@ REACH_IN_WINDOWS = 3.0
 _FEWEST, _MOST = 100, 500
 
 
-class Reservoir(abc.ABC):
+class Reservoir(Described, abc.ABC):
     """Stores at most `size` past observations, each of which is equally likely to be drawn.
 
     `update` is called once per observation, after the explainer has drawn: a draw never sees the observation
@@ -75,8 +77,11 @@ class Reservoir(abc.ABC):
             self.rows[slot], self.notes[slot], self.numbers[slot] = row, note, number
         self.by_age.put(slot, number)
 
-    def settle(self, alpha: float) -> None:  # noqa: B027 - most have nothing to choose
+    def settle(self, alpha: float) -> None:
         """Choose what was left open by the smoothing factor of the explainer that owns the reservoir."""
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [*super()._facts(), ("rows", f"{figure(len(self))} of {figure(self.size)}")]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -343,6 +348,7 @@ RESERVOIR_NAMES = tuple(_RESERVOIRS)
 """Names that `make_reservoir` knows."""
 
 
+@suggesting
 def make_reservoir(
     name: str = "lagged", size: int | None = None, gap: int | None = None, reach: int | None = None
 ) -> Reservoir:

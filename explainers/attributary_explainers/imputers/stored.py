@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.schema import NotEncodableError, Schema
-from ..ordering import sort_key
+from ..ordering import OrderNumbers
 from ..typing import Array, Features
 from .kernels import put
 
@@ -33,12 +33,12 @@ class StoredRows:
         self.n = 0
         # Where no feature is a category, values are their own keys.
         self._keys: Array = np.zeros((size, len(schema))) if schema.codes else self.matrix
-        self._ranks: dict[int, list[float]] = {column: [] for column in schema.codes}
+        self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
         self.is_stale = False
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
-        for slot, row in enumerate(rows):
-            self.put(slot, row)
+        if rows:
+            self._put_all(rows)
 
     @property
     def is_complete(self) -> bool:
@@ -59,26 +59,38 @@ class StoredRows:
         put(slot, new, self.n, row, self._keys_of(row), self.matrix, self._keys, self.order)
         self.n += new
 
+    def _put_all(self, rows: Sequence[Features]) -> None:
+        """Store observations in the first slots, as `put` would one after the other, in a twentieth of the time."""
+        try:
+            encoded = self.schema.encode_many(rows)
+        except NotEncodableError:
+            self._strange = self._first_strange(rows)
+            return
+        self.n = n = len(rows)
+        self.matrix[:n] = encoded
+        for column, order_numbers in self._numbers.items():
+            order_numbers.extend(self.schema.values(column))
+            self._keys[:n, column] = np.array(order_numbers.numbers)[encoded[:, column].astype(np.intp)]
+        numbers = [column for column in range(len(self.schema)) if column not in self._numbers]
+        self._keys[:n, numbers] = encoded[:, numbers]
+        self.order[:, :n] = np.argsort(self._keys[:n].T, axis=1, kind="stable")
+
+    def _first_strange(self, rows: Sequence[Features]) -> int:
+        for slot, row in enumerate(rows):
+            try:
+                self.schema.encode(row)
+            except NotEncodableError:
+                return slot
+        return len(rows) - 1
+
     def _keys_of(self, row: Array) -> Array:
-        if not self._ranks:
+        if not self._numbers:
             return row
         keys = row.copy()
-        for column, ranks in self._ranks.items():
+        for column, order_numbers in self._numbers.items():
             code = int(row[column])
-            if code >= len(ranks):
-                ranks = self._rank(column)
-            keys[column] = ranks[code] if ranks else 0.0
+            if code >= len(order_numbers.numbers) and order_numbers.extend(self.schema.values(column)):
+                codes = self.matrix[: self.n, column].astype(np.intp)
+                self._keys[: self.n, column] = np.array(order_numbers.numbers)[codes]
+            keys[column] = order_numbers.numbers[code]
         return keys
-
-    def _rank(self, column: int) -> list[float]:
-        # Numbers between which others fit would be used up; there are few categories, and new ones are rare.
-        values = self.schema.values(column)
-        in_order = sorted(range(len(values)), key=lambda code: sort_key(values[code]))
-        ranks = [0.0] * len(values)
-        for rank, code in enumerate(in_order):
-            ranks[code] = float(rank)
-        self._ranks[column] = ranks
-        if ranks:
-            for slot in range(self.n):
-                self._keys[slot, column] = ranks[int(self.matrix[slot, column])]
-        return ranks

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import abc
-import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from ..errors import ModelFailureWarning, SnapshotError
-from ..losses.losses import LOSS_NAMES, Loss, as_loss
+from .. import plots
+from ..errors import ExplainerError, ModelFailureWarning, SnapshotError, warn_caller
+from ..losses.losses import LOSS_NAMES, AnyLoss, as_loss
+from ..notebook.described import Described
+from ..notebook.frames import importance_frame
+from ..notebook.many import ExplainsMany
 from ..typing import Features, Prediction, Snapshot
 
 SNAPSHOT_FORMAT = 6
 
 
-class IncrementalExplainer(abc.ABC):
+class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
     """An explanation of a model that is updated with every observation.
 
     Call `explain_one(x, y)` once per observation, before the model learns it: the explanation is of predictions that
@@ -30,6 +33,8 @@ class IncrementalExplainer(abc.ABC):
 
     model: Any
     """The model that is explained."""
+
+    _replaced = ("model",)
 
     @abc.abstractmethod
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Any:
@@ -60,19 +65,49 @@ class IncrementalExplainer(abc.ABC):
     def parameters(self) -> dict[str, Any]:
         """What the explainer was made with, as plain data: explainers with equal parameters can share a snapshot."""
 
+    def to_frame(self) -> Any:
+        """Return the importance as a pandas data frame with a row for each feature, the most important first.
+
+        Columns: importance, std_error, half_width, low and high (the 95 % interval); NaN where it has no errors.
+
+        Raises
+        ------
+        ExplainerError
+            pandas is not installed, or the explanation is no importance per feature.
+        """
+        importance = getattr(self, "importance", None)
+        if not isinstance(importance, Mapping):
+            raise ExplainerError(f"{type(self).__name__} has no importance per feature, and so no data frame of it")
+        of = (getattr(self, name, None) for name in ("std_error", "half_width", "raw_importance"))
+        return importance_frame(importance, *of)
+
+    def plot(self, top: int = 20, ax: Any = None) -> Any:
+        """Draw the importance as it is now; return the matplotlib Axes. Parameters are those of `plots.bars`.
+
+        Raises
+        ------
+        ExplainerError
+            The explanation is no importance per feature.
+        """
+        if not isinstance(getattr(self, "importance", None), Mapping):
+            raise ExplainerError(f"{type(self).__name__} has no importance per feature, and so no picture of it")
+        return plots.bars(self, top, ax)  # type: ignore[arg-type]
+
     _has_warned: bool = False
 
-    def _model_failed(self, error: Exception, *, depth: int) -> None:
-        """Say once that the model raised; the explainer counts it. `depth`: calls below that of the user."""
+    def _model_failed(self, error: Exception) -> None:
+        """Say once that the model raised; the explainer counts it."""
         if self._has_warned:
             return
         self._has_warned = True
-        warnings.warn(
-            f"{type(self.model).__name__} raised {error!r} while it was explained. What cannot be explained is counted "
-            "in n_skipped, and the explanation is of the rest; this is said once",
-            ModelFailureWarning,
-            stacklevel=depth + 2,
+        said = (
+            "{} raised {} while it was explained. What cannot be explained is counted in n_skipped, and the "
+            "explanation is of the rest; this is said once"
         )
+        kind = type(self.model).__name__
+        warning = ModelFailureWarning(said.format(kind, repr(error)))
+        warning.without_values = said.format(kind, type(error).__name__)
+        warn_caller(warning)
 
     @abc.abstractmethod
     def _state(self) -> Snapshot:
@@ -101,9 +136,7 @@ class IncrementalExplainer(abc.ABC):
         }
 
     @classmethod
-    def from_snapshot(
-        cls, snapshot: Snapshot, model: Any, *, loss: Loss | Callable[[Any, Any], float] | None = None
-    ) -> Self:
+    def from_snapshot(cls, snapshot: Snapshot, model: Any, *, loss: AnyLoss | None = None) -> Self:
         """Return the explainer that the snapshot was taken of.
 
         Parameters
@@ -167,9 +200,7 @@ def check_snapshot(snapshot: Snapshot, name: str) -> None:
         )
 
 
-def snapshot_loss(
-    name: str, loss: Loss | Callable[[Any, Any], float] | None
-) -> str | Loss | Callable[[Any, Any], float]:
+def snapshot_loss(name: str, loss: AnyLoss | None) -> AnyLoss:
     """Return the loss to restore a snapshot with: the named one, or the caller's own of the same name.
 
     Raises

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..errors import ObservationalDoubtWarning
+from ..errors import ObservationalDoubtWarning, warn_caller
 from ..imputers.shifted.misfit import Misfit
 from ..typing import Features, Importance, Prediction, Snapshot
+from ..wording import show_number
 
 EVERY = 20
 """The interventional importance is estimated from every so many-th observation, while draws miss something."""
@@ -98,13 +98,14 @@ class Doubt:
             if name in self._warned or told < LEAST_ERRORS or not doubt > LEAST_SHARE * abs(importance[name]):
                 continue
             self._warned.append(name)
-            warnings.warn(
-                f"the observational importance of {name!r}, {importance[name]:.3g}, is off, probably by {doubt:.2g} or "
-                "more: its draws miss a part of what it has in common with other features, as where three of them "
-                "depend on each other in a way that no two do. The right value is farther from the interventional "
-                "importance. See observational_doubt; this is said once per feature",
-                ObservationalDoubtWarning,
-                stacklevel=4,
+            warn_caller(
+                ObservationalDoubtWarning(
+                    f"the observational importance of {name!r}, {show_number(importance[name])}, is off, probably by "
+                    f"{show_number(doubt)} or "
+                    "more: its draws miss a part of what it has in common with other features, as where three of them "
+                    "depend on each other in a way that no two do. The right value is farther from the interventional "
+                    "importance. See observational_doubt; this is said once per feature"
+                )
             )
 
     def snapshot(self) -> Snapshot:

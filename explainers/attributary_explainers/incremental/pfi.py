@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.kernels import OF_THE_USER
-from ..losses.losses import Loss
+from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..typing import Array, Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
@@ -70,14 +70,14 @@ class IncrementalPFI(RemovalExplainer):
         self,
         model: Any,
         *,
-        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        loss: AnyLoss | None = None,
         alpha: float = 0.001,
         n_samples: int = 5,
         removal: str | Imputer = "interventional",
         reservoir: Reservoir | None = None,
         sampling: str | None = None,
         groups: Groups | None = None,
-        missing: str | Mapping[Any, Any] = "value",
+        missing: str | Mapping[Any, Any] = "absent",
         seed: int | None = None,
         feature_share: float = 1.0,
     ) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,14 +14,18 @@ from ..errors import InvalidParameterError
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.choice import choose_imputer, imputer_of
+from ..imputers.constant import ConstantImputer
 from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import Request
 from ..imputers.reservoirs import GeometricReservoir, Reservoir
 from ..imputers.shifted.imputer import ShiftedImputer
-from ..losses.losses import Loss
+from ..losses.labels import check_label
+from ..losses.losses import AnyLoss
 from ..losses.watch import LossWatch
 from ..missing import check_missing, read_missing
 from ..models.function import model_function, resolve_loss
+from ..notebook.names import check_features_there, check_groups_there
+from ..notebook.rows import as_row
 from ..predictions import Predictions
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Array, Features, Groups, Importance, ModelFunction, Prediction, Snapshot
@@ -47,8 +52,9 @@ class RemovalExplainer(IncrementalExplainer):
         River classifier, regressor or anomaly detector, scikit-learn estimator, pipeline of either, or callable
         `x -> prediction`; see `model_function`.
     loss
-        Name, `Loss` or callable `(y, prediction) -> float`; None takes brier, expected_zero_one, squared or
-        score by the kind of model (`resolve_loss`). Importance is in its unit, `loss.unit`.
+        Name, `Loss`, callable `(y, prediction) -> float`, or metric of River (see `as_loss`); None takes brier,
+        expected_zero_one, squared or score by the kind of model (`resolve_loss`). Importance is in its unit,
+        `loss.unit`.
     alpha
         Valid range (0, 1]. Larger follows change faster and is noisier; 2 / (N + 1) is a window of N
         observations, so the default 0.001 is a window of about 2000.
@@ -71,11 +77,13 @@ class RemovalExplainer(IncrementalExplainer):
         Group name to the features that are removed together, as the one-hot columns of a category are.
         Features in no group stand alone. A group name must differ from every feature.
     missing
-        What None and NaN in `x` mean. `value`: values as any other, passed on to the model and drawn. `absent`: the
-        feature is not there, and the model gets `x` without it. `skip`: an observation with one is neither explained
-        nor stored. Or a mapping of features to the values that replace missing ones.
+        What None and NaN in `x` mean. `absent`: the feature is not there, and the model gets `x` without it. `skip`: an
+        observation with one is neither explained nor stored. `value`: values as any other, passed on to the model and
+        drawn, for a model that asks for them. Or a mapping of features to the values that replace missing ones; one
+        that is not in it is absent.
     seed
-        Seed of the explainer's own generator; equal seeds, parameters and streams give equal importance.
+        Seed of the explainer's own generator; equal seeds, parameters and streams give equal importance. None draws
+        anew each time; a worker has 42 by default.
 
     Raises
     ------
@@ -92,14 +100,14 @@ class RemovalExplainer(IncrementalExplainer):
         self,
         model: Any,
         *,
-        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        loss: AnyLoss | None = None,
         alpha: float = 0.001,
         n_samples: int = 5,
         removal: str | Imputer = "interventional",
         reservoir: Reservoir | None = None,
         sampling: str | None = None,
         groups: Groups | None = None,
-        missing: str | Mapping[Any, Any] = "value",
+        missing: str | Mapping[Any, Any] = "absent",
         seed: int | None = None,
     ) -> None:
         self.model = model
@@ -119,10 +127,9 @@ class RemovalExplainer(IncrementalExplainer):
         self._names_of_players: tuple[Any, ...] = ()
         self._own_players: dict[Any, Sequence[Any]] = {}
         self._times = 1  # observations that the next one explained stands for: itself, and those passed over
-        shifted = self.imputer
-        self._doubt = (
-            Doubt(lambda: shifted.misfit, self._interventional) if isinstance(shifted, ShiftedImputer) else None
-        )
+        self._are_names_known = not self.groups and not isinstance(self.imputer, ConstantImputer)
+        is_shifted = isinstance(self.imputer, ShiftedImputer)
+        self._doubt = Doubt(partial(getattr, self.imputer, "misfit"), self._interventional) if is_shifted else None
         if isinstance(self.imputer, MarginalImputer):
             self.imputer.by_prediction = self._by_prediction
 
@@ -235,6 +242,7 @@ class RemovalExplainer(IncrementalExplainer):
         }
         other = type(self)(self.model, **{**arguments, **few, "seed": 0})
         other.evaluate_with(self._function)
+        other.know_names()
         other._has_warned = True
         return other
 
@@ -252,6 +260,7 @@ class RemovalExplainer(IncrementalExplainer):
         arguments = {**self._arguments({**self.parameters, **_PLAIN_IMPUTER}, self.loss), "removal": self.imputer}
         other = type(self)(model, **arguments)
         other._rng = self._rng
+        other.know_names()
         return other
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
@@ -260,9 +269,10 @@ class RemovalExplainer(IncrementalExplainer):
         Parameters
         ----------
         x
-            Features of the observation; not kept, not changed.
+            Features of the observation; not kept, not changed. A mapping, a pandas Series, a data frame with one row,
+            or a named tuple; `rows` names the values of arrays.
         y
-            Its label or target; not read by the loss `score`.
+            Its label or target; not read by the loss `score`. See `check_label` for which labels are the same.
         y_pred
             The model's prediction for `x`, in the form that the loss reads, where the caller has it already:
             saves one evaluation. None evaluates the model.
@@ -271,7 +281,19 @@ class RemovalExplainer(IncrementalExplainer):
         -------
         Importance
             Feature or group to importance. Empty until there is a row to draw from and the model predicts.
+
+        Raises
+        ------
+        LabelError
+            There is no label, or the first one is of another type than the model's classes; the explainer stays as it
+            is.
+        InvalidParameterError
+            The first observation has no feature of a group, or the values have no names.
         """
+        if type(x) is not dict:
+            x = as_row(x)
+        if not self._are_names_known:
+            self.check_names(x)
         read = self._read(x)
         if read is None:
             return self.importance
@@ -295,6 +317,7 @@ class RemovalExplainer(IncrementalExplainer):
         x, y_pred
             As for `explain_one`.
         """
+        x = as_row(x)
         read = self._read(x)
         if read is None:
             return
@@ -307,6 +330,35 @@ class RemovalExplainer(IncrementalExplainer):
         self.skipped["budget"] += 1
         self._times += 1
         self._store(read, y_pred)
+
+    def forget(self, names: Collection[Any]) -> None:
+        """Forget the importance of features that will not come again, as it is forgotten by itself much later.
+
+        Parameters
+        ----------
+        names
+            Features or groups; those that are not known do not matter.
+        """
+        self._smoothed.forget(names)
+
+    def check_names(self, x: Features) -> None:
+        """Check once, at the first observation, that it has the features that the parameters name.
+
+        Raises
+        ------
+        InvalidParameterError
+            A group has no feature there, or the constants name a feature that is not there (a constant for one that
+            comes later is fine where it is not spelt nearly like another one).
+        """
+        if not self._are_names_known and x:
+            check_groups_there(self.groups, x)
+            if isinstance(self.imputer, ConstantImputer) and self.imputer.values:
+                check_features_there("values", self.imputer.values, x)
+            self._are_names_known = True
+
+    def know_names(self) -> None:
+        """Take every observation as it comes, also a first one without the features that the parameters name."""
+        self._are_names_known = True
 
     def _read(self, x: Features) -> Features | None:
         """Read an observation by the policy for missing values; None, and counted, where it is left out."""
@@ -335,6 +387,8 @@ class RemovalExplainer(IncrementalExplainer):
         """Take an observation, with the predictions for its request, into the importance and into what is stored."""
         if predictions.error is not None:
             return self._raised(predictions.error)
+        if y is None or (type(y) is float and y != y) or not (self.n_observations or self.skipped):
+            check_label(self.loss, y, predictions.own)
         reason = request if isinstance(request, str) else self._update(request, y, predictions)
         self._slow.update(x, self.reservoir.rows)
         if reason is None:
@@ -353,7 +407,7 @@ class RemovalExplainer(IncrementalExplainer):
     def _raised(self, error: Exception) -> Importance:
         # It is not stored either: drawn into others, it would cost them their explanation too.
         self.skipped["model_error"] += 1
-        self._model_failed(error, depth=2)
+        self._model_failed(error)
         return self.importance
 
     @abc.abstractmethod
@@ -418,6 +472,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._watch.restore(state["watch"])
         self._slow.restore(state["slow"])
         self._times = 1 + state["passed"]
+        self._are_names_known = True
         if self._doubt is not None:
             self._doubt.restore(state["doubt"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.bias import warn_of_bias
-from ..losses.losses import Loss
+from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..smoothing.marginal import MarginalPrediction
 from ..smoothing.means import SmoothedMean
@@ -96,14 +96,14 @@ class IncrementalSAGE(RemovalExplainer):
         self,
         model: Any,
         *,
-        loss: str | Loss | Callable[[Any, Any], float] | None = None,
+        loss: AnyLoss | None = None,
         alpha: float = 0.001,
         n_samples: int = 5,
         removal: str | Imputer = "interventional",
         reservoir: Reservoir | None = None,
         sampling: str | None = None,
         groups: Groups | None = None,
-        missing: str | Mapping[Any, Any] = "value",
+        missing: str | Mapping[Any, Any] = "absent",
         seed: int | None = None,
         n_permutations: int = 1,
         bias_correction: bool = True,
@@ -120,7 +120,7 @@ class IncrementalSAGE(RemovalExplainer):
             missing=missing,
             seed=seed,
         )
-        warn_of_bias(self.loss, self.n_samples, stacklevel=2)
+        warn_of_bias(self.loss, self.n_samples)
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
         self.bias_correction = bool(bias_correction)
         self.imputer.in_halves = self.bias_correction and self.n_samples > 1

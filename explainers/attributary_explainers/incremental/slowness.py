@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import LocalReservoirWarning, SlowFeatureWarning
+from ..errors import LocalReservoirWarning, SlowFeatureWarning, warn_caller
 from ..imputers.locality import Locality
 from ..imputers.persistence import Persistence
 from ..typing import Features, Importance, Snapshot
@@ -57,13 +56,13 @@ class SlowFeatures:
         certain = {name: c for name, c in local.items() if c - _CERTAIN * noise[name] > _TOO_LOCAL}
         found = self._not_told("local", certain, _TOO_LOCAL)
         if found:
-            warnings.warn(
-                f"importances may be off: that of {_named(found, 'by about {:.0%}')}. These values move so slowly that "
-                "the stored ones, which replace them, follow them. A reservoir that reaches further helps: "
-                "LaggedReservoir(gap=..., reach=...), with a gap longer than a value lasts and a reach of several "
-                "seasons or regimes",
-                LocalReservoirWarning,
-                stacklevel=6,
+            warn_caller(
+                LocalReservoirWarning(
+                    f"importances may be off: that of {_named(found, _share)}. These values move so slowly that "
+                    "the stored ones, which replace them, follow them. A reservoir that reaches further helps: "
+                    "LaggedReservoir(gap=..., reach=...), with a gap longer than a value lasts and a reach of several "
+                    "seasons or regimes"
+                )
             )
 
     def _tell_of_slowness(self) -> None:
@@ -72,12 +71,12 @@ class SlowFeatures:
             # Half of what is enough by this estimate: it is the first that is beyond the bound, and grows as a rule.
             enough = _rounded_down(0.5 * _TOO_SLOW / max(found.values()))
             remedy = f"; an alpha of {enough:g} averages over enough of them" if enough > 0.0 else ""
-            warnings.warn(
-                "where values stay alike for long, importances and their intervals are those of the latest values: "
-                f"those of {_named(found, 'for about {:.0f} observations')}. An importance is averaged over "
-                f"{2.0 / self._alpha:.0f}{remedy}",
-                SlowFeatureWarning,
-                stacklevel=6,
+            warn_caller(
+                SlowFeatureWarning(
+                    "where values stay alike for long, importances and their intervals are those of the latest values: "
+                    f"those of {_named(found, _time)}. An importance is averaged over "
+                    f"{2.0 / self._alpha:.0f}{remedy}"
+                )
             )
 
     def _not_told(self, of: str, values: Mapping[Any, float], most: float) -> dict[Any, float]:
@@ -102,10 +101,20 @@ class SlowFeatures:
         self._told_of = {of: set(names) for of, names in state["told_of"].items()}
 
 
-def _named(found: Mapping[Any, float], how: str) -> str:
+def _named(found: Mapping[Any, float], how: Callable[[float], str]) -> str:
     first = sorted(found, key=lambda name: -found[name])[:_NAMED]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(f"{name!r} {how.format(found[name])}" for name in first) + more
+    return ", ".join(f"{name!r} {how(found[name])}" for name in first) + more
+
+
+def _share(value: float) -> str:
+    return f"by about {value:.0%}"
+
+
+def _time(observations: float) -> str:
+    if math.isinf(observations):  # the estimate for a row number or a time
+        return "throughout, moving in one direction"
+    return f"for about {observations:.0f} observations"
 
 
 def _rounded_down(value: float) -> float:

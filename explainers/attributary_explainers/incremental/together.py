@@ -9,7 +9,13 @@ from typing import Any
 from ..errors import ExplainerError, InvalidParameterError
 from ..evaluation.function import FastFunction
 from ..imputers.requests import Request
+from ..missing import check_missing, drop_missing, read_missing
 from ..models.function import model_function
+from ..notebook.cards import Card, figure
+from ..notebook.described import Described
+from ..notebook.frames import joined_frame
+from ..notebook.many import ExplainsMany
+from ..notebook.rows import as_row
 from ..predictions import Predictions
 from ..typing import Features, Output, Prediction
 from .base import IncrementalExplainer
@@ -17,7 +23,7 @@ from .batching import ModelRaisedError, predict
 from .removal import RemovalExplainer
 
 
-class Explainers:
+class Explainers(Described, ExplainsMany):
     """Explainers of one model, whose rows of an observation are evaluated as one batch, h(x) among them once.
 
     They are themselves, and can be read and saved by themselves: what they say is what they say alone. Call
@@ -33,6 +39,9 @@ class Explainers:
         the observation as it is (their policy for missing values); others are asked one after the other.
     output
         What of the model `predict` returns; None is what the first explainer by removal reads, or else the model's own.
+    missing
+        By what policy for missing values `predict` asks the model, as `RemovalExplainer` has it; by `skip` the model
+        gets `x` without them. None is the policy of the explainers by removal, or `value` where they differ.
 
     Raises
     ------
@@ -54,7 +63,11 @@ class Explainers:
     """
 
     def __init__(
-        self, model: Any, explainers: Mapping[str, IncrementalExplainer], output: Output | None = None
+        self,
+        model: Any,
+        explainers: Mapping[str, IncrementalExplainer],
+        output: Output | None = None,
+        missing: str | Mapping[Any, Any] | None = None,
     ) -> None:
         self.model, self.explainers = model, dict(explainers)
         for name, explainer in self.explainers.items():
@@ -64,6 +77,10 @@ class Explainers:
             raise InvalidParameterError("explainers", "each explainer under one name", list(self.explainers))
         by_removal = {name: e for name, e in self.explainers.items() if isinstance(e, RemovalExplainer)}
         read: Output = next((e.loss.output for e in by_removal.values()), "any") if output is None else output
+        policies = [e.missing for e in by_removal.values()]
+        if missing is None:
+            missing = policies[0] if policies and all(policy == policies[0] for policy in policies) else "value"
+        self.missing = check_missing(missing)
         self.function = model_function(model, read)
         """The model's prediction of one row."""
         self._joined = {name: e for name, e in by_removal.items() if e.loss.output == read}
@@ -75,6 +92,22 @@ class Explainers:
         """Rows that the last `predict` asked for, x among them."""
         self._predicted: tuple[Features, Prediction] | None = None
         self._batched: dict[str, tuple[Request | str, Predictions]] | None = None
+
+    def to_frame(self) -> Any:
+        """Return the importances of all explainers, with explainer and feature as the index.
+
+        Raises
+        ------
+        ExplainerError
+            pandas is not installed.
+        """
+        return joined_frame({name: e.to_frame() for name, e in self.explainers.items()})
+
+    def _card(self) -> Card:
+        return Card(repr(self), facts=self._facts(), parts=[e._card() for e in self.explainers.values()])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [("n_predicted", figure(self.n_predicted))]
 
     @property
     def paths(self) -> Counter[str]:
@@ -93,23 +126,44 @@ class Explainers:
 
         Raises
         ------
+        InvalidParameterError
+            The first observation lacks what the parameters of an explainer name (`RemovalExplainer.check_names`).
         Exception
             What the model raises on `x`.
         """
         self._predicted = self._batched = None
+        if type(x) is not dict:
+            x = as_row(x)
+        if not self.n_predicted:
+            for explainer in self.explainers.values():
+                if isinstance(explainer, RemovalExplainer):
+                    explainer.check_names(x)
         self.n_predicted += 1
-        x = dict(x)  # kept until `explain` or `pass_over`
-        names = [name for name, e in self._joined.items() if e.accepts(x)] if explain else []
+        # What is given to the model, and what is kept until `explain` or `pass_over`.
+        row, x = self._read(x)
+        names = [name for name, e in self._joined.items() if self._takes(e, row, x)] if explain else []
         try:
-            requests, found = predict(self.function, x, [self._joined[name] for name in names])
+            requests, found = predict(self.function, row, [self._joined[name] for name in names])
         except ModelRaisedError as raised:
             raise raised.error from None
         y_pred, self.n_rows = found[0].own, 1
         if explain:
             self._batched = dict(zip(names, zip(requests, found, strict=False), strict=True))
             self.n_rows += sum(request.n_rows for request in requests if not isinstance(request, str))
-        self._predicted = x, y_pred
+        self._predicted = x, y_pred if row is x else None
         return y_pred
+
+    def _takes(self, explainer: RemovalExplainer, row: Features, x: Features) -> bool:
+        """Return whether an explainer takes the row that the model is asked for as the observation that it explains."""
+        return row is x and (explainer.missing == self.missing or explainer.accepts(x))
+
+    def _read(self, x: Features) -> tuple[Features, Features]:
+        """Return the row that the model is asked for, and the one that the explainers see: they skip by themselves."""
+        read = read_missing(x, self.missing)
+        if read is None:
+            return drop_missing(x), dict(x)
+        row = dict(read)
+        return row, row
 
     def pass_over(self) -> None:
         """Store the observation of the last `predict` without explaining it; the next one explained stands for it too.

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 from ..change.judging.onset import Onset
+from ..notebook.events import ShownEvent
 from ..typing import Snapshot
 from .sentences import of_end, of_explanation, of_shift
 
@@ -48,7 +49,7 @@ class LevelMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class LossShift:
+class LossShift(ShownEvent):
     """The loss of a model has shifted lastingly, told as soon as there is good evidence.
 
     `observation` is the number, from 1, of the observation at which it is told, and `due_at` that at which features
@@ -114,7 +115,7 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class LossShiftExplained:
+class LossShiftExplained(ShownEvent):
     """Which features have to do with a shift, and its figures over all observations since the onset.
 
     `shift` is the shift told again: its kind goes before that of the first word. Importances and scores are in the unit
@@ -136,7 +137,7 @@ class LossShiftExplained:
 
 
 @dataclass(frozen=True, slots=True)
-class LossShiftEnd:
+class LossShiftEnd(ShownEvent):
     """A shift is over: the loss is where it was, or stays where it is now, or another version has taken over."""
 
     shift: LossShift

@@ -10,6 +10,10 @@ from ..errors import InvalidParameterError, SnapshotError
 from ..missing import check_missing
 from ..models.function import model_function, model_kind, resolve_loss
 from ..models.river import final_step
+from ..notebook.cards import figure
+from ..notebook.described import Described
+from ..notebook.names import check_groups_there
+from ..notebook.rows import as_row
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
@@ -25,7 +29,7 @@ _BEFORE = 100
 """Observations before an onset in which a split may be what it comes from."""
 
 
-class LossMonitor:
+class LossMonitor(Described):
     """Tells when a model has become worse, whether or not it learns, by the loss that was not to be expected.
 
     The loss of a model rises when the model is wrong more often, and also when observations are harder; a model that
@@ -49,7 +53,10 @@ class LossMonitor:
     output
         What y_pred is: `probabilities`, `label` or `number`; None goes by the model's kind, else by the first y_pred.
     learns
-        Whether the model learns between observations; None: where it has the method `learn_one`.
+        Whether the model learns between observations; None: where it has the method `learn_one`. Without a model that
+        is False: say True where the predictions are those of a model that learns. A model that learns makes its
+        errors good, those after labels were turned round for instance, before a monitor that does not know it tells of
+        them.
     window
         Valid range >= 20. Observations of before, and of after the onset, by which features are named. With a model
         they are stored.
@@ -62,6 +69,8 @@ class LossMonitor:
         Of the generator that chooses stored observations and permutations.
     """
 
+    _replaced = ("model",)
+
     def __init__(
         self,
         model: Any = None,
@@ -70,7 +79,7 @@ class LossMonitor:
         learns: bool | None = None,
         window: int = 1000,
         groups: Groups | None = None,
-        missing: str | Mapping[Any, Any] = "value",
+        missing: str | Mapping[Any, Any] = "absent",
         once_in: float | None = None,
         seed: int = 0,
     ) -> None:
@@ -91,6 +100,7 @@ class LossMonitor:
         default = ONCE_IN_OF_LEARNERS if self.learns else ONCE_IN
         self.once_in = default if once_in is None else check_number("once_in", once_in, minimum=1e4, below=float("inf"))
         self.groups = check_groups(groups)
+        self._are_names_known = not self.groups
         self.missing = check_missing(missing)
         self.seed = check_integer("seed", seed, minimum=0)
         self.n_observations = 0
@@ -149,6 +159,11 @@ class LossMonitor:
         y_pred
             Dict of label to probability, label, or number, by `output`.
         """
+        if x is not None and type(x) is not dict:
+            x = as_row(x)
+        if not self._are_names_known and x:
+            check_groups_there(self.groups, x)
+            self._are_names_known = True
         self.n_observations += 1
         number, route = self.n_observations, self._route
         if route is None:
@@ -171,6 +186,23 @@ class LossMonitor:
         if self._due is not None and number >= self._due:
             told.append(self._explain(number))
         return told
+
+    def __repr__(self) -> str:
+        said = super().__repr__()
+        if self.model is not None or "learns" in self._arguments_given():
+            return said
+        return f"{said[:-1]}{'' if said.endswith('()') else ', '}learns={self.learns})"  # what is assumed, nobody said
+
+    def _facts(self) -> list[tuple[str, str]]:
+        state = "shifts are told" if self.ready else "not calibrated yet"
+        shift = "none" if self.shift is None else self.shift.sentence()
+        return [
+            *super()._facts(),
+            ("the model learns", "yes" if self.learns else "no"),
+            ("n_reference", figure(self.n_reference)),
+            ("state", state),
+            ("open shift", shift),
+        ]
 
     def _begun(self, event: LossShift | LossShiftEnd) -> LossShift | LossShiftEnd:
         if not isinstance(event, LossShift):
@@ -219,6 +251,10 @@ class LossMonitor:
         self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)
         return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
 
+    def know_names(self) -> None:
+        """Take every observation as it comes, also a first one without the features that `groups` name."""
+        self._are_names_known = True
+
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from: numbers, text, bytes, lists and dicts."""
         return {
@@ -249,6 +285,7 @@ class LossMonitor:
         if snapshot["rows"] is not None and model is not None:
             monitor._rows = KeptRows.from_snapshot(snapshot["rows"])
         monitor._rows_after = snapshot["rows_after"]
+        monitor.know_names()
         if snapshot["route"] is not None:
             monitor._route = LossRoute.from_snapshot(snapshot["route"])
         return monitor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from ..change.judging.onset import Onset
+from ..wording import show_count, show_number
 
 Event: TypeAlias = Any
 """An event of the module `events`, which knows this one."""
@@ -19,6 +20,13 @@ _KINDS = {
 }
 _HARDER = "loses more because observations are harder: they come from where more was lost before, too"
 _LEVEL = "is off its level: the mean of what it predicts is not that of what comes"
+_LOSSES = {
+    "log_loss": "log loss",
+    "zero_one": "wrong predictions",
+    "absolute": "mean absolute error",
+    "squared": "mean squared error",
+}
+"""Losses in words of their own."""
 _ENDS = {
     "returned": "is over",
     "settled": "has become another one, which is told next",
@@ -50,10 +58,13 @@ def of_explanation(event: Event, model_id: str) -> str:
 
 def of_end(event: Event, model_id: str) -> str:
     """Return the sentence of an end."""
-    now = f": the loss is {_text(event.loss.after)} now, and was {_text(event.loss.before)} before it"
-    return f"the shift of the loss of {model_id} told at {_number(event.shift.observation)} {_ENDS[event.reason]}" + (
-        now if event.reason == "returned" else ""
-    )
+    said = f"the shift of the loss of {model_id} told at {show_count(event.shift.observation)} {_ENDS[event.reason]}"
+    if event.reason != "returned":
+        return said
+    # More may be lost than before, as while a model learns what is new: it says itself that it is less sure.
+    again = ": the model is as right as it says again" if event.shift.kind == "worse" and event.shift.excess else ""
+    before, after = (_amount(value, event.shift.loss_name) for value in (event.loss.before, event.loss.after))
+    return f"{said}{again}{',' if again else ':'} the loss is {after} now, and was {before} before it"
 
 
 def _head(event: Event, model_id: str) -> str:
@@ -68,20 +79,30 @@ def _figures(event: Event) -> str:
     loss = event.loss
     # Of numbers one observation counts twelve times the mean loss at most.
     least = "at least " if event.loss_largest is None and loss.after > 3.0 * loss.before else ""
-    said = [f"loss {_text(loss.before)} -> {least}{_text(loss.after)} ({event.loss_name.replace('_', ' ')})"]
+    before, after = (_amount(value, event.loss_name) for value in (loss.before, loss.after))
+    said = [f"{_LOSSES.get(event.loss_name, event.loss_name.replace('_', ' ') + ' loss')} {before} -> {least}{after}"]
     if event.excess is not None and event.kind == "worse":
-        said.append(f"{_text(event.excess.after - event.excess.before)} more than such predictions cost before")
+        more = event.excess.after - event.excess.before
+        said.append(
+            f"{show_number(100.0 * more)} points more than such predictions had wrong before"
+            if event.loss_name == "zero_one"
+            else f"{show_number(more)} more than such predictions cost before"
+        )
     if event.kind == "rose" and event.slope is not None and event.slope.z >= 2.5:
         said.append("and predictions overreach")
     said += [_level(one) for one in event.level] if event.kind == "level" else []
     return ", ".join(said)
 
 
+def _amount(value: float, loss_name: str) -> str:
+    return f"{show_number(100.0 * value)} %" if loss_name == "zero_one" else show_number(value)
+
+
 def _level(one: Any) -> str:
     if one.label is None:
         return (
-            f"targets are {_text(one.observed)} on average where {_text(one.expected)} is predicted: "
-            f"adding {one.intercept:+.3g} to predictions mends it"
+            f"targets are {show_number(one.observed)} on average where {show_number(one.expected)} is predicted: "
+            f"adding {show_number(one.intercept, signed=True)} to predictions mends it"
         )
     said = f"the share of {one.label!r} is {one.observed:.1%} where {one.expected:.1%} is predicted"
     return said if one.intercept is None else f"{said}: adding {one.intercept:+.2f} to its logit mends it"
@@ -92,23 +113,12 @@ def _how(one: Any) -> str:
     if one.moved > 0.0:
         parts.append("its values moved")
     if one.p_value <= 0.05:
-        parts.append(f"its importance {_text(one.importance_before)} -> {_text(one.importance_after)}")
+        parts.append(f"its importance {show_number(one.importance_before)} -> {show_number(one.importance_after)}")
     return f" ({', '.join(parts)})" if parts else ""
 
 
 def _since(onset: Onset, told: int) -> str:
-    noticed = f"noticed at {_number(told)}"
+    noticed = f"noticed at {show_count(told)}"
     if onset.low is None:
-        return f"since before {_number(onset.high)} ({noticed})"
-    return f"since {_number(onset.observation)} ({_number(onset.low)} to {_number(onset.high)}, {noticed})"
-
-
-def _number(observation: int) -> str:
-    return f"{observation:,}".replace(",", " ")
-
-
-def _text(value: float) -> str:
-    size = abs(value)
-    if 0.005 <= size < 1000 or size == 0.0:
-        return f"{value:.2f}"
-    return f"{value:,.0f}".replace(",", " ") if 1000 <= size < 1e7 else f"{value:.3g}"
+        return f"since before {show_count(onset.high)} ({noticed})"
+    return f"since {show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"

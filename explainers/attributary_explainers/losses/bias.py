@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
-from ..errors import BiasedImportanceWarning
+from ..errors import BiasedImportanceWarning, warn_caller
 from .losses import Loss
 
 
-def warn_of_bias(loss: Loss, n_samples: int, *, stacklevel: int) -> None:
+def warn_of_bias(loss: Loss, n_samples: int) -> None:
     """Warn where SAGE values under this loss, from so many draws, are biased in a way that nothing corrects."""
     if n_samples == 1 and not loss.is_linear:
         text = "one draw: importance is that of a random replacement, not SAGE; take 2 or more"
@@ -19,4 +17,4 @@ def warn_of_bias(loss: Loss, n_samples: int, *, stacklevel: int) -> None:
         )
     else:
         return
-    warnings.warn(text, BiasedImportanceWarning, stacklevel=stacklevel + 1)
+    warn_caller(BiasedImportanceWarning(text))

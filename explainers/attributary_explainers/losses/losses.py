@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from ..errors import ModelError
+from river import metrics
+
+from ..errors import LabelError
 from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
 from . import kernels
 from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
+from .river_metrics import is_river_metric, river_loss
 from .statement import loss_statement
 
 DEFAULT_EPSILON = 1e-15
@@ -96,6 +99,11 @@ class Loss:
         return float(self.function(y, prediction))
 
     @property
+    def is_named(self) -> bool:
+        """Whether it is one of `LOSS_NAMES`, and no loss of the user's own."""
+        return self.name.partition("(")[0] in _LOSSES
+
+    @property
     def statement(self) -> str:
         """Name, unit and largest value in words: what stands beside an importance under this loss."""
         return loss_statement(self.name, self.unit, self.largest)
@@ -105,12 +113,12 @@ class Loss:
 
         Raises
         ------
-        ModelError
+        LabelError
             The loss is of a number, and `y` is none.
         """
         try:
             return self.reading_at(y, 0 if self.output == "number" else predictions.column(y))
-        except ModelError:
+        except LabelError:
             if are_finite(predictions.array, predictions.start, predictions.start + n):
                 raise
             return None  # an observation without a prediction is skipped, whatever its target is
@@ -120,7 +128,7 @@ class Loss:
 
         Raises
         ------
-        ModelError
+        LabelError
             The loss is of a number, and `y` is none.
         """
         if self.output != "number":
@@ -128,8 +136,12 @@ class Loss:
         return self.code, self.epsilon, 0, 0.0 if self.code == SCORE else _target(y)
 
 
+AnyLoss: TypeAlias = str | Loss | Callable[[Any, Any], float] | metrics.base.Metric
+"""What stands for a loss: a name of `LOSS_NAMES`, a `Loss`, a callable `(y, prediction) -> float`, River's metric."""
+
+
 def as_loss(
-    loss: str | Loss | Callable[[Any, Any], float],
+    loss: AnyLoss,
     *,
     output: Output = "probabilities",
     epsilon: float = DEFAULT_EPSILON,
@@ -141,7 +153,8 @@ def as_loss(
     loss
         One of `LOSS_NAMES`: `brier` (sum over classes of squared differences), `cross_entropy` (nats), `zero_one`,
         `expected_zero_one` (the share of draws with another label), `absolute`, `squared`, `score` (the prediction
-        itself, for models without a target); a `Loss`; or a callable.
+        itself, for models without a target); a `Loss`; a metric of River that is a mean over rows, as `metrics.MAE()`
+        (see `river_loss`); or a callable.
     output
         What a bare callable reads; ignored for a name or a `Loss`, which say so themselves.
     epsilon
@@ -155,6 +168,8 @@ def as_loss(
     """
     if isinstance(loss, Loss):
         return loss
+    if is_river_metric(loss):
+        loss, output = river_loss(loss)
     if callable(loss):
         return Loss(getattr(loss, "__name__", type(loss).__name__), output, loss)
     name = check_choice("loss", loss, _LOSSES)
@@ -229,10 +244,16 @@ def _score(_y: Any, prediction: float) -> float:
 
 
 def _target(y: Any) -> float:
-    try:
-        return float(y)
-    except (TypeError, ValueError):
-        raise ModelError(f"the target of a regression loss must be a number, got {y!r}") from None
+    # float("1.5") is a number, and a stream of such text is one that somebody forgot to convert.
+    if not isinstance(y, (str, bytes)):
+        try:
+            return float(y)
+        except (TypeError, ValueError):
+            pass
+    raise LabelError(
+        f"the target of a regression loss must be a number, got {y!r}: give numbers as numbers, float(y); for labels "
+        "take a classifier, or a loss that reads labels"
+    )
 
 
 _LOSSES: dict[str, Loss] = {

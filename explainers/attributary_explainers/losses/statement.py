@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..wording import show_number
+
 
 def loss_statement(name: str, unit: str, largest: float | None) -> str:
     """Return name, unit and largest value of a loss in words, for whatever shows an importance.
@@ -19,4 +21,4 @@ def loss_statement(name: str, unit: str, largest: float | None) -> str:
     'squared loss: unit of the target, squared'
     """
     said = f"{name} loss" if unit == name else f"{name} loss: {unit}"
-    return said if largest is None else f"{said}, at most {largest:.3g}"
+    return said if largest is None else f"{said}, at most {show_number(largest)}"

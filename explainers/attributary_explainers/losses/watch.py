@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
-from ..errors import ConstantLossWarning
+from ..errors import ConstantLossWarning, warn_caller
 from ..typing import Snapshot
 
 _OBSERVATIONS = 1000
@@ -42,12 +41,13 @@ class LossWatch:
                 return
         if self._n == _OBSERVATIONS:
             self._done = True
-            warnings.warn(
-                f"the loss {self.loss!r} was {self._value!r} for every prediction of {_OBSERVATIONS} observations, "
-                "also with features replaced, so every importance is 0: check that labels have the type of the model's "
-                "classes, that the loss reads what the model predicts, and that the model does not predict a constant",
-                ConstantLossWarning,
-                stacklevel=5,
+            warn_caller(
+                ConstantLossWarning(
+                    f"the loss {self.loss!r} was {self._value!r} for every prediction of {_OBSERVATIONS} observations, "
+                    "also with features replaced, so every importance is 0: check that labels have the type of the "
+                    "model's classes, that the loss reads what the model predicts, and that the model does not predict "
+                    "a constant"
+                )
             )
 
     def snapshot(self) -> Snapshot:

@@ -12,7 +12,7 @@ from .. import fast_paths  # noqa: F401 - its import fills the registry
 from ..errors import ModelError
 from ..evaluation.function import FastFunction, say
 from ..evaluation.registry import has_factory
-from ..losses.losses import LOSS_NAMES, Loss, as_loss
+from ..losses.losses import AnyLoss, Loss, as_loss
 from ..predictions import Kind, as_output
 from ..typing import Features, ModelFunction, Output, Prediction
 from .batch import BatchFunction, BatchModel
@@ -49,7 +49,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         A River classifier, regressor or anomaly detector, or a pipeline or wrapper of one; a scikit-learn
         classifier, regressor, outlier detector or density estimator, or a pipeline or search of one (see
         `SklearnModel`, which also names its features); any callable `x -> prediction`; or a callable of many rows,
-        marked by `as_batch`. A callable may return a dict of probabilities, a label (for output `"label"`) or a
+        marked by `as_batch`; or any other object with `predict_proba_one` (a classifier) or `score_one` (an anomaly
+        detector). A callable may return a dict of probabilities, a label (for output `"label"`) or a
         number. What is given is referred to, not copied: the function follows the model as it learns.
     output
         `"probabilities"`, `"label"`, `"number"`, or `"any"` for the model's own: probabilities or else the label of
@@ -67,9 +68,9 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         The model has no such output, for example a regressor with a loss on probabilities, or cannot be explained;
         the message says what would do. From the function: a prediction is not what the output asks for.
     """
-    if isinstance(model, BatchModel):
-        return BatchFunction(model.predict_many, output)
     kind = model_kind(model)
+    if isinstance(model, BatchModel) and kind is None:
+        return BatchFunction(model.predict_many, output)
     if kind is None:
         if not _is_callable(model):
             raise _refusal(model)
@@ -79,11 +80,16 @@ def model_function(model: Any, output: Output) -> ModelFunction:
     if output not in _OUTPUTS[kind]:
         article = "an" if kind == "anomaly_detector" else "a"
         name = kind.replace("_", " ")
-        raise ModelError(f"{_name(model)} is {article} {name}: use the loss {_LOSSES[kind]}")
+        raise ModelError(
+            f"{_name(model)} is {article} {name}: use the loss {_LOSSES[kind]} (the key `loss`), or leave it out"
+        )
     if output == "probabilities" and not _has_probabilities(model):
         raise ModelError(
-            f"{_name(model)} predicts labels without probabilities: use the loss expected_zero_one or zero_one"
+            f"{_name(model)} predicts labels without probabilities: use the loss expected_zero_one or zero_one (the "
+            "key `loss`), or leave it out"
         )
+    if isinstance(model, BatchModel):
+        return BatchFunction(model.predict_many, output)
     if is_estimator(model):
         return sklearn_function(model, output)
     predict = river_predict(model, output)
@@ -100,11 +106,16 @@ def model_function(model: Any, output: Output) -> ModelFunction:
 
 
 def model_kind(model: Any) -> Kind | None:
-    """Return `"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable or an unknown model."""
+    """Return `"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable or an unknown model.
+
+    A callable of many rows with `classes` is a classifier.
+    """
+    if isinstance(model, BatchModel):
+        return None if model.classes is None else "classifier"
     return estimator_kind(model) if is_estimator(model) else river_kind(model)
 
 
-def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | None) -> Loss:
+def resolve_loss(model: Any, loss: AnyLoss | None) -> Loss:
     """Return the loss to explain `model` with.
 
     None stands for the loss that fits the kind of model: brier for a classifier, expected_zero_one for one without
@@ -124,7 +135,9 @@ def resolve_loss(model: Any, loss: str | Loss | Callable[[Any, Any], float] | No
         if not (_is_callable(model) or isinstance(model, BatchModel)):
             raise _refusal(model)
         raise ModelError(
-            f"cannot tell what {type(model).__name__} predicts: name a loss, one of {', '.join(LOSS_NAMES)}"
+            f"cannot tell what {_name(model)} predicts, a number or a class: name a loss, as `loss: squared` in a "
+            'configuration or loss="squared" in Python. Numbers: squared or absolute; a dict of probabilities: brier '
+            "or cross_entropy; labels: expected_zero_one or zero_one; a score without a target: score"
         )
     if kind == "classifier":
         return as_loss("brier" if _has_probabilities(model) else "expected_zero_one")
@@ -150,6 +163,8 @@ def _own_output(model: Any, kind: Kind) -> Output:
 
 
 def _has_probabilities(classifier: Any) -> bool:
+    if isinstance(classifier, BatchModel):
+        return True
     if is_estimator(classifier):
         return estimator_has_probabilities(classifier)
     return river_has_probabilities(classifier)
@@ -166,11 +181,15 @@ def _refusal(model: Any) -> ModelError:
         return ModelError(f"cannot explain {model.__name__}: it is a class, give an instance of it")
     reason = estimator_refusal(model) if is_estimator(model) else river_refusal(model)
     expected = (
-        "expected a River classifier, regressor or anomaly detector, a scikit-learn estimator, or a callable "
-        "x -> prediction"
+        "expected a River classifier, regressor or anomaly detector, a scikit-learn estimator, a callable "
+        "x -> prediction, or an object with predict_proba_one or score_one"
     )
     return ModelError(f"cannot explain {_name(model)}: {reason or expected}")
 
 
 def _name(model: Any) -> str:
-    return type(model.estimator if isinstance(model, SklearnModel) else model).__name__
+    if isinstance(model, SklearnModel):
+        model = model.estimator
+    elif isinstance(model, BatchModel):
+        model = model.function
+    return str(getattr(model, "__name__", type(model).__name__))

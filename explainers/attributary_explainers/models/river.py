@@ -40,13 +40,22 @@ def river_kind(model: Any) -> Kind | None:
         return "regressor"
     if isinstance(final, base.AnomalyFilter):
         return river_kind(final.anomaly_detector)
-    return "anomaly_detector" if isinstance(final, base.AnomalyDetector) else None
+    if isinstance(final, base.AnomalyDetector):
+        return "anomaly_detector"
+    return None if isinstance(final, (type, base.Base)) or callable(final) else _kind_by_methods(final)
+
+
+def _kind_by_methods(model: Any) -> Kind | None:
+    # Not River's, but written in its manner. Of predict_one alone nobody knows whether it is a label or a number.
+    if callable(getattr(model, "predict_proba_one", None)):
+        return "classifier"
+    return "anomaly_detector" if callable(getattr(model, "score_one", None)) else None
 
 
 def river_has_probabilities(classifier: Any) -> bool:
     """Return whether a classifier gives probabilities: those that only vote do not, nor does what wraps one."""
     final = final_step(classifier)
-    if type(final).predict_proba_one is base.Classifier.predict_proba_one:
+    if getattr(type(final), "predict_proba_one", None) is base.Classifier.predict_proba_one:
         return False
     return not isinstance(final, base.Wrapper) or river_has_probabilities(final._wrapped_model)
 
@@ -109,4 +118,11 @@ def river_refusal(model: Any) -> str | None:
         return "it predicts several targets: give a callable that returns one of them"
     if isinstance(final, base.Clusterer):
         return "no loss says how good a cluster is: give a callable that returns a number, such as a distance"
+    if isinstance(final, base.Transformer):
+        return "it transforms features and predicts nothing: put a classifier or a regressor behind it"
+    if not isinstance(final, (type, base.Base)) and callable(getattr(final, "predict_one", None)):
+        return (
+            "nothing says whether its predict_one gives a label or a number: derive its class from "
+            "river.base.Classifier or river.base.Regressor, or give its predict_one with a loss"
+        )
     return None

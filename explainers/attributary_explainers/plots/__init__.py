@@ -1,4 +1,4 @@
-"""Draws importance over time, model changes, partial dependence and shares; needs matplotlib.
+"""Draws importance as it is now and over time, model changes, partial dependence and shares; needs matplotlib.
 
 Every function draws on `ax`, or on a figure of its own where `ax` is None, and returns the Axes. A figure of its own
 is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and
@@ -7,8 +7,9 @@ in a notebook `ax.figure` at the end of a cell shows it. Labels are beside the p
 May import `ranking` and what that may import; `protocols` says what the functions draw.
 """
 
+from .bars import bars
 from .dependence import pdp
 from .model_change import change, changes
 from .over_time import importance, shares
 
-__all__ = ["change", "changes", "importance", "pdp", "shares"]
+__all__ = ["bars", "change", "changes", "importance", "pdp", "shares"]

@@ -34,7 +34,8 @@ def pdp(pdp: Dependence, feature: Any, ice: bool = True, ax: Axes | None = None)
     """
     curves = pdp.pdp
     if feature not in curves:
-        raise InvalidParameterError("feature", f"one of {list(curves)}", feature)
+        known = f"one of {list(curves)}" if curves else "one that has a curve (there is none yet: explain more first)"
+        raise InvalidParameterError("feature", known, feature)
     ax = axes(ax, (6.0, 4.0))
     (grid, means), recent = curves[feature], pdp.recent_numbers.get(feature)
     colour = styles(list(curves), [feature])[feature][0]

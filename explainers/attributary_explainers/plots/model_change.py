@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import InvalidParameterError
 from ..ranking import BAND, largest_first
 from ..validation import check_choice, check_integer, check_number
-from .parts import COLOURS, DIM, LONGEST_UNIT, TEXT, axes, frame, legend_below, signed, text_of
+from .parts import COLOURS, DIM, LONGEST_UNIT, TEXT, axes, band_text, frame, legend_below, signed, text_of
 from .protocols import Explanation, MethodChange
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MOST_CHANGES = 60
 def change(
     explanation: Explanation,
     top: int = 10,
-    band: float = BAND,
+    band: float = 1.0,
     method: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -41,7 +41,7 @@ def change(
     top
         Valid range >= 1; features to draw.
     band
-        Valid range >= 0; half-length of the whiskers, in standard errors.
+        Valid range >= 0; half-length of the whiskers, in half widths of the 95 % interval; 0 draws none.
     method
         `pfi` or `sage`; None is the explanation's first.
 
@@ -80,7 +80,8 @@ def change(
         "",
     )
     handles, labels = ax.get_legend_handles_labels()
-    key = ["★ beyond noise", *([f"{hidden} smaller changes not shown"] if hidden else [])]
+    whiskers = [text] if (text := band_text(band, "whiskers")) else []
+    key = ["★ beyond noise", *whiskers, *([f"{hidden} smaller changes not shown"] if hidden else [])]
     blank = [ax.plot([], [], linestyle="none")[0] for _ in key]
     legend_below(ax, [*handles, *blank], [*labels, *key])
     return ax
@@ -101,7 +102,7 @@ def _bars(
         there = [name in values for name in shown]
         heights = [values.get(name, math.nan) for name in shown]
         ax.barh(places + offset, heights, height=0.36, label=label, **look)  # type: ignore[arg-type]
-        errors = [band * std_errors.get(name, math.nan) for name in shown]
+        errors = [band * BAND * std_errors.get(name, math.nan) for name in shown]
         whiskers = [(h, p, e) for h, p, e, is_there in zip(heights, places, errors, there, strict=True) if is_there]
         if band > 0.0 and whiskers:
             h, p, e = (np.array(column) for column in zip(*whiskers, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InvalidParameterError
 from ..validation import check_integer, check_number
-from .parts import DIM, LONGEST_UNIT, axes, change_marks, end_labels, frame, styles, text_of
+from .parts import DIM, LONGEST_UNIT, axes, band_text, change_marks, end_labels, frame, styles, text_of
 from .protocols import History
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def importance(
     title = f"Importance by {history.explainer.upper()}" if history.explainer else "Importance"
     title += f", {len(shown)} of {len(history.names)} features" if hidden else ""
     unit = f"importance\n({text_of(history.unit, LONGEST_UNIT)})" if history.unit else "importance"
-    frame(ax, title, "observations", unit, rows)
+    has_band = any(np.isfinite(half_widths).any() for _, _, half_widths in values_of.values())
+    said = band_text(band) if has_band else ""
+    frame(ax, title, f"observations ({said})" if said else "observations", unit, rows)
     ends = [(_last(values), str(name), style[name][0]) for name, (_, values, _) in values_of.items()]
     end_labels(ax, [end for end in ends if math.isfinite(end[0])])
     return ax
@@ -113,6 +115,13 @@ def shares(history: History, features: Iterable[Any] | None = None, top: int = 8
 
 def _shown(history: History, features: Iterable[Any] | None, top: int) -> list[Any]:
     check_integer("top", top, minimum=1)
+    if not hasattr(history, "series"):
+        raise InvalidParameterError(
+            "history",
+            "an ImportanceHistory: make one, call history.record(explainer) as the stream goes on, and draw that "
+            "(plots.bars draws the importance that an explainer has now)",
+            history,
+        )
     if not len(history):
         raise InvalidParameterError("history", "one with a record: the explainer had nothing to say so far", history)
     if isinstance(features, str):

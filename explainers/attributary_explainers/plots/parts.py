@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..wording import printable
 from .protocols import Mark
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 def text_of(name: Any, longest: int = _LONGEST_NAME) -> str:
     """Return the text for a name that comes from outside: one line, not too long, and never read as a formula."""
-    text = " ".join(str(name).split()) or "(no name)"
+    text = printable(" ".join(str(name).split())) or "(no name)"
     text = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return text.replace("$", r"\$")
 
@@ -52,6 +53,13 @@ def frame(ax: Axes, title: str, x_label: str, y_label: str, rows: int = 0) -> No
     ax.set_xlabel(x_label, color=DIM)
     ax.set_ylabel(y_label, color=DIM)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def band_text(band: float, what: str = "band") -> str:
+    """Return what a band, or whiskers, of so many half widths of the 95 % interval are; empty where none is drawn."""
+    if band == 0.0:
+        return ""
+    return f"{what}: 95 % interval" if band == 1.0 else f"{what}: {band:g} × the 95 % interval"
 
 
 def styles(names: Sequence[Any], shown: Iterable[Any]) -> dict[Any, tuple[str, str]]:

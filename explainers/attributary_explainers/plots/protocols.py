@@ -29,6 +29,14 @@ class Mark(Protocol):
         """Short text, perhaps empty."""
 
 
+class Explained(Protocol):
+    """Has an importance now; explainers and `BatchImportance` are such. `half_width` is drawn where it is there."""
+
+    @property
+    def importance(self) -> Mapping[Any, float]:
+        """Importance of each feature."""
+
+
 class History(Protocol):
     """Holds importance over time; `ImportanceHistory` is one."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from river import metrics
 
 from ..errors import InvalidParameterError
 from ..losses.losses import Loss
+from ..wording import did_you_mean
 
 Reads = Literal["label", "two labels", "two probabilities", "probability", "number"]
 """What a metric reads: `two labels` and `two probabilities` are defined where there are exactly two classes."""
@@ -98,9 +98,10 @@ def known_metric(name: str) -> str:
     plain = ALIASES.get(plain, plain)
     if plain in METRICS:
         return plain
-    near = difflib.get_close_matches(plain, [*QUALITY_NAMES, *ALIASES], n=1)
-    meant = f"; did you mean {ALIASES.get(near[0], near[0])}?" if near else ""
-    raise InvalidParameterError("quality", f"made of {', '.join(QUALITY_NAMES)}{meant}", name)
+    hint = did_you_mean(plain, [*QUALITY_NAMES, *ALIASES])
+    for alias, published in ALIASES.items():
+        hint = hint.replace(repr(alias), repr(published))
+    raise InvalidParameterError("quality", f"made of {', '.join(QUALITY_NAMES)}", name, hint=hint)
 
 
 def quality_metrics(names: Sequence[str] | None, loss: Loss) -> tuple[str, ...]:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from ..errors import InvalidParameterError
+from ..notebook.cards import Card, figure
+from ..notebook.described import Described
 from ..typing import Prediction, Snapshot
 from ..validation import check_integer, check_number
 from .names import known_metric
 from .tally import Tally
 
 
-class Quality:
+class Quality(Described):
     """Metrics of River with exponential forgetting, and the same over a reference.
 
     An observation that is k observations old has the weight (1 - alpha)^k, as in `SmoothedMean`. Each metric is that
@@ -33,7 +35,8 @@ class Quality:
         Valid range (0, 1]: 2 / (N + 1) corresponds to a window of N observations.
     reference_after
         Valid range >= 0: observations that pass before the reference begins. The reference is then of the next
-        2 / alpha observations, all with the same weight: as many as the smoothed value is worth.
+        2 / alpha observations, all with the same weight: as many as the smoothed value is worth. The default is 0; a
+        worker lets a model that learns have 2 / alpha observations first.
 
     Raises
     ------
@@ -101,6 +104,10 @@ class Quality:
         filling.update(y, prediction)
         if self.n_observations == self.reference_ends:
             self._reference, self._filling = filling.value, None
+
+    def _card(self) -> Card:
+        rows = [[name, figure(value), figure(self._reference[name])] for name, value in self.value.items()]
+        return Card(repr(self), facts=self._facts(), columns=("metric", "now", "reference"), rows=rows)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
+from ..notebook.events import ShownEvent
 from ..typing import Snapshot
 
 
@@ -18,7 +19,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class Shift(ShownEvent):
     """The importance of a feature has shifted, and has stayed where it went."""
 
     feature: Any
@@ -57,7 +58,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class ShiftEnd:
+class ShiftEnd(ShownEvent):
     """A shift is over: the importance is back where it was, or has settled elsewhere; or another model is explained."""
 
     shift: Shift

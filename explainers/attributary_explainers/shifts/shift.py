@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import SnapshotError
+from ..notebook.cards import Card, figure
+from ..notebook.described import Described
 from ..typing import Array, Importance, Snapshot
 from ..validation import check_integer, check_number
 from .blocks import BLOCK, Blocks
@@ -19,7 +21,7 @@ from .watch import Watch, level_around
 _FORMAT = 1
 
 
-class ImportanceShift:
+class ImportanceShift(Described):
     """Tells lasting shifts of the importance that an explainer's increments add up to.
 
     The mean increments of the first 5120 observations are the reference, over all features and groups. It grows to
@@ -146,6 +148,15 @@ class ImportanceShift:
     def level(self) -> float:
         """Observations in which evidence like today's comes up once where nothing shifts; `once_in` is told."""
         return 0.0 if self._watch is None else self._watch.level / self.n_explainers
+
+    def _card(self) -> Card:
+        state = "shifts are told" if self.ready else "no reference yet"
+        facts = [*self._facts(), ("n_reference", figure(self.n_reference)), ("state", state)]
+        if self.shift is not None:
+            facts.append(("open shift", f"{self.shift.feature} {self.shift.direction}"))
+        least = self.least_change
+        rows = [[str(name), figure(value), figure(least[name])] for name, value in self.reference.items()]
+        return Card(repr(self), facts=facts, columns=("feature", "reference", "least change that is told"), rows=rows)
 
     def _by_name(self, values: Array) -> Importance:
         return dict(zip(self._blocks.names, values.tolist(), strict=False))

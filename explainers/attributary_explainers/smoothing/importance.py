@@ -138,7 +138,14 @@ class SmoothedImportance:
         self.moments = np.pad(self.moments, ((0, 0), (0, len(names))))
 
     def _forget(self) -> None:
-        kept = np.flatnonzero(self.weights.n - self.moments[SEEN] < self._memory)
+        self._keep(np.flatnonzero(self.weights.n - self.moments[SEEN] < self._memory))
+
+    def forget(self, names: Collection[Any]) -> None:
+        """Forget these features at once, as if their memory had faded; those that are not known do not matter."""
+        gone = set(names)
+        self._keep(np.array([i for name, i in self._index.items() if name not in gone], dtype=np.intp))
+
+    def _keep(self, kept: npt.NDArray[np.intp]) -> None:
         if len(kept) == len(self._index):
             return
         names, self._names = list(self._index), None

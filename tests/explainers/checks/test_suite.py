@@ -221,6 +221,7 @@ for name, (make, options) in {**MAIN, **VARIANTS}.items():
 """
 
 
+@pytest.mark.long
 def test_seeded_runs_repeat_in_another_process_whatever_its_hashes():
     outputs = []
     for hash_seed in ("1", "2"):

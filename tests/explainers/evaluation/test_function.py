@@ -318,10 +318,11 @@ def test_an_error_of_the_model_itself_is_no_fault_of_the_path() -> None:
 )
 def test_classes_that_are_equally_probable_are_no_fault(tied: Any, loss: str) -> None:
     # Not a class is told from another: every prediction is a tie, and which one is named only the model knows.
-    rows = [({"a": float(i % 2), "b": float(i % 3)}, "ba"[i // 2 % 2]) for i in range(40)]
+    rows: list[Any] = [({"a": float(i % 2), "b": float(i % 3)}, "ba"[i // 2 % 2]) for i in range(40)]
     model = tied()
     if isinstance(model, linear_model.LogisticRegression):
-        learnt(model, ((x, y == "b") for x, y in rows))
+        rows = [(x, y == "b") for x, y in rows]
+        learnt(model, rows)
         model._weights.clear()
         model.intercept = 0.0
     else:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
-from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
+from attributary_explainers.evaluation.registry import make_evaluator, number_types, read_as_categories
 from attributary_explainers.evaluation.schema import NotEncodableError, Schema, categorical_features
 from attributary_explainers.pickling import dump_model, load_model
 from attributary_explainers.typing import Array
@@ -69,7 +69,7 @@ def follow(
         naive = [model.predict_one(dict(row)) if number else model.predict_proba_one(dict(row)) for row in rows]
         categorical = read_as_categories(model) & x.keys() | categorical_features(x)
         if schema is None or schema.keys != x.keys() or schema.categorical != categorical:
-            schema, evaluator = Schema(x, categorical), None
+            schema, evaluator = Schema(x, categorical, number_types(model)), None
         try:
             X = schema.encode_many(rows)
             if evaluator is None:
@@ -81,7 +81,9 @@ def follow(
             if step % fresh_every == 0:
                 same_bits(found, evaluator, make_evaluator(model, schema), X, f"a new evaluator at step {step}")
             if step and step % copy_every == 0:
-                copied = make_evaluator(load_model(dump_model(model)), Schema(schema.features, schema.categorical))
+                copied = make_evaluator(
+                    load_model(dump_model(model)), Schema(schema.features, schema.categorical, schema.numbers)
+                )
                 again = copied.predict(copied_rows(copied, rows))
                 assert np.array_equal(again, found, equal_nan=True), f"a loaded copy gives other bits at step {step}"
         except (NotCoveredError, NotEncodableError) as reason:

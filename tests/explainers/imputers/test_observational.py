@@ -394,6 +394,7 @@ def test_restoring_and_continuing_equals_never_having_stopped(stop):
     assert sum(tree._n_alternate_trees for tree in trees) >= 3, "the stream was to shake the trees"
 
 
+@pytest.mark.long
 def test_draws_do_not_depend_on_the_process():
     # Strings hash differently in every process, and sets of them have another order.
     code = """

@@ -370,6 +370,7 @@ def test_a_restored_explainer_goes_on_bit_for_bit(explainer, groups):
         return float(x["k"] + (x["c"] == "late") + (x.get("new") or 0.0)) if "c" in x and "k" in x else 0.0
 
     own = explainer(model, loss="squared", removal="observational", alpha=0.01, groups=groups, seed=3)
+    own.know_names()  # of the group `none` no row ever has a feature
     rows, again = list(strange(900)), None
     for i, x in enumerate(rows):
         found = own.explain_one(x, 1.0)

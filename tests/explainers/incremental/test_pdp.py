@@ -496,5 +496,5 @@ def test_models_without_a_prediction_or_with_a_needless_label_are_refused():
     with pytest.raises(InvalidParameterError, match="label must be None"):
         IncrementalPDP(linear_model.LinearRegression(), label=1)
     for model in (stats.Mean(), preprocessing.StandardScaler(), 3.0):
-        with pytest.raises(ModelError, match="callable"):
+        with pytest.raises(ModelError, match="cannot explain"):
             IncrementalPDP(model)

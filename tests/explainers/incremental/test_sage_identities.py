@@ -85,6 +85,7 @@ def test_efficiency_holds_on_any_stream(stream, weights, kind, size, removal, sa
     constant = ConstantImputer({"a": 0.5, "c": -2.0})
     how = {"removal": removal, "sampling": sampling, "reservoir": make_reservoir(kind, size)}
     sage = IncrementalSAGE(Linear(weights), **({"removal": constant} if removal == "constant" else how), **parameters)
+    sage.know_names()  # the group `zz` is of a feature that never comes
     for x, y in stream:
         # Predictions reach 400 and losses 410^2; what has been forgotten leaves rounding of that size.
         assert_efficient(sage, sage.explain_one(x, y), scale=410.0**2)
@@ -108,6 +109,7 @@ def test_efficiency_holds_for_probabilities_of_any_labels(stream, **parameters):
         return {"red": x["a"] * x["b"], 1: x["a"] * (1 - x["b"]), None: 1 - x["a"]}
 
     sage = IncrementalSAGE(model, **parameters)
+    sage.explain_one({"a": 0.5, "b": 0.5}, "red")  # a first label of another type than every class would be refused
     for a, b, y in stream:
         # One loss is 34.5 at the most.
         assert_efficient(sage, sage.explain_one({"a": a, "b": b}, y), scale=35.0)

@@ -150,7 +150,7 @@ def test_a_restored_state_goes_on_and_names_nobody_again():
         warnings.simplefilter("always")
         for i in range(300):
             slow.update({"a": float(i)}, rows)
-    assert ["'a' for about inf observations" in str(one.message) for one in caught] == [True]
+    assert ["'a' throughout, moving in one direction" in str(one.message) for one in caught] == [True]
     restored = SlowFeatures(0.02)
     restored.restore(slow.snapshot())
     with warnings.catch_warnings():

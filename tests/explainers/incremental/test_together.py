@@ -392,7 +392,7 @@ def test_the_prediction_that_the_caller_has_is_taken(explainer: Any) -> None:
 
 def test_paths_count_how_observations_were_evaluated() -> None:
     learner = preprocessing.StandardScaler() | linear_model.LinearRegression()
-    fast = Explainers(learner, {"pfi": IncrementalPFI(learner, n_samples=2, seed=1)})
+    fast = Explainers(learner, {"pfi": IncrementalPFI(learner, n_samples=2, missing="value", seed=1)})
     naive = Explainers(linear, {"pfi": IncrementalPFI(linear, loss="squared", n_samples=2, seed=1)})
     for i in range(20):
         x = {"a": float(i % 3), "b": float(i % 5)}
@@ -417,3 +417,41 @@ def test_a_signature_names_every_parameter_with_the_default_of_all_explainers_by
     own = dict(inspect.signature(cls).parameters)
     assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values())
     assert {name for name, parameter in shared.items() if own[name].default != parameter.default} == set()
+
+
+@pytest.mark.parametrize("policy", ["absent", "skip", {"x1": 0.5}])
+def test_a_policy_that_all_share_is_that_of_the_prediction_too(policy: Any) -> None:
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()  # raises on None
+
+    def made() -> dict[str, Any]:
+        return {
+            "pfi": IncrementalPFI(model, missing=policy, seed=1, n_samples=2),
+            "sage": IncrementalSAGE(model, missing=policy, seed=2, n_samples=2),
+        }
+
+    alone, together = made(), Explainers(model, made())
+    for i, (x, y) in enumerate(blobs(80)):
+        read = {"x1": 0.5} if isinstance(policy, dict) else {}
+        given = {**{name: value for name, value in x.items() if name != "x1"}, **read} if i % 4 == 3 else x
+        x = {**x, "x1": None} if i % 4 == 3 else x
+        # What the model is asked for is the row by the policy, with the prediction of that row.
+        assert together.predict(x) == pytest.approx(model.predict_proba_one(given))
+        for name, found in together.explain(y == "a").items():  # batches of other sizes sum in another order
+            assert found == pytest.approx(alone[name].explain_one(x, y == "a"), rel=1e-9)
+        model.learn_one(given, y == "a")
+    skipped = 20 if policy == "skip" else 0
+    assert [one.skipped["missing"] for one in together.explainers.values()] == [skipped] * 2  # type: ignore[attr-defined]
+
+
+def test_a_prediction_of_another_row_is_not_used_for_an_explainer_with_another_policy() -> None:
+    rows: list[dict[str, Any]] = []
+
+    def model(x: dict[str, Any]) -> float:
+        rows.append(dict(x))
+        return float(x.get("b") is None and "b" in x)
+
+    explainer = IncrementalPFI(model, loss="squared", missing="value", seed=1)
+    together = Explainers(model, {"pfi": explainer}, missing="skip")
+    assert together.predict({"a": 1.0, "b": None}) == 0.0
+    together.explain(1.0)
+    assert rows == [{"a": 1.0}, {"a": 1.0, "b": None}]

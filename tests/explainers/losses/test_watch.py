@@ -21,12 +21,12 @@ N = 1000
 
 
 def of_strings(x):
-    """Classes that are strings, where the labels of the stream are integers."""
+    """Classes that are written otherwise than the labels of the stream."""
     p = 0.1 + 0.8 * (x["a"] > 0)
     return {"0": 1.0 - p, "1": p}
 
 
-def feed(explaining, n, seed=1, label=lambda x: int(x["a"] > 0)):
+def feed(explaining, n, seed=1, label=lambda x: f"class {int(x['a'] > 0)}"):
     """The warnings of each observation that had some, by its number, and their texts."""
     rng, found = np.random.default_rng(seed), {}
     for i in range(n):
@@ -48,7 +48,7 @@ def feed(explaining, n, seed=1, label=lambda x: int(x["a"] > 0)):
     ],
 )
 @pytest.mark.parametrize("explainer", EXPLAINERS)
-def test_labels_of_another_type_than_the_classes_are_named_after_a_thousand_observations(explainer, loss, model):
+def test_labels_that_no_class_is_are_named_after_a_thousand_observations(explainer, loss, model):
     explaining = explainer(model, loss=loss, n_samples=1, seed=1)
     found = feed(explaining, N + 300)
     assert list(found) == [N + 1]  # the first observation has nothing to draw from: a thousand were explained
@@ -69,7 +69,7 @@ def test_one_other_value_is_enough_to_be_silent(explainer):
 
     def label(x):
         state["n"] += 1
-        return str(int(x["a"] > 0)) if state["n"] == N else int(x["a"] > 0)
+        return str(int(x["a"] > 0)) if state["n"] == N else "another"
 
     assert feed(explaining, N + 300, label=label) == {}
 

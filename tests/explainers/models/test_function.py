@@ -41,7 +41,7 @@ def test_a_classifier_that_has_not_learnt_has_no_prediction(output):
         (linear_model.LinearRegression(), "zero_one", "absolute or squared"),
         (anomaly.HalfSpaceTrees(), "brier", "score"),
         (stats.Mean(), "squared", "callable"),
-        (preprocessing.StandardScaler(), "squared", "callable"),
+        (preprocessing.StandardScaler(), "squared", "put a classifier or a regressor behind it"),
         (3.0, "squared", "callable"),
     ],
 )

@@ -173,7 +173,7 @@ def test_a_classifier_without_probabilities_is_refused_where_a_loss_reads_them()
         (cluster.KMeans(n_clusters=2), "cluster"),
         (scaled(cluster.KMeans(n_clusters=2)), "cluster"),
         (naive_bayes.GaussianNB, "GaussianNB: it is a class, give an instance"),
-        (preprocessing.StandardScaler(), "callable"),
+        (preprocessing.StandardScaler(), "put a classifier"),
     ],
 )
 @pytest.mark.parametrize("loss", [None, "score"])

@@ -64,12 +64,14 @@ def test_lines_are_the_recorded_values():
         same(line.get_xdata(), [100, 200, 300])
         same(line.get_ydata(), VALUES[name])
     assert ax.get_ylabel() == "importance\n(squared loss)"
-    assert ax.get_xlabel() == "observations"
+    assert ax.get_xlabel() == "observations (band: 95 % interval)"
 
 
 @pytest.mark.parametrize("band", [2.0, 1.0, 0.0])
 def test_the_band_is_so_many_half_widths_to_either_side(band):
     ax = plots.importance(history_of(VALUES, ERRORS), band=band)
+    said = {2.0: " (band: 2 × the 95 % interval)", 1.0: " (band: 95 % interval)", 0.0: ""}
+    assert ax.get_xlabel() == f"observations{said[band]}", "what a band is stands where it is drawn"
     if band == 0.0:
         assert len(ax.collections) == 0
         return
@@ -86,7 +88,9 @@ def test_the_band_is_so_many_half_widths_to_either_side(band):
 
 
 def test_without_standard_errors_there_is_no_band():
-    assert len(plots.importance(history_of(VALUES)).collections) == 0
+    ax = plots.importance(history_of(VALUES))
+    assert len(ax.collections) == 0
+    assert ax.get_xlabel() == "observations"
 
 
 def test_every_line_ends_in_its_name_in_its_colour_and_no_two_names_overlap():
@@ -278,6 +282,7 @@ def test_bars_before_and_after_with_whiskers_and_stars():
     before = {"small": 0.1, "pay": 0.5, "age": 0.25, "gone": 0.125}
     after = {"small": 0.11, "pay": 0.1, "age": 0.5, "new": 0.0625}
     ax = plots.change(change_in(before, after, after_error=0.02))
+    assert "whiskers: 95 % interval" in [text.get_text() for text in ax.get_legend().get_texts()]
     order = [label.get_text() for label in ax.get_yticklabels()]
     assert order == ["pay", "age", "gone", "new", "small"]
     assert list(ax.get_yticks()) == [4, 3, 2, 1, 0]  # the largest change on top

@@ -15,6 +15,8 @@ from benchmarks.calibration.runs import Cell, measure
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE
 
+pytestmark = pytest.mark.long
+
 RUNS = 200
 ALPHA = 0.01
 CASE_NAMES = ["A.1, squared", "logistic, cross-entropy"]

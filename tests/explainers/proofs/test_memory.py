@@ -38,6 +38,8 @@ from attributary_explainers.checks.data import n_held, size_of
 from attributary_explainers.smoothing.marginal import MarginalPrediction
 from attributary_explainers.smoothing.means import SmoothedPrediction
 
+pytestmark = pytest.mark.long
+
 MARGIN = 1.05
 
 

@@ -41,7 +41,7 @@ def test_aliases_are_names_of_metrics(alias: str) -> None:
     ("wrong", "right"), [("acuracy", "accuracy"), ("roc-auc", "roc_auc"), ("F1 macro", "macro_f1"), ("r_2", "r2")]
 )
 def test_an_unknown_name_is_told_the_nearest_and_all(wrong: str, right: str) -> None:
-    with pytest.raises(InvalidParameterError, match=rf"did you mean {right}\?, got '{wrong}'") as raised:
+    with pytest.raises(InvalidParameterError, match=rf"got '{wrong}': did you mean '{right}'\?") as raised:
         known_metric(wrong)
     assert ", ".join(QUALITY_NAMES) in str(raised.value)
 

@@ -211,3 +211,15 @@ def test_of_no_feature_there_is_no_error():
     for _ in range(30):
         smoothed.update({})
     assert smoothed.mean() == smoothed.std_error() == smoothed.half_width() == {}
+
+
+def test_a_feature_that_is_forgotten_leaves_the_others_as_they_were() -> None:
+    smoothed, never = SmoothedImportance(alpha=0.1), SmoothedImportance(alpha=0.1)
+    for i in range(50):
+        smoothed.update({"gone": 7.0, "a": float(i), "b": 1.0})
+        never.update({"a": float(i), "b": 1.0})
+    smoothed.forget({"gone", "unknown"})
+    for one in (smoothed, never):
+        one.update({"b": 2.0, "a": 3.0})
+    assert smoothed.mean() == never.mean()
+    assert smoothed.std_error() == never.std_error()

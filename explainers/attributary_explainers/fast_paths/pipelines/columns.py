@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABCMeta
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from river import compose, preprocessing
 
 from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Schema
+from ...evaluation.schema import NUMBERS, Schema
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,34 @@ def _numbers(columns: Columns) -> list[Number]:
     return [column for column in columns if isinstance(column, Number)]
 
 
+def _selected_by_type(select: Any, columns: Columns, schema: Schema) -> Columns:
+    return [column for column in _numbers(columns) if _is_selected(select, column, schema)]
+
+
+def _is_selected(select: Any, column: Number, schema: Schema) -> bool:
+    if column.scalers:
+        raise NotCoveredError("SelectType behind a scaler")
+    if any(type(kind) not in (type, ABCMeta) for kind in select.types):
+        raise NotCoveredError("SelectType of a type that decides by itself what belongs to it")
+    decisions = {issubclass(kind, select.types) for kind in types_of(column.source, schema)}
+    if len(decisions) > 1:
+        raise NotCoveredError("a feature has values of several types, of which SelectType takes some")
+    return decisions == {True}
+
+
+def types_of(source: int, schema: Schema) -> frozenset[type]:
+    """Return the types that the values of a column of the rows may have, or have had where it is coded."""
+    if source not in schema.codes:
+        return schema.numbers
+    return frozenset(map(type, schema.values(source))) or frozenset((str,))
+
+
+def like_a_float(selects: Iterable[Any]) -> frozenset[type]:
+    """Return the types of numbers that each `SelectType` takes where it takes a float, and leaves where it does not."""
+    kinds = [select.types for select in selects]
+    return frozenset(t for t in NUMBERS if all(issubclass(t, kind) == issubclass(float, kind) for kind in kinds))
+
+
 def _prefixed(prefixer: Any, columns: Columns, _: Schema) -> Columns:
     prefix = prefixer.prefix
     return [
@@ -138,6 +167,7 @@ _TRANSFORMERS: dict[type, Callable[[Any, Columns, Schema], Columns]] = {
     preprocessing.MaxAbsScaler: _scaled,
     preprocessing.OneHotEncoder: _one_hot,
     compose.Select: _selected,
+    compose.SelectType: _selected_by_type,
     compose.Discard: _discarded,
     compose.Prefixer: _prefixed,
     compose.Suffixer: _suffixed,

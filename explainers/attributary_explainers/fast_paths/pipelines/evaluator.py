@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from river import compose, preprocessing
@@ -10,7 +11,7 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError, check_instance
 from ...evaluation.registry import make_evaluator, read_as_categories, register
 from ...evaluation.schema import Schema
 from ...typing import Array
-from .columns import steps_of
+from .columns import like_a_float, steps_of, types_of
 from .linear import LinearEvaluator
 from .linear_models import KINDS
 from .transforms import Plan
@@ -35,7 +36,7 @@ class PipelineEvaluator(Evaluator):
         """See `Evaluator`."""
         if compose.Pipeline._LEARN_UNSUPERVISED_DURING_PREDICT:
             raise NotCoveredError("learn_during_predict: the rows would be learnt")
-        if self._is_stale() or (self._plan is not None and self._plan.is_stale()):
+        if not self._is_built or self._is_stale() or (self._plan is not None and self._plan.is_stale()):
             self._build()
         inner = self._inner
         P = inner.predict(X if self._plan is None else self._plan.apply(X))
@@ -43,9 +44,12 @@ class PipelineEvaluator(Evaluator):
         return P
 
     def _build(self) -> None:
+        self._is_built = False  # until the end: what is not covered now is not covered the next time
         self._pipelines: list[tuple[Any, Any]] = []
         self._unions: list[tuple[dict[Any, Any], list[Any]]] = []
+        self._selects: list[Any] = []
         self._note(self.model)
+        self._types = self._types_now()
         *transformers, last = steps_of(self.model)
         plan = Plan(self.schema, transformers)
         self._plan: Plan | None = None
@@ -56,6 +60,7 @@ class PipelineEvaluator(Evaluator):
             if not read_as_categories(last) & inner.keys <= inner.categorical:
                 raise NotCoveredError("numbers that the last step reads as categories have no codes")
             self._inner, self._plan = make_evaluator(last, inner), plan
+        self._is_built = True
 
     def _note(self, part: Any) -> None:
         """Remember what the pipeline is made of, so that a step that is added or replaced is seen."""
@@ -68,8 +73,27 @@ class PipelineEvaluator(Evaluator):
             self._unions.append((part.transformers, list(part.transformers.values())))
             for step in part.transformers.values():
                 self._note(step)
+        elif type(part) is compose.SelectType:
+            self._selects.append(part)
+
+    def _types_now(self) -> dict[int, tuple[int, frozenset[type]]]:
+        """Return how many categories each coded column has, and their types, where a step selects by type."""
+        schema = self.schema
+        return {c: (len(codes), types_of(c, schema)) for c, codes in schema.codes.items()} if self._selects else {}
+
+    def _types_changed(self) -> bool:
+        seen, codes = self._types, self.schema.codes
+        if all(len(codes[column]) == n for column, (n, _) in seen.items()):
+            return False
+        now = self._types_now()
+        if any(now[column][1] != kinds for column, (_, kinds) in seen.items()):
+            return True
+        self._types = now
+        return False
 
     def _is_stale(self) -> bool:
+        if self._types_changed():
+            return True
         # Until River has made its plan, steps may come without a trace.
         if any(plan is None or pipeline._plan is not plan for pipeline, plan in self._pipelines):
             return True
@@ -105,4 +129,20 @@ def _encoded(part: Any) -> set[Any]:
     return set()
 
 
-register(compose.Pipeline, categorical=categories)(PipelineEvaluator)
+def numbers(pipeline: Any) -> frozenset[type]:
+    """Return the types of numbers that no step of a pipeline tells apart from a float."""
+    return like_a_float(_selects(pipeline))
+
+
+def _selects(part: Any) -> Iterator[Any]:
+    if type(part) is compose.SelectType:
+        yield part
+    elif type(part) is compose.Pipeline:
+        for step in steps_of(part):
+            yield from _selects(step)
+    elif type(part) is compose.TransformerUnion:
+        for inner in part.transformers.values():
+            yield from _selects(inner)
+
+
+register(compose.Pipeline, categorical=categories, numbers=numbers)(PipelineEvaluator)

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import InvalidParameterError, SnapshotError
+from ...notebook.described import Described
 from ...pickling import dump_model, load_model
 from ...typing import Features, Snapshot
 from ...validation import check_integer
@@ -38,7 +39,7 @@ class _Feature:
     tree: SamplingTree | None = None
 
 
-class ConditionalSampler:
+class ConditionalSampler(Described):
     """Draws values of a feature given some of the others, from incremental trees with reservoirs in their leaves.
 
     For every feature i a Hoeffding adaptive tree learns to predict x_i from the other features, a classification

@@ -11,6 +11,10 @@ import numpy as np
 from ... import plots
 from ...errors import ExplainerError, InvalidParameterError
 from ...models.function import is_classifier, model_function, model_kind
+from ...notebook.cards import Card, figure
+from ...notebook.frames import curve_frame
+from ...notebook.names import check_features_there
+from ...notebook.rows import as_row
 from ...predictions import is_usable, predict_rows, show_row
 from ...smoothing.means import memory_of
 from ...typing import Features, Output, Prediction, Snapshot
@@ -144,6 +148,7 @@ class IncrementalPDP(IncrementalExplainer):
         self._block: list[dict[Any, Any]] = []
         self._probe: list[dict[Any, Any]] = []
         self._round: Round | None = None
+        self._are_names_known = not self.features
         self._label = label
         output: Output = "number" if numeric else "probabilities" if is_classifier(model) else "any"
         self._function = model_function(model, output)
@@ -194,16 +199,54 @@ class IncrementalPDP(IncrementalExplainer):
         """The class whose probability is the prediction; None where the prediction is a number, or not yet known."""
         return self._label
 
-    def plot(self, feature: Any, **parameters: Any) -> Any:
-        """Plot the curve of one feature; return the matplotlib Axes. Parameters are those of `plots.pdp`."""
-        return plots.pdp(self, feature, **parameters)
+    def plot(  # type: ignore[override]
+        self, feature: Any = None, *, ice: bool = True, ax: Any = None
+    ) -> Any:
+        """Plot the curve of one feature; return the matplotlib Axes. Parameters are those of `plots.pdp`.
+
+        The feature may be left out where there is a curve of one alone.
+        """
+        if feature is None and len(curves := self.pdp) == 1:
+            feature = next(iter(curves))
+        return plots.pdp(self, feature, ice=ice, ax=ax)
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame of the points of all curves: feature (the index), value and prediction.
+
+        Raises
+        ------
+        ExplainerError
+            pandas is not installed.
+        """
+        return curve_frame((name, *line) for name, line in self.pdp.items())
+
+    def _card(self) -> Card:
+        rows = [
+            [str(name), figure(len(grid)), f"{figure(min(means))} to {figure(max(means))}"]
+            for name, (grid, means) in self.pdp.items()
+        ]
+        facts = [*self._facts(), ("n_evaluations", figure(self.n_evaluations))]
+        if self.chosen_label is not None:
+            facts.append(("label", str(self.chosen_label)))
+        return Card(repr(self), facts=facts, columns=("feature", "points", "mean prediction"), rows=rows)
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> dict[Any, Line]:
         """Take in one observation, and ask the questions that are due; return `pdp`, empty before there is any.
 
-        `x` is not changed, and `y` not read. `y_pred` is the model's prediction for `x`, probabilities or a number,
+        `x` is a mapping, a pandas Series, a data frame with one row or a named tuple; it is not changed, and `y` not
+        read. `y_pred` is the model's prediction for `x`, probabilities or a number,
         where the caller has it already; it saves one evaluation.
+
+        Raises
+        ------
+        InvalidParameterError
+            The first observation has none of `features`, or has one that is spelt nearly like one of them.
         """
+        if type(x) is not dict:
+            x = as_row(x)
+        if not self._are_names_known and x:
+            check_features_there("features", self.features or (), x)
+            self._are_names_known = True
         show_row(self._function, x)
         values = self._values(x)
         if values and self._is_usable(x, y_pred):
@@ -273,7 +316,7 @@ class IncrementalPDP(IncrementalExplainer):
             except ExplainerError:
                 raise
             except Exception as error:  # noqa: BLE001 - the model is the user's code: what it raises is about this row
-                self._model_failed(error, depth=2)
+                self._model_failed(error)
         if self._label is None and isinstance(y_pred, dict) and len(y_pred) > 1 and is_usable(y_pred):
             self._label = larger_label(list(y_pred))
         return not math.isnan(as_float(y_pred, self._label))
@@ -334,7 +377,7 @@ class IncrementalPDP(IncrementalExplainer):
             self.n_missing[name] += missing
         self._n_evaluations += model.n_asked
         if model.error is not None:
-            self._model_failed(model.error, depth=3)
+            self._model_failed(model.error)
         if of.is_done:
             self._probe, self._round = of.next_probe(), None
 
@@ -365,6 +408,7 @@ class IncrementalPDP(IncrementalExplainer):
         }
 
     def _restore(self, state: Snapshot) -> None:
+        self._are_names_known = True
         self._label = state["chosen_label"]
         self._n, self._n_skipped, self._n_evaluations = state["counts"]
         self.n_missing = dict(map(tuple, state["missing"]))

@@ -25,7 +25,7 @@ def examine(
     observation: int,
     *,
     groups: Groups | None = None,
-    missing: str | Mapping[Any, Any] = "value",
+    missing: str | Mapping[Any, Any] = "absent",
     seed: int = 0,
 ) -> LossShiftExplained:
     """Return the shift with its features, and with its kind where only the observations' inputs can tell it.

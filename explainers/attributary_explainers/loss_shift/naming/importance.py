@@ -44,7 +44,7 @@ def naming_loss(output: Output) -> Loss:
 
 
 def losses(
-    function: ModelFunction, loss: Loss, rows: Sequence[Row], missing: str | Mapping[Any, Any] = "value"
+    function: ModelFunction, loss: Loss, rows: Sequence[Row], missing: str | Mapping[Any, Any] = "absent"
 ) -> Array:
     """Return the loss of the model on each observation, NaN where it has no prediction of finite loss."""
     table = _Table(function, loss, rows, {}, missing)

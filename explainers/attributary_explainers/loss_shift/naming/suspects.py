@@ -29,7 +29,7 @@ def suspects(
     after: Sequence[Row],
     *,
     groups: Groups | None = None,
-    missing: str | Mapping[Any, Any] = "value",
+    missing: str | Mapping[Any, Any] = "absent",
     seed: int = 0,
     n_permutations: int | None = None,
 ) -> tuple[Suspect, ...]:

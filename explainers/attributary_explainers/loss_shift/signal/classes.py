@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import UnknownLabelWarning
+from ...errors import UnknownLabelWarning, warn_caller
 from ...ordering import sort_key
 from ...predictions import most_probable
 from ...typing import Array, Ints, Snapshot
@@ -122,13 +121,13 @@ class ClassSignals(Signals):
         self._gauged = []
         if calibrates and not (p[np.arange(len(y)), y] > 0.0).any():
             label, known = self._order[int(y[0])], self._order[int(p[0].argmax())]
-            warnings.warn(
-                f"none of the first {len(y)} labels is a class that the model predicts: they are like {label!r}, and "
-                f"its classes like {known!r}. The loss of such observations says nothing: give labels as the model "
-                "knows them",
-                UnknownLabelWarning,
-                stacklevel=5,
+            said = (
+                f"none of the first {len(y)} labels is a class that the model predicts: they are like {{}}, and its "
+                "classes like {}. The loss of such observations says nothing: give labels as the model knows them"
             )
+            warning = UnknownLabelWarning(said.format(repr(label), repr(known)))
+            warning.without_values = said.format(*(f"{type(one).__name__} values" for one in (label, known)))
+            warn_caller(warning)
         if width > 1:
             self._calibration = Calibration.of(p, y) if calibrates else None
             self.labels = self._watched(y)

@@ -1,0 +1,186 @@
+"""What every object with parameters can do: it shows them, is cloned by them, and is copied and pickled with its state.
+
+The arguments that an object was made with are kept as they were given, so that a class says its parameters once: in the
+signature of its constructor.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+
+from ..wording import did_you_mean
+from .cards import IMPORTANCE_COLUMNS, Card, Shown, counts, figure, importance_rows
+from .picklable import check_picklable
+from .words import call, is_default
+
+_FROM_ATTRIBUTE = "attributary: an iterator, which the attribute of the same name has taken"
+
+
+class Described(Shown):
+    """Has parameters: `repr` names those that differ from their defaults, `clone` makes another with the same."""
+
+    _given: tuple[tuple[Any, ...], dict[str, Any]]
+    """Positional and keyword arguments of the constructor."""
+    _replaced: ClassVar[tuple[str, ...]] = ()
+    """Names of arguments that may be others by now, which the attributes of the same names are."""
+
+    def __init_subclass__(cls, **of_class: Any) -> None:
+        super().__init_subclass__(**of_class)
+        # `__new__` below takes anything: what help and completion show is the constructor's own signature.
+        own = inspect.signature(cls.__init__)
+        cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])  # type: ignore[attr-defined]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Keep the arguments, of which `__init__` has the signature; refuse a keyword that it does not have."""
+        refuse_unknown(cls.__name__, cls.__signature__, kwargs)  # type: ignore[attr-defined]
+        made = super().__new__(cls)
+        made._given = tuple(map(_kept, args)), {name: _kept(value) for name, value in kwargs.items()}
+        return made
+
+    def _arguments_given(self) -> dict[str, Any]:
+        """Return name to value of the constructor's arguments that were given, as they are now, in its order."""
+        args, kwargs = self._given
+        own: inspect.Signature = self.__signature__  # type: ignore[attr-defined]
+        bound = own.bind_partial(*args, **kwargs).arguments
+        given = {name: getattr(self, name) if _is_taken(value) else value for name, value in bound.items()}
+        return {**given, **{name: getattr(self, name) for name in self._replaced if name in given}}
+
+    def clone(self, model: Any = None) -> Self:
+        """Return a new object with the same parameters, which has seen nothing.
+
+        With a seed it draws what this one drew from its beginning. What `from_snapshot` has restored has no seed any
+        more, so its clone draws anew.
+
+        Parameters
+        ----------
+        model
+            The model of the clone; None is the model of this one, which is not copied.
+        """
+        given = self._arguments_given()
+        if model is not None:
+            given["model"] = model
+        made: Self = _called(type(self), {name: _cloned(value, model) for name, value in given.items()})
+        return made
+
+    def __repr__(self) -> str:
+        declared = self.__signature__.parameters  # type: ignore[attr-defined]
+        given = self._arguments_given()
+        others = {name: value for name, value in given.items() if not is_default(value, declared.get(name))}
+        without_name = {name for name, one in declared.items() if name == "model" or _is_positional(one)}
+        return call(type(self).__name__, others, without_name)
+
+    def _card(self) -> Card:
+        importance = getattr(self, "importance", None)
+        if not isinstance(importance, Mapping):
+            return Card(repr(self), facts=self._facts())
+        widths = getattr(self, "half_width", None)
+        rows = importance_rows(importance, widths if isinstance(widths, Mapping) else {})
+        facts = self._facts()
+        if not rows:
+            facts = [*facts, ("importance", "none yet")]
+        return Card(repr(self), facts=facts, columns=IMPORTANCE_COLUMNS, rows=rows)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return what a card says beside the parameters: the loss, and how much has been seen."""
+        facts = []
+        if statement := getattr(getattr(self, "loss", None), "statement", None):
+            facts.append(("loss", statement))
+        for name in ("n_observations", "n_seen"):
+            if (n := getattr(self, name, None)) is not None:
+                facts.append((name, figure(n)))
+        skipped = getattr(self, "skipped", None)
+        n_skipped = counts(skipped) if isinstance(skipped, Mapping) else figure(getattr(self, "n_skipped", None))
+        if n_skipped != "–":
+            facts.append(("n_skipped", n_skipped))
+        return facts
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = object.__new__(type(self))
+        memo[id(self)] = copied
+        vars(copied).update({name: copy.deepcopy(value, memo) for name, value in vars(self).items()})
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        check_picklable(self)
+        return vars(self)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def suggesting(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function say which keyword may have been meant by one that it does not know; it stays as it is otherwise.
+
+    Examples
+    --------
+    >>> @suggesting
+    ... def read(*, alpha: float = 0.1) -> float:
+    ...     return alpha
+    >>> read(alhpa=0.5)
+    Traceback (most recent call last):
+    TypeError: read() got an unexpected keyword argument 'alhpa': did you mean 'alpha'?
+    """
+    declared = inspect.signature(function)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        refuse_unknown(function.__name__, declared, kwargs)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def refuse_unknown(name: str, declared: inspect.Signature, given: Mapping[str, Any]) -> None:
+    """Raise TypeError for a keyword that a signature does not have; the message says which may have been meant."""
+    unknown = [keyword for keyword in given if keyword not in declared.parameters]
+    if not unknown or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in declared.parameters.values()):
+        return
+    known = [one.name for one in declared.parameters.values() if one.kind is not inspect.Parameter.POSITIONAL_ONLY]
+    hint = did_you_mean(unknown[0], known) or f". It takes {', '.join(known)}"
+    raise TypeError(f"{name}() got an unexpected keyword argument {unknown[0]!r}{hint}")
+
+
+def _is_positional(declared: inspect.Parameter) -> bool:
+    return declared.default is inspect.Parameter.empty and declared.kind is not inspect.Parameter.KEYWORD_ONLY
+
+
+def _kept(value: Any) -> Any:
+    if hasattr(value, "__next__"):
+        return _FROM_ATTRIBUTE
+    if type(value) in (dict, list):  # the caller may go on with it
+        return value.copy()
+    return value
+
+
+def _is_taken(value: Any) -> bool:
+    return isinstance(value, str) and value == _FROM_ATTRIBUTE
+
+
+def _cloned(value: Any, model: Any) -> Any:
+    if isinstance(value, Described):
+        return value.clone(model if "model" in value._arguments_given() else None)
+    if isinstance(value, dict):
+        return {name: _cloned(one, model) for name, one in value.items()}
+    return value
+
+
+def _called(kind: Any, given: dict[str, Any]) -> Any:
+    """Call with arguments by name; those that are positional only, or spread, come first."""
+    args: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for name, value in given.items():
+        declared = kind.__signature__.parameters[name].kind
+        if declared is inspect.Parameter.POSITIONAL_ONLY:
+            args.append(value)
+        elif declared is inspect.Parameter.VAR_POSITIONAL:
+            args += value
+        elif declared is inspect.Parameter.VAR_KEYWORD:
+            keywords.update(value)
+        else:
+            keywords[name] = value
+    return kind(*args, **keywords)
