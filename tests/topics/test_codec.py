@@ -31,6 +31,7 @@ from attributary_topics import (
     NotConfirmedEvent,
     OnsetEstimate,
     QualityFigure,
+    RecoveredEvent,
     ShiftSize,
     Source,
     decode_json,
@@ -183,6 +184,18 @@ KINDS = {
         expected=None,
     ),
     "loss_shift_released": LossShiftReleasedEvent(**LOSS_SHIFT, change_id="credit:t:0:3:0", reason="settled"),
+    "recovered": RecoveredEvent(
+        model_id="credit",
+        model_version="2",
+        observation=131,
+        back_to=100,
+        n_forgotten=31,
+        n_failed=3,
+        stage="learn",
+        error="TypeError",
+        sentence="credit failed on 3 observations in a row",
+        source=SOURCE,
+    ),
 }
 """Event by its kind, as the field `event` names it."""
 

@@ -47,6 +47,8 @@ NESTED = {"a": [1, {"b": None}]}
         ),
         ({"model": [BAYES, BAYES]}, {"model": [{**BAYES, "params": {}}] * 2}),
         ({"factory": "my.module:make"}, {"factory": "my.module:make"}),
+        ({"model": {"factory": "m:f", "params": {}}}, {"factory": "m:f"}),
+        ({"model": {"factory": "m:f", "params": {"depth": 6}}}, {"factory": "m:f", "params": {"depth": 6}}),
         ({"artefact": "a/credit 2.pkl", "sha256": HASH}, {"artefact": "a/credit 2.pkl", "sha256": HASH}),
         ({"model_id": "credit", "factory": "m:f"}, {"factory": "m:f"}),
     ],
@@ -83,6 +85,9 @@ FAULTS = [
     ("wrong_type", "model[1].class", {"version": "2", "model": [BAYES, {"params": {}}]}),
     ("wrong_type", "factory", {"version": "2", "factory": "module.function"}),
     ("wrong_type", "factory", {"version": "2", "factory": None}),
+    ("wrong_type", "model.factory", {"version": "2", "model": {"factory": "m.f"}}),
+    ("wrong_type", "model.params", {"version": "2", "model": {"factory": "m:f", "params": []}}),
+    ("wrong_type", "model.class", {"version": "2", "model": {"factory": "m:f", "class": "a.B"}}),
     ("wrong_type", "artefact", {"version": "2", "artefact": "", "sha256": HASH}),
     ("wrong_type", "artefact", {"version": "2", "artefact": "a\0b", "sha256": HASH}),
     ("wrong_type", "sha256", {"version": "2", "artefact": "a.pkl"}),
@@ -142,4 +147,4 @@ def test_random_json_raises_nothing_else_and_lets_nothing_bad_through(value):
         assert outcome.reason in REASONS
         return
     assert isinstance(outcome.version, str)
-    assert set(outcome.spec) in ({"model"}, {"factory"}, {"artefact", "sha256"})
+    assert set(outcome.spec) in ({"model"}, {"factory"}, {"factory", "params"}, {"artefact", "sha256"})

@@ -33,14 +33,14 @@ def decoded_or_fault(key, value, **options):
 @pytest.mark.parametrize(
     ("value", "field"),
     [
-        (b'{"x": {"a": NaN}, "y": 1}', "x.a"),
+        (b'{"x": {"a": NaN, "b": -Infinity}, "y": 1}', "x.b"),
         (b'{"x": {"a": 1, "b": Infinity}, "y": 1}', "x.b"),
         (b'{"x": {"a": 1}, "y": -Infinity}', "y"),
         (b'{"x": {"a": 1e999}, "y": 1}', "x.a"),
         (b'{"x": {"a": 1}, "y": -1e999}', "y"),
-        (b'{"x": {"a": {"b": [1, {"c": NaN}]}}, "y": 1}', "x.a.b[1].c"),
+        (b'{"x": {"a": {"b": [1, {"c": Infinity}]}}, "y": 1}', "x.a.b[1].c"),
         (b'{"x": {"a": 1}, "y": 1, "meta": [[0, 1e999]]}', "meta[0][1]"),
-        (b"NaN", "value"),
+        (b"Infinity", "value"),
         (b"-1e999", "value"),
     ],
 )
@@ -48,6 +48,36 @@ def test_a_number_that_is_not_finite_is_found_wherever_it_is(value, field):
     error = fault(value)
     assert (error.reason, error.field) == ("not_finite", field)
     assert not math.isfinite(error.value)
+
+
+@pytest.mark.parametrize("nothing", [b"null", b"NaN"])
+@pytest.mark.parametrize("text", [b"NaN", b'\\"NaN\\"', b"NaN\\\\", "ä NaN".encode()])
+def test_null_and_nan_are_missing_values_and_texts_stay_as_they_are(nothing, text):
+    value = b'{"x": {"a": %b, "b": 18446744073709551615, "c": "%b"}, "y": 1, "meta": [%b]}' % (nothing, text, nothing)
+    expected = {"a": None, "b": 18446744073709551615, "c": json.loads(b'"%b"' % text)}
+    assert decode_observation(KEY, value) == Observation("m", expected, 1)
+
+
+@pytest.mark.parametrize("nothing", [b"null", b"NaN"])
+def test_a_record_with_missing_values_is_held_to_the_same_limits(nothing):
+    for value, reason in (
+        (b'{"x": {"a": %b, "b": "\\ud800"}, "y": 1}', "invalid_json"),
+        (b'{"x": {"a": %b, "b": "\xff"}, "y": 1}', "invalid_json"),
+        (b'{"x": {"a": %b, "b": -NaN}, "y": 1}', "invalid_json"),
+        (b'{"x": {"a": %b, "b": ' + b"9" * 400 + b'}, "y": 1}', "invalid_json"),
+        (b'{"x": {"a": %b, "b": ' + b"[" * 2000 + b"]" * 2000 + b'}, "y": 1}', "invalid_json"),
+        (b'{"x": {"a": %b', "invalid_json"),
+        (b'{"x": {"a": %b}, "y": NaN}', "missing_label"),
+        (b'{"x": {"a": %b}, "y": null}', "missing_label"),
+    ):
+        assert fault(value.replace(b"%b", nothing)).reason == reason, value[:60]
+
+
+def test_nan_is_null_only_where_the_reader_says_so():
+    assert decode_json(b'{"a": [NaN, "NaN"]}', nan_is_null=True) == {"a": [None, "NaN"]}
+    with pytest.raises(InvalidRecordError) as caught:
+        decode_json(b'{"a": NaN}')
+    assert (caught.value.reason, caught.value.field) == ("not_finite", "a")
 
 
 def test_a_text_that_says_nan_is_a_text():

@@ -16,6 +16,7 @@ from .changes import (
     LossDifference,
     LossEstimate,
     NotConfirmedEvent,
+    RecoveredEvent,
     ShiftSize,
 )
 from .cloudevents import event_headers, event_id, event_time
@@ -34,6 +35,9 @@ from .loss_shifts import (
 )
 from .names import Topics
 from .observations import FEATURE_TYPES, Observation, decode_model_id, decode_observation
+from .version import installed_version
+
+__version__ = installed_version()
 
 __all__ = [
     "DEAD_LETTER_HEADER_PREFIX",
@@ -65,6 +69,7 @@ __all__ = [
     "Observation",
     "OnsetEstimate",
     "QualityFigure",
+    "RecoveredEvent",
     "ShiftSize",
     "Source",
     "Topics",

@@ -1,4 +1,5 @@
-"""Defines the events of the topic of changes: an alarm, what came of it, and lasting shifts.
+"""Defines the events of the topic of changes: an alarm, what came of it, lasting shifts, and a model that
+went back.
 
 Each has a `ce_id` of its own. One that closes another one names it in `change_id`.
 """
@@ -324,6 +325,37 @@ class ImportanceShiftReleasedEvent(_ImportanceShift):
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredEvent:
+    """Says that a model, which failed on whatever came, has gone back to its last good state.
+
+    Attributes
+    ----------
+    observation
+        Observations of the model before it went back; the next one has the number after it.
+    back_to
+        Observation after which the state was taken that it has gone back to.
+    n_forgotten
+        Observations that it had learnt since, and no longer knows: observation - back_to.
+    n_failed
+        Observations in a row on which it failed: those before the one at `source` are dead letters.
+    stage, error
+        Where it failed last, and the type of what it raised.
+    """
+
+    event: str = "recovered"
+    model_id: str
+    model_version: str
+    observation: int
+    back_to: int
+    n_forgotten: int
+    n_failed: int
+    stage: str
+    error: str
+    sentence: str
+    source: Source
+
+
 ChangeEvent: TypeAlias = (
     AlarmEvent
     | ExplanationEvent
@@ -333,5 +365,6 @@ ChangeEvent: TypeAlias = (
     | LossShiftEvent
     | LossShiftExplainedEvent
     | LossShiftReleasedEvent
+    | RecoveredEvent
 )
 """What is published to the topic of changes; `isinstance` takes it."""

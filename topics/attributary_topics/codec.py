@@ -1,9 +1,10 @@
-"""JSON in and out. NaN and infinity are refused both ways: JSON has no word for them."""
+"""JSON in and out. NaN and infinity are refused both ways, but NaN where a reader takes it as null."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from itertools import repeat
 from typing import Any
 
@@ -15,8 +16,17 @@ _FIELDS = "__dataclass_fields__"
 """Where a dataclass has its fields by name: asked for directly, because `dataclasses.fields` is slow."""
 
 
-def decode_json(value: bytes) -> Any:
+_STRING_OR_NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|NaN', re.DOTALL)
+"""A string, closed or not, or NaN outside of strings; its time is linear in the text, whatever that is."""
+
+
+def decode_json(value: bytes, *, nan_is_null: bool = False) -> Any:
     """Decode strict JSON.
+
+    Parameters
+    ----------
+    nan_is_null
+        Whether NaN, as Python's `json` writes it, is read as null. It costs nothing where there is none.
 
     Raises
     ------
@@ -26,6 +36,11 @@ def decode_json(value: bytes) -> Any:
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError as error:
+        if nan_is_null and b"NaN" in value:
+            # The same strict parser reads what is left, so that its limits hold: depth, integers, UTF-8.
+            without = _STRING_OR_NAN.sub(lambda found: b"null" if found[0] == b"NaN" else found[0], value)
+            if without != value:
+                return decode_json(without)
         field = _not_finite_field(value)
         if field is not None:
             raise InvalidRecordError("not_finite", field[0], "a finite number", field[1]) from None

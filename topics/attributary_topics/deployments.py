@@ -20,7 +20,10 @@ MAX_DEPTH = 32
 """Deepest nesting of a model's arguments: a model in a model in a model needs six."""
 
 _WAYS = ("model", "factory", "artefact")
-_ANY_OF = "one of `model` (a class, or steps), `factory` (module:function) or `artefact` (a file) with `sha256`"
+_ANY_OF = (
+    "one of `model` (a class, steps, or a factory with params), `factory` (module:function) or `artefact` (a file) "
+    "with `sha256`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Deployment:
         Name of the version, in events and metrics.
     spec
         How the model is made, in one form for equal meanings: `{"model": {"class": …, "params": …}}`, the same with a
-        list of steps, `{"factory": "module:function"}`, or `{"artefact": path, "sha256": hexadecimal}`.
+        list of steps, `{"factory": "module:function", "params": …}` (without params where there are none), or
+        `{"artefact": path, "sha256": hexadecimal}`.
     """
 
     model_id: str
@@ -71,7 +75,8 @@ def decode_deployment(key: bytes | None, value: bytes | None, *, max_bytes: int 
         raise _wrong("model_id", f"the record's key, {model_id!r}", data["model_id"])
     for name in data:
         if name not in ("model_id", "version", "sha256", *_WAYS):
-            raise _wrong(name, "only version, model, factory, artefact and sha256", data[name])
+            hint = f" (put {name} below model)" if name in ("class", "params") else ""
+            raise _wrong(name, f"only version, model, factory, artefact and sha256{hint}", data[name])
     return Deployment(model_id, _version(data.get("version")), _spec(data))
 
 
@@ -91,7 +96,7 @@ def _spec(data: dict[str, Any]) -> dict[str, Any]:
     if way != "artefact" and "sha256" in data:
         raise _wrong("sha256", "no hash without an artefact", data["sha256"])
     if way == "factory":
-        return {"factory": _text("factory", data["factory"], r"[^:\s]+:[^:\s]+", "module:function")}
+        return _factory("", {"factory": data["factory"]})
     if way == "artefact":
         return {
             "artefact": _text("artefact", data["artefact"], r"[^\x00]+", "the path of a file"),
@@ -102,21 +107,35 @@ def _spec(data: dict[str, Any]) -> dict[str, Any]:
         if not model:
             raise _wrong("model", "at least one step", model)
         return {"model": [_step(f"model[{i}]", step) for i, step in enumerate(model)]}
+    if isinstance(model, dict) and "factory" in model:
+        return _factory("model.", model)
     return {"model": _step("model", model)}
+
+
+def _factory(field: str, given: dict[str, Any]) -> dict[str, Any]:
+    params = _params(field, given, "factory")
+    path = _text(f"{field}factory", given["factory"], r"[^:\s]+:[^:\s]+", "module:function")
+    return {"factory": path, **({"params": params} if params else {})}
 
 
 def _step(field: str, step: Any) -> dict[str, Any]:
     if not isinstance(step, dict):
         raise _wrong(field, "an object with `class` and `params`", step)
-    for name in step:
-        if name not in ("class", "params"):
-            raise _wrong(f"{field}.{name}", "only class and params", step[name])
-    params = step.get("params", {})
-    if not isinstance(params, dict):
-        raise _wrong(f"{field}.params", "an object of argument to value", params)
-    _check_depth(f"{field}.params", params, MAX_DEPTH)
+    params = _params(f"{field}.", step, "class")
     path = _text(f"{field}.class", step.get("class"), r"[^:\s]+", "the dotted path of a class")
     return {"class": path, "params": params}
+
+
+def _params(field: str, given: dict[str, Any], way: str) -> dict[str, Any]:
+    """Return the arguments of a class or a factory."""
+    for name in given:
+        if name not in (way, "params"):
+            raise _wrong(f"{field}{name}", f"only {way} and params", given[name])
+    params = given.get("params", {})
+    if not isinstance(params, dict):
+        raise _wrong(f"{field}params", "an object of argument to value", params)
+    _check_depth(f"{field}params", params, MAX_DEPTH)
+    return params
 
 
 def _check_depth(field: str, value: Any, left: int) -> None:

@@ -32,7 +32,7 @@ class Observation:
     model_id
         Whose observation it is: the record's key.
     x
-        Feature name to value.
+        Feature name to value; None where it is missing.
     y
         Label (string, integer, boolean) or target (number).
     """
@@ -73,15 +73,15 @@ def decode_observation(
     """Decode and check one record of the observations topic.
 
     The value is a JSON object with `x`, an object of feature name to value, and `y`. Other fields are left
-    to their owners. A `model_id` beside them must agree with the key.
+    to their owners. A `model_id` beside them must agree with the key. A value of `x` that is null or NaN is missing,
+    and so is a declared feature that is not there: each is None in the observation.
 
     Parameters
     ----------
     key, value
         The record's bytes.
     features
-        Feature name to one of `FEATURE_TYPES`: all of them must be there, others are refused. None takes any
-        feature of type `any`.
+        Feature name to one of `FEATURE_TYPES`: others are refused. None takes any feature of type `any`.
     max_bytes
         Longest value that is decoded at all.
 
@@ -95,7 +95,7 @@ def decode_observation(
         raise InvalidRecordError("empty_value", "value", "a JSON object with x and y", value)
     if max_bytes is not None and len(value) > max_bytes:
         raise InvalidRecordError("too_large", "value", f"at most {max_bytes} bytes", value)
-    data = decode_json(value)
+    data = decode_json(value, nan_is_null=True)
     if not isinstance(data, dict):
         raise InvalidRecordError("wrong_type", "value", "a JSON object with x and y", data)
     if "model_id" in data and data["model_id"] != model_id:
@@ -109,16 +109,18 @@ def _features(data: dict[str, Any], declared: Mapping[str, str] | None) -> dict[
     x = data["x"]
     if not isinstance(x, dict):
         raise InvalidRecordError("wrong_type", "x", "an object of feature name to value", x)
-    if not x:
+    if not (x or declared):
         raise InvalidRecordError("missing_feature", "x", "at least one feature", x)
     if declared is not None:
-        for name in declared:
-            if name not in x:
-                raise InvalidRecordError("missing_feature", f"x.{name}", FEATURE_TYPES[declared[name]], None)
         for name in x:
             if name not in declared:
-                raise InvalidRecordError("wrong_type", f"x.{name}", "only declared features", x[name])
+                expected = "no such feature (declare it below features, or do not send it)"
+                raise InvalidRecordError("undeclared_feature", f"x.{name}", expected, x[name])
+        if len(x) < len(declared):
+            x = {name: x.get(name) for name in declared}
     for name, value in x.items():
+        if value is None:
+            continue
         kind = "any" if declared is None else declared[name]
         if isinstance(value, float) and not math.isfinite(value):
             raise InvalidRecordError("not_finite", f"x.{name}", "a finite number", value)
