@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
 
 import faust
 
 from .config.settings import Config, KafkaConfig
+from .errors import DamagedStateError, StateError
 from .kafka.clients import client_options
 from .kafka.faust_fixes import ExactApp
 from .monitoring.web import WebServer
+from .state.admin import read_again
 from .state.names import wanted_names
 from .state.records import StateRecords
+from .state.seal import seal_of
+from .worker.assigned import Assigned
 from .worker.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -28,6 +33,21 @@ class Application:
     app: faust.App
     worker: Worker
     web: WebServer
+    left: list[Assigned] = field(default_factory=list)
+    """The partitions that were given up at the stop, as they were after their final checkpoints."""
+    stop: Callable[[], None] | None = None
+    """Stops the process as a signal does; None where nobody has said how."""
+    unusable: StateError | None = None
+    """Why the process was stopped: what is stored cannot be used as configured, and no restart mends that."""
+
+    async def end(self, error: Exception) -> None:
+        """End the process: by Faust's crash, with its traces; but where a stored state cannot be used, by a stop."""
+        is_of_user = isinstance(error, StateError) and not isinstance(error, DamagedStateError)
+        if is_of_user and self.stop is not None:
+            self.unusable = self.unusable or cast(StateError, error)
+            self.stop()
+            await asyncio.Event().wait()  # nothing further is handled until the stop cancels us
+        await self.app.crash(error)
 
 
 def create_app(config: Config) -> Application:
@@ -85,16 +105,19 @@ def create_app(config: Config) -> Application:
         key_type=bytes,
         value_type=bytes,
         partitions=kafka.partitions,
+        recovery_buffer_size=16,  # records of up to 1 MB; upstream's 1000 would be held at once
     )
-    table.sink = StateRecords(wanted_names(config.models))
+    table.sink = StateRecords(wanted_names(config.models), seal_of(config))
+    table.read_again = partial(read_again, config, table.sink)
     topics = kafka.topics
     outputs = {name: _topic(app, name) for name in (topics.importances, topics.changes, topics.dead_letters)}
     worker = Worker(app, config, table, outputs)
     web = WebServer(config, worker.view)
-    _register_agent(app, "attributary.observations", _topic(app, topics.observations), worker.handle)
-    _register_agent(app, "attributary.models", _topic(app, topics.models), worker.handle_control)
-    _register_lifecycle(app, worker)
-    return Application(app, worker, web)
+    application = Application(app, worker, web)
+    _register_agent(application, "attributary.observations", topics.observations, worker.handle)
+    _register_agent(application, "attributary.models", topics.models, worker.handle_control)
+    _register_lifecycle(application)
+    return application
 
 
 def _credentials(kafka: KafkaConfig) -> Any:
@@ -118,7 +141,7 @@ def _topic(app: faust.App, name: str) -> Any:
     )
 
 
-def _register_agent(app: faust.App, name: str, topic: Any, handle: Callable[[Any], Awaitable[None]]) -> None:
+def _register_agent(application: Application, name: str, topic: str, handle: Callable[[Any], Awaitable[None]]) -> None:
     async def agent(stream: Any) -> None:
         async for event in stream.noack().events():
             try:
@@ -126,14 +149,16 @@ def _register_agent(app: faust.App, name: str, topic: Any, handle: Callable[[Any
             except Exception as error:
                 # Whatever is in a record ends in the dead letters, so this is delivery or storage: stop, so that the
                 # restart resumes from the last checkpoint. Faust would restart the agent alone, past the record.
-                await app.crash(error)
+                await application.end(error)
                 raise
             await asyncio.sleep(0)  # a full buffer must not starve timers and signals
 
-    app.agent(topic, name=name, concurrency=1)(agent)
+    app = application.app
+    app.agent(_topic(app, topic), name=name, concurrency=1)(agent)
 
 
-def _register_lifecycle(app: faust.App, worker: Worker) -> None:
+def _register_lifecycle(application: Application) -> None:
+    app, worker = application.app, application.worker
     activity, topic = worker.view.activity, worker.config.kafka.topics.observations
 
     async def tick() -> None:
@@ -141,7 +166,7 @@ def _register_lifecycle(app: faust.App, worker: Worker) -> None:
             await worker.tick()
             await take_over()
         except Exception as error:
-            await app.crash(error)
+            await application.end(error)
             raise
 
     async def take_over() -> None:
@@ -150,7 +175,8 @@ def _register_lifecycle(app: faust.App, worker: Worker) -> None:
             await worker.adopt(ours, app.consumer_generation_id)
             if is_ready():
                 logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
-                await worker.ask_backlog_ends()
+                # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
+                app.add_future(worker.ask_backlog_ends())
         activity.ready = is_ready()
 
     def is_ready() -> bool:
@@ -166,6 +192,7 @@ def _register_lifecycle(app: faust.App, worker: Worker) -> None:
 
     async def stopping(_app: faust.App, **_: Any) -> None:
         activity.ready = False
+        application.left = list(worker.assigned.values())
         await worker.release()
 
     # Nothing else refers to the two: a weak reference would be gone before the first signal.

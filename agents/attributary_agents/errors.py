@@ -3,16 +3,33 @@
 AttributaryError
 ├── ConfigError      the configuration is wrong
 ├── DeploymentError  a new version of a model cannot be deployed
-│   └── NotAllowedError   it names what the configuration does not allow
+│   ├── NotAllowedError   it names what the configuration does not allow
+│   └── EndedWorkerError  workers ended while they handled the record
 ├── PreflightError   the brokers or topics are not as the configuration says
 ├── SourceError      a file of observations cannot be read
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
 StateError           a stored state cannot be read back
 └── DamagedStateError  its bytes are not those that a worker has written
+    └── ForeignTypeError  they name a class or function that no model as configured is made of
 """
 
 from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+
+def without_text(error: BaseException) -> str:
+    """Return the type of an exception and where it was raised, without its text, which may hold values of a record."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"
+
+
+def told(error: BaseException, in_full: bool = False) -> str:
+    """Return what is said of an exception that is not ours: with its text, or with the place in place of the text."""
+    return f"{type(error).__name__}: {error}" if in_full else without_text(error)
 
 
 class AttributaryError(Exception):
@@ -46,6 +63,13 @@ class NotAllowedError(DeploymentError):
         super().__init__(message, "not_allowed")
 
 
+class EndedWorkerError(DeploymentError):
+    """Workers ended while they handled a record: it is not handled again."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "ended_worker")
+
+
 class PreflightError(AttributaryError):
     """The brokers or topics are not as the configuration says."""
 
@@ -64,3 +88,12 @@ class StateError(Exception):
 
 class DamagedStateError(StateError):
     """A stored state is torn, incomplete or not ours: its model is refused, the worker goes on with the others."""
+
+    reason = "damaged_state"
+    """The reason of the dead letters of its model, one of `attributary_topics.REASONS`."""
+
+
+class ForeignTypeError(DamagedStateError):
+    """Stored bytes name a class or function that no model as configured is made of; nothing of it has run."""
+
+    reason = "foreign_type"

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
+import warnings
 from collections.abc import Callable
+from textwrap import indent
+from typing import Any, TextIO
+
+from attributary_explainers.wording import printable
 
 # Faust logs under the module of the subclass.
 CHATTY = ("faust", "mode", "aiokafka", "attributary_agents.kafka.faust_fixes")
 
 REPEATED_AFTER_S = 30.0
+
+_FORGED = re.compile(r"\n(?! )")
+"""The end of a line that is not followed by an indented one."""
+
+_USER_OF_URL = re.compile(r"(?<=://)[^/?#\s'\"]{1,1000}@")
+_USER_OF_BROKER = re.compile(r"(?<![\w:/@.-])[^\s/@:,'\"\[\]]{1,200}:[^\s/@,'\"]{1,1000}@(?=[\w.\[-]+:\d)")
+
+
+def without_user(text: str) -> str:
+    """Return a text in which the user and the password of every URL, and of every broker, are `***`.
+
+    Examples
+    --------
+    >>> without_user("s3://key:secret@bucket/states of ops:pass@kafka:9092, mail ops@example.org")
+    's3://***@bucket/states of ***@kafka:9092, mail ops@example.org'
+    """
+    return _USER_OF_BROKER.sub("***@", _USER_OF_URL.sub("***@", text)) if "@" in text else text
 
 
 class Repetitions(logging.Filter):
@@ -46,15 +69,64 @@ class Repetitions(logging.Filter):
         return True
 
 
+class LoggedWarnings:
+    """Logs Python's warnings without values of records, each once.
+
+    Those of this project say what they say without values. The text of others, such as those of a model's own code,
+    may hold anything, so that their kind and place alone are logged.
+    """
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Log one warning: what Python's `warnings.showwarning` is called for."""
+        if category.__module__.startswith("attributary_"):
+            text = getattr(message, "without_values", "") or str(message)
+        else:
+            text = f"at {filename}:{lineno}; its text may hold values and is not logged"
+        said = f"{category.__name__}: {text}"
+        if said not in self._said:
+            self._said.add(said)
+            logging.getLogger("py.warnings").warning("%s", said)
+
+
+class PlainLines(logging.Formatter):
+    """Writes a record so that nothing in it looks like another record, moves the terminal, or shows a password.
+
+    A message is one line; only what is indented below it, such as a stack, is on lines of its own.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record's line, and an indented traceback below it."""
+        text = printable(super().format(record), keep="\n")
+        return without_user(_FORGED.sub(r"\\n", text))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class's name
+        """Return the traceback, indented: the exception's text may have lines of its own."""
+        return indent(super().formatException(ei), "  ", lambda _: True)
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the base class's name
+        """Return the stack, indented."""
+        return indent(super().formatStack(stack_info), "  ", lambda _: True)
+
+
 def configure_logging(level: str) -> None:
     """Log to stderr: stdout is for data."""
-    logging.basicConfig(
-        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PlainLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
     # A constant loss, a model that raises while it is explained: warnings of the explainers are log lines here.
-    logging.captureWarnings(capture=True)
+    warnings.showwarning = LoggedWarnings()
     for chatty in CHATTY:
         logging.getLogger(chatty).setLevel(max(logging.getLevelName(level), logging.WARNING))
     if logging.getLevelName(level) > logging.DEBUG:
-        for handler in logging.getLogger().handlers:
-            handler.addFilter(Repetitions())
+        handler.addFilter(Repetitions())

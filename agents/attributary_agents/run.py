@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import time
 from typing import Any
 
 import faust
 
-from .app import create_app
+from attributary_explainers.wording import show_count
+
+from .app import Application, create_app
 from .config.settings import Config
+from .errors import AttributaryError
 from .kafka.admin import check_group
 from .kafka.topics import check_topics
 from .logs import configure_logging
@@ -30,7 +34,10 @@ def run_worker(config: Config) -> int:
     ------
     PreflightError
         The broker or the topics are not as configured, or the web address is taken.
+    AttributaryError
+        What is stored cannot be used by this release, or as configured: the message says what to do.
     """
+    began = time.monotonic()
     stop_before_the_start()
     configure_logging(config.log.level)
     check_models(config)
@@ -40,6 +47,8 @@ def run_worker(config: Config) -> int:
     warm_up(config)
     application = create_app(config)
     application.web.start()
+    if config.state.doubt:  # what ends the start is said alone
+        logger.warning("%s", config.state.doubt)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     worker = _Worker(
@@ -55,6 +64,7 @@ def run_worker(config: Config) -> int:
         loop.call_soon_threadsafe(worker._schedule_shutdown, number)
 
     worker.stop_signals = StopSignals(on_stop)
+    application.stop = lambda: on_stop(signal.SIGTERM)
     watchdog.start(loop)
     try:
         worker.execute_from_commandline()
@@ -64,11 +74,33 @@ def run_worker(config: Config) -> int:
             # Last, after Faust's own traces: the message says what to do.
             reason = application.app.crash_reason or worker.crash_reason
             logger.error("the worker stopped; a restart resumes from the last checkpoint. %r", reason)
-        return code
+            return code
     finally:
         watchdog.close()
         application.web.stop()
+    if application.unusable is not None:
+        raise AttributaryError(f"what is stored cannot be used: {application.unusable}")
+    logger.info("%s", _farewell(application, time.monotonic() - began))
     return 0
+
+
+def _farewell(application: Application, seconds: float) -> str:
+    """Say in one line what was handled, where the partitions stand, and what is repeated."""
+    view, left = application.worker.view, sorted(application.left, key=lambda assigned: assigned.tp.partition)
+    handled = show_count(sum(view.observation_times.counts))
+    minutes, rest = divmod(round(seconds), 60)
+    lasted = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s" * (minutes > 0)
+    topic = application.worker.config.kafka.topics.observations
+    stands = ", ".join(f"[{one.tp.partition}] {one.partition.checkpointed + 1}" for one in left[:_SHOWN])
+    more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+    pending = sum(one.partition.n_pending for one in left)
+    stored = f"{show_count(pending)} of them are repeated by the next owner" if pending else "all of them are stored"
+    where = f"; {topic} goes on at offset {stands}{more}" if left else ""
+    did = f"{handled} observations handled, {stored}" if handled != "0" else "no observation came"
+    return f"stopped after {lasted or f'{rest} s'}: {did}{where}"
+
+
+_SHOWN = 8  # partitions that the last line names
 
 
 class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is untyped

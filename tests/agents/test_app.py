@@ -1,5 +1,6 @@
 """The application holds exactly the agents, topics and tables that it is meant to hold, and nothing by discovery."""
 
+import asyncio
 import importlib.metadata
 import re
 from pathlib import Path
@@ -53,6 +54,31 @@ def test_the_settings_that_exact_state_rests_on() -> None:
     assert app.conf.consumer_auto_offset_reset == "earliest"
     assert isinstance(app.tables.recovery, ExactRecovery)
     assert app._new_transport().Consumer is ExactConsumer
+
+
+def test_a_rebalance_ends_the_second_reading_of_the_changelog() -> None:
+    table = create_app(CONFIG).app.tables["state"]
+    ended: list[str] = []
+
+    async def read_again() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("by the rebalance")
+            raise
+        ended.append("too late: the next recovery has begun")
+
+    async def rebalance() -> None:
+        table.read_again = read_again
+        completed = asyncio.ensure_future(table.on_recovery_completed(set(), set()))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await table.on_rebalance(set(), set(), set(), 2)
+        await asyncio.wait([completed], timeout=5)
+        assert completed.cancelled()
+
+    asyncio.run(rebalance())
+    assert ended == ["by the rebalance"]
 
 
 def test_a_worker_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.delivery.test_control_crash import Cluster, Killed, Owner, control, o
 from tests.delivery.test_control_crash import outcome as what_is_left
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
@@ -28,11 +30,13 @@ SPECS: list[dict[str, Any]] = [
     {"model": {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 5}}},
     {"model": {"class": "river.tree.NoSuchTree"}},  # a dead letter
 ]
-numbers = st.floats(-1, 1) | st.sampled_from([0.5, -0.5, 1e308, -0.0, "text", True])
+numbers = st.floats(-1, 1) | st.sampled_from([0.5, -0.5, 1e308, -0.0, "text", True, None, math.nan])
 moods = st.sampled_from(["fine", "fine", "fine", "predict", "learn", "explain"])
 features = st.fixed_dictionaries({"a": numbers, "b": numbers, "c": moods})
 good = st.builds(lambda x, y: json.dumps({"x": x, "y": y}).encode(), features, st.booleans())
-wrong = st.sampled_from([b"{poison", b"", b'{"x": {"a": NaN}, "y": 1}', b'{"x": {}, "y": 1}', b"[]"])
+wrong = st.sampled_from(
+    [b"{poison", b"", b'{"x": {"a": Infinity}, "y": 1}', b'{"x": {"a": null}, "y": 1}', b'{"x": {}, "y": 1}', b"[]"]
+)
 bad = wrong | st.binary(max_size=9)
 orders = st.sampled_from(["control first", "control last", "control between"])
 owners_of = st.sampled_from(["m", "n", "m", "unknown"])

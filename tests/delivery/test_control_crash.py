@@ -19,8 +19,10 @@ from attributary_agents.state.names import checkpoint_key, control_checkpoint_ke
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, observations
+from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, TOUCHY_FACTORY, observations
 from tests.delivery.remains import Log, stored_models
+
+pytestmark = pytest.mark.long
 
 SETTINGS: dict[str, Any] = {
     "factory": FACTORY,
@@ -41,7 +43,8 @@ CONTRARY = {"factory": CONTRARY_FACTORY}
 
 
 def config() -> Config:
-    return parse_config({"models": dict.fromkeys("mnl", SETTINGS), "control": {"allowed": ["river.", "tests.agents"]}})
+    allowed = ["river.", FACTORY, CONTRARY_FACTORY, TOUCHY_FACTORY]
+    return parse_config({"models": dict.fromkeys("mnl", SETTINGS), "control": {"allowed": allowed}})
 
 
 def observation(offset: int, model_id: str, value: bytes) -> Record:

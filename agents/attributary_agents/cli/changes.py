@@ -9,8 +9,7 @@ from contextlib import aclosing
 import click
 
 from ..config.settings import Config
-from ..errors import AttributaryError
-from .options import config_option, json_option
+from .commands import Names, check_model_id, config_option, json_option, say
 
 KINDS = (
     "alarm",
@@ -21,6 +20,7 @@ KINDS = (
     "loss_shift",
     "loss_shift_explained",
     "loss_shift_released",
+    "recovered",
 )
 
 
@@ -33,7 +33,7 @@ KINDS = (
 @click.option(
     "--event",
     "kinds",
-    type=click.Choice(KINDS),
+    type=Names(KINDS),
     multiple=True,
     help="Print events of this kind only; may be given several times. [default: all]",
 )
@@ -46,11 +46,15 @@ def changes(
 
     The id is the one that an alert's exemplar names; it contains topic, partition and offset of the observation. An
     alarm is closed by an explanation or a not_confirmed. With --json each line is a whole event.
+
+    \b
+        attributary changes credit --last 3
+        attributary changes --event explanation --follow
     """
     from ..kafka.topics import check_topics
 
-    if model_id is not None and model_id not in config.models:
-        raise AttributaryError(f"no model {model_id!r} is configured, but {', '.join(config.models)}")
+    if model_id is not None:
+        check_model_id(config, model_id)
     check_topics(config, config.kafka.topics.changes)
     try:
         asyncio.run(_print(config, model_id, last, kinds, follow, as_json))
@@ -64,7 +68,16 @@ async def _print(
     from ..kafka.changes import read_changes
     from ..kafka.clients import client_log_muted
 
+    def told(n: int) -> None:
+        if n == 0:
+            whose = f" of {model_id}" if model_id is not None else ""
+            which = f" of the kind {' or '.join(kinds)}" if kinds else ""
+            say(f"nothing to show: {config.kafka.topics.changes} has no event{whose}{which} yet", err=True)
+
     with client_log_muted():
-        async with aclosing(read_changes(config, model_id, last, kinds, follow=follow)) as events:
+        async with aclosing(read_changes(config, model_id, last, kinds, follow=follow, told=told)) as events:
             async for event in events:
-                click.echo(json.dumps(event) if as_json else f"{event['time']}\t{event['id']}\t{event['sentence']}")
+                if as_json:
+                    click.echo(json.dumps(event))
+                else:
+                    say(event["time"], event["id"], event["sentence"])

@@ -14,7 +14,7 @@ import click
 from ..config.settings import Config
 from ..demo.endless_stream import DriftStream, last_sent
 from ..errors import AttributaryError, PreflightError
-from .options import config_option
+from .commands import check_model_id, config_option, say
 
 
 @click.command("demo-stream")
@@ -25,7 +25,7 @@ from .options import config_option
     multiple=True,
     required=True,
     metavar="MODEL=RULES",
-    help="Model id, and the rules of Agrawal (0 to 9) that take turns: credit=1,2. A single rule never drifts. Give it "
+    help="Play these rules of Agrawal (0 to 9) in turns for a model: credit=1,2. A single rule never drifts. Give it "
     "once per model.",
 )
 @click.option(
@@ -33,10 +33,14 @@ from .options import config_option
     type=click.IntRange(min=2),
     default=3000,
     show_default=True,
-    help="Observation at which the first drift happens.",
+    help="Let the first drift happen at this observation.",
 )
 @click.option(
-    "--every", type=click.IntRange(min=1), default=12_000, show_default=True, help="Observations between later drifts."
+    "--every",
+    type=click.IntRange(min=1),
+    default=12_000,
+    show_default=True,
+    help="Let this many observations pass between later drifts.",
 )
 @click.option(
     "--rate",
@@ -45,7 +49,9 @@ from .options import config_option
     show_default=True,
     help="Send at most this many observations per second and model.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="End after this many observations of each model.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="End after so many observations of each model. [default: never]"
+)
 @click.option(
     "--wait",
     "wait_s",
@@ -61,19 +67,22 @@ def demo_stream(
 
     The observations are the same every time. A second run goes on after the last one that is in the topic. Each drift
     is logged with the number of its observation, which is also the model's own count.
+
+    \b
+        attributary demo-stream --stream credit=1,2 --rate 200
     """
     from ..kafka.clients import client_log_muted
 
     streams = [DriftStream.parse(spec, first=first, every=every) for spec in specs]
     ids = [stream.model_id for stream in streams]
-    if unknown := [name for name in ids if name not in config.models]:
-        raise AttributaryError(f"{', '.join(unknown)}: not among the configured models, {', '.join(config.models)}")
+    for name in ids:
+        check_model_id(config, name)
     if twice := {name for name in ids if ids.count(name) > 1}:
         raise AttributaryError(f"{', '.join(sorted(twice))}: give each model one --stream")
     _wait_for_topic(config, wait_s)
     with client_log_muted("aiokafka.producer"):
         sent = asyncio.run(_play(config, streams, rate, limit))
-    click.echo(f"{sent} observations sent to {config.kafka.topics.observations}")
+    say(f"{sent} observations sent to {config.kafka.topics.observations}")
 
 
 def _wait_for_topic(config: Config, wait_s: float) -> None:
@@ -123,4 +132,4 @@ def _counted(stream: DriftStream, after: int, sent: dict[str, int]) -> Callable[
 
 
 def _say(line: str) -> None:
-    click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
+    say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)

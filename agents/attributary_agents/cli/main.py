@@ -5,7 +5,6 @@ Data goes to stdout, logs and progress to stderr. The exit code is 0, 1 after a 
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,82 +12,109 @@ from typing import Any
 import click
 from rich.console import Console
 
+from attributary_explainers.wording import printable
+
 from ..config.settings import Config
 from ..errors import AttributaryError
+from ..logs import without_user
 from .changes import changes
+from .check import check
+from .commands import Sections, config_option, drop_option, open_observations
 from .config import config_group
-from .dashboards import dashboards
 from .demo_stream import demo_stream
 from .models import models
+from .monitoring import dashboards, rules
 from .observations import produce, replay
-from .options import config_option, json_option
-from .rules import rules
 from .topics import topics
 from .warm_up import warm_up
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="attributary")
 def cli() -> None:
-    """Live feature attributions for models that learn on Kafka streams."""
+    """Explain live what models that learn on Kafka streams rely on, and tell when that changes.
+
+    Each command has examples in its own help: `attributary replay --help`.
+
+    \b
+        attributary demo                                     # a stream with drift, on a broker of its own
+        attributary config example > attributary.yaml        # a configuration to start from
+        attributary replay history.csv -c attributary.yaml   # explain a file, without Kafka
+    """
 
 
 @cli.command()
 @config_option
 def run(config: Config) -> None:
-    """Run a worker: explain the observations of every configured model, until Ctrl-C or SIGTERM."""
+    """Run a worker: explain the observations of every configured model, until Ctrl-C or SIGTERM.
+
+    The worker goes on from its last checkpoint. Logs go to stderr; the last line says what was handled and where the
+    partitions stand. Start as many workers as there are partitions to share the work.
+
+    \b
+        attributary run --config attributary.yaml
+        ATTRIBUTARY_KAFKA__BROKERS=kafka:9092 attributary run --config attributary.yaml
+    """
     from ..run import run_worker  # Faust takes a second to import: only where it is needed
 
     sys.exit(run_worker(config))
 
 
 @cli.command()
-@config_option
-@json_option
-def check(config: Config, as_json: bool) -> None:
-    """Check configuration, models, broker and topics: everything `run` needs, without running."""
-    from ..kafka.admin import check_group
-    from ..kafka.topics import check_topics
-    from ..models.model_state import check_models
-    from ..models.warm_up import warm_up as try_models
-    from ..state.objects import check_objects
-
-    check_models(config)
-    check_topics(config)
-    check_group(config)
-    check_objects(config)
-    evaluated = try_models(config)
-    if as_json:
-        click.echo(json.dumps({"ok": True, "models": list(config.models), "evaluated": evaluated}))
-        return
-    click.echo(f"ok: {len(config.models)} models, topics at {', '.join(config.kafka.brokers)}")
-    for model_id, how in evaluated.items():
-        click.echo(f"{model_id}: evaluated {how}")
-
-
-@cli.command()
-@click.option("--data", type=click.Path(path_type=Path), help="Play this file (CSV, JSON lines, Parquet) instead.")
-@click.option("--target", help="Column with the label. [default: the last one]")
-@click.option("--model", "model_id", default="credit", show_default=True, help="Model id of the demo's model.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many observations.")
 @click.option(
-    "--broker", "broker_spec", default="embedded", show_default=True, help="Broker: embedded, kafka or HOST:PORT."
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Play this file: CSV, JSON lines, Parquet. [default: made data]",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=6066, show_default=True, help="Port of /metrics.")
+@click.option("--target", help="Take the label from this column. [default: the last one]")
+@drop_option
+@click.option("--model", "model_id", default="credit", show_default=True, help="Give the demo's model this id.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many observations. [default: all]")
+@click.option(
+    "--broker",
+    "broker_spec",
+    default="embedded",
+    show_default=True,
+    help="Use this broker: embedded, kafka (Apache Kafka, which needs Java) or HOST:PORT.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6066,
+    show_default=True,
+    help="Serve /metrics at this port; 0 takes a free one.",
+)
 @click.option("--plain", is_flag=True, help="Print plain lines, as without a terminal.")
 @click.option("--exit", "exit_at_end", is_flag=True, help="End when all observations have been explained.")
-def demo(**options: Any) -> None:
+def demo(data: Path | None, target: str | None, drop: tuple[str, ...], **options: Any) -> None:
     """Watch a model change: a stream with drift through Kafka into a worker, with a live table.
 
     Starts an embedded broker, creates the topics, runs a worker, and plays Agrawal's credit data, whose true rule
     changes half-way. The worker's /metrics and the topics stay up until Ctrl-C.
+
+    \b
+        attributary demo
+        attributary demo --data history.csv --target label --limit 20000
     """
     from ..demo.demo import run_demo
 
-    sys.exit(run_demo(**options))
+    source = None if data is None else open_observations(data, target, drop)
+    sys.exit(run_demo(source=source, **options))
 
 
-for _command in (replay, produce, topics, warm_up, config_group, models, changes, dashboards, rules, demo_stream):
+for _command in (
+    check,
+    replay,
+    produce,
+    topics,
+    warm_up,
+    config_group,
+    models,
+    changes,
+    dashboards,
+    rules,
+    demo_stream,
+):
     cli.add_command(_command)
 
 
@@ -97,5 +123,6 @@ def main() -> None:
     try:
         cli(standalone_mode=True)
     except AttributaryError as error:
-        Console(stderr=True).print(f"attributary: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
+        told = without_user(printable(error, keep="\n"))
+        Console(stderr=True).print(f"attributary: {told}", style="red", highlight=False, markup=False, soft_wrap=True)
         sys.exit(2)

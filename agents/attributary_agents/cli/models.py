@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +15,13 @@ from attributary_topics import Deployment, InvalidRecordError, encode_json
 
 from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError
-from ..models.deployments import decode, prepare, read_artefact
+from ..models.artefacts import read_artefact, sha256_of
+from ..models.deployments import Job, decode, prepare
+from .commands import Commands, check_model_id, config_option, json_option, say
 from .models_state import export, import_, reset
-from .options import config_option, json_option
 
 
-@click.group()
+@click.group(cls=Commands)
 def models() -> None:
     """Deploy new versions of models, list them; export, import or reset what is stored of a model."""
 
@@ -34,17 +34,26 @@ for _command in (export, import_, reset):
 @click.argument("model_id")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @config_option
-@click.option("--version", "version", help="Name of the new version. [default: what FILE says]")
-@click.option("--class", "class_path", metavar="PATH", help="Dotted path of the model's class, instead of FILE.")
-@click.option("--params", metavar="JSON", help="Arguments of --class, as a JSON object.")
-@click.option("--factory", metavar="MODULE:FUNCTION", help="Function that returns the model, instead of FILE.")
+@click.option("--version", "version", help="Give the new version this name. [default: what FILE says]")
 @click.option(
-    "--artefact", metavar="PATH", help="File below artefacts.directory with the pickled model, instead of FILE."
+    "--class",
+    "class_path",
+    metavar="PATH",
+    help="Make a model of this class, a dotted path, instead of FILE.",
+)
+@click.option("--params", metavar="JSON", help="Give --class or --factory these arguments. [default: {}]")
+@click.option(
+    "--factory", metavar="MODULE:FUNCTION", help="Call this function, which returns a model, instead of FILE."
+)
+@click.option(
+    "--artefact",
+    metavar="PATH",
+    help="Take the model of this file below artefacts.directory, .skops, .joblib or .pkl, instead of FILE.",
 )
 @click.option(
     "--partition",
     type=click.IntRange(min=0),
-    help="Partition of the model's observations; needed where producers choose it otherwise than Kafka's own clients.",
+    help="Send to this partition, that of the model's observations. [default: the one that Kafka's own clients choose]",
 )
 @click.option("--dry-run", is_flag=True, help="Check everything and send nothing.")
 @json_option
@@ -71,15 +80,25 @@ def deploy(
           class: river.forest.ARFClassifier
           params: {n_models: 20, seed: 1}
 
-    `model` may be a list of steps; instead of it FILE may have `factory: module:function`, or `artefact: credit-2.pkl`
-    with its `sha256`, which --artefact computes. The model is made and checked here as the workers will, so run this
-    with their configuration and packages. It takes over before the next observation that a worker handles.
+    `model` may be a list of steps, or a function, {factory: "module:function", params: {…}}; instead of it FILE may
+    have `artefact: credit-2.pkl` with its `sha256`, which --artefact computes. The model is made and checked here as
+    the workers will, so run this with their configuration and packages. It takes over before the next observation that
+    a worker handles.
+
+    \b
+        attributary models deploy credit next.yaml --dry-run
+        attributary models deploy credit --version 2 --class river.forest.ARFClassifier --params '{"n_models": 20}'
+        attributary models deploy credit --version 3 --factory mymodels:build --params '{"depth": 6}'
     """
+    check_model_id(config, model_id)
     value = _value(config, file, version, class_path, params, factory, artefact)
     deployment = checked(config, model_id, value)
     said = {"model_id": model_id, "version": deployment.version, **deployment.spec}
     if dry_run:
-        click.echo(json.dumps({**said, "sent": False}) if as_json else f"version {deployment.version} can be deployed")
+        if as_json:
+            click.echo(json.dumps({**said, "sent": False}))
+        else:
+            say(f"version {deployment.version} can be deployed")
         return
     from ..kafka.clients import client_log_muted
     from ..kafka.deployments import send_deployment
@@ -92,7 +111,7 @@ def deploy(
     if as_json:
         click.echo(json.dumps({**said, "sent": True, "topic": topic, "partition": place, "offset": offset}))
     else:
-        click.echo(f"version {deployment.version} of {model_id} is deployed: {topic}[{place}]@{offset}")
+        say(f"version {deployment.version} of {model_id} is deployed: {topic}[{place}]@{offset}")
 
 
 def checked(config: Config, model_id: str, value: Any) -> Deployment:
@@ -109,7 +128,7 @@ def checked(config: Config, model_id: str, value: Any) -> Deployment:
         raise DeploymentError(str(error), error.reason) from None
     except (TypeError, ValueError) as error:  # YAML has dates and NaN
         raise DeploymentError(f"not JSON: {error}", "invalid_json") from None
-    prepare(config, deployment)
+    prepare(Job.of(config, deployment), in_full=True)
     return deployment
 
 
@@ -126,21 +145,39 @@ def _value(
     given = [name for name, way in ways.items() if way is not None]
     if len(given) != 1:
         raise AttributaryError(f"give exactly one of {', '.join(ways)}; got {' and '.join(given) or 'none'}")
-    if params is not None and class_path is None:
-        raise AttributaryError("--params are the arguments of --class, which is not given")
+    if params is not None and class_path is None and factory is None:
+        raise AttributaryError("--params are the arguments of --class or --factory, of which none is given")
     value: dict[str, Any] = {} if file is None else _read(file)
     if class_path is not None:
         value = {"model": {"class": class_path, "params": _json("--params", params or "{}")}}
+    elif factory is not None and params is not None:
+        value = {"model": {"factory": factory, "params": _json("--params", params)}}
     elif factory is not None:
         value = {"factory": factory}
     elif artefact is not None:
-        content = read_artefact(config, artefact, None)
-        value = {"artefact": artefact, "sha256": hashlib.sha256(content).hexdigest()}
+        value = {"artefact": artefact, "sha256": _hash(config, artefact)}
+    value = _with_artefact(config, value)
     if version is not None:
         value = {"version": version, **{name: part for name, part in value.items() if name != "version"}}
     if "version" not in value:
         raise AttributaryError("name the new version with --version" + (f", or in {file}" if file else ""))
     return value
+
+
+def _with_artefact(config: Config, value: dict[str, Any]) -> dict[str, Any]:
+    """Return a version as the topic has it; a file that is named as in the configuration becomes `artefact`."""
+    model = value.get("model")
+    if isinstance(model, dict) and isinstance(model.get("file"), str):
+        value = {**{name: part for name, part in value.items() if name != "model"}, "artefact": model["file"]}
+        value |= {"sha256": model["sha256"]} if "sha256" in model else {}
+    artefact = value.get("artefact")
+    if isinstance(artefact, str) and "sha256" not in value:
+        raise AttributaryError(f"{artefact} has no hash; write sha256: {_hash(config, artefact)}")
+    return value
+
+
+def _hash(config: Config, artefact: str) -> str:
+    return sha256_of(read_artefact(config.artefacts.directory, artefact, None))
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -166,7 +203,11 @@ def _json(option: str, text: str) -> Any:
 @config_option
 @json_option
 def models_list(config: Config, as_json: bool) -> None:
-    """Print, for each configured model, the configured version and the one in the models topic."""
+    """Print, for each configured model, the configured version and the one in the models topic.
+
+    \b
+        attributary models list --config attributary.yaml
+    """
     from ..kafka.clients import client_log_muted
     from ..kafka.deployments import read_deployments
     from ..kafka.topics import check_topics
@@ -191,15 +232,15 @@ def models_list(config: Config, as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        click.echo(_line(row))
+        say(*_line(row))
 
 
-def _line(row: dict[str, Any]) -> str:
-    head = f"{row['model_id']}\tconfigured {row['configured']}"
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    head = row["model_id"], f"configured {row['configured']}"
     if "at" not in row:
-        return f"{head}\tnothing deployed"
+        return *head, "nothing deployed"
     what = row.get("fault") or next(
         f"{way} {json.dumps(row[way])}" for way in ("model", "factory", "artefact") if way in row
     )
     version = "a dead letter" if "fault" in row else f"deployed {row['deployed']}"
-    return f"{head}\t{version}\t{row['time']} {row['at']}\t{what}"
+    return *head, version, f"{row['time']} {row['at']}", what

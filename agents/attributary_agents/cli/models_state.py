@@ -14,7 +14,7 @@ from attributary_topics import InvalidRecordError, decode_model_id
 
 from ..config.settings import Config
 from ..errors import AttributaryError
-from .options import config_option, json_option
+from .commands import config_option, json_option, say
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,12 +54,16 @@ def export(config: Config, model_id: str, file: Path, force: bool, as_json: bool
     """Write the stored state of MODEL_ID to FILE: the model, its explainers, its counters.
 
     Workers may run: FILE gets the state of the last checkpoint. Its first line is JSON and says what is in it, up to
-    which observation. With state.key it is signed. FILE contains stored observations, and it is a pickle: let only
-    those read it who may read the observations, and only those write it who may write the state.
+    which observation. With state.key it is signed. FILE contains stored observations: let only those read it who
+    may read the observations, and only those write it who may write the state.
+
+    \b
+        attributary models export credit credit.state
     """
-    from ..state.admin import export_state, seal_of
+    from ..state.admin import export_state
     from ..state.files import check_free, write_file
     from ..state.objects import check_objects
+    from ..state.seal import seal_of
 
     check_free(file, force=force)
     _prepare(config, model_id)
@@ -71,7 +75,7 @@ def export(config: Config, model_id: str, file: Path, force: bool, as_json: bool
         click.echo(json.dumps({**said, "file": str(file)}))
         return
     place = f"{config.kafka.topics.observations}[{said['partition']}]@{said['offset']}"
-    click.echo(
+    say(
         f"{file}: {model_id}, version {said['version']}, {said['observations']} observations up to {place}, "
         f"{said['size']} bytes"
     )
@@ -84,7 +88,7 @@ def export(config: Config, model_id: str, file: Path, force: bool, as_json: bool
 @click.option(
     "--partition",
     type=click.IntRange(min=0),
-    help="Partition of the model's observations; needed where no state tells it.",
+    help="Import into this partition, that of the model's observations. [default: what the stored state tells]",
 )
 @click.option("--as-other", is_flag=True, help="Accept the state of another model.")
 @_yes_option
@@ -97,12 +101,15 @@ def import_(
     The model goes on with the next observation that the group has not handled: what was handled in the meantime is not
     repeated, and the imported model does not learn it. Where the topic has the last observation of FILE, the model goes
     on behind that one at the earliest. FILE is refused, before anything is written, if it is damaged, not signed with
-    state.key, or of no use to this release as configured. A pickle can run code: import only what you trust.
+    state.key, holds a type that stored models may not hold, or is of no use to this release as configured.
+
+    \b
+        attributary models import credit credit.state
     """
-    from ..state.admin import seal_of
     from ..state.files import read_file
     from ..state.importing import carry_out, plan_import
     from ..state.objects import check_objects
+    from ..state.seal import seal_of
 
     exported = read_file(file, seal_of(config))
     _prepare(config, model_id)
@@ -118,7 +125,7 @@ def import_(
         names = ("model_id", "version", "partition", "offset", "n_observations", "replaces")
         click.echo(json.dumps({"topic": topic} | {name: getattr(planned, name) for name in names}))
     else:
-        click.echo(f"{what}, {where}")
+        say(f"{what}, {where}")
 
 
 @click.command("reset")
@@ -131,6 +138,9 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
 
     The next worker begins the model afresh, as configured, with the next observation that the group has not handled.
     This works for models that are no longer configured, too. `models export` makes a copy first.
+
+    \b
+        attributary models reset credit
     """
     from ..state.writing import reset_state
 
@@ -143,6 +153,6 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"model_id": model_id, "topic": topic, "partitions": places}))
     elif places:
-        click.echo(f"{model_id} is reset: deleted from {', '.join(f'{topic}[{n}]' for n in places)}")
+        say(f"{model_id} is reset: deleted from {', '.join(f'{topic}[{n}]' for n in places)}")
     else:
-        click.echo(f"{topic} has nothing of {model_id}: nothing to reset")
+        say(f"{topic} has nothing of {model_id}: nothing to reset")

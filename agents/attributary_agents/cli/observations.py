@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from attributary_topics import REASONS
 
 from ..config.settings import Config
-from ..errors import AttributaryError
+from ..errors import AttributaryError, ConfigError
 from ..logs import configure_logging
-from .options import config_option, json_option
+from .commands import check_model_id, config_option, drop_option, json_option, open_observations, say
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..replay.replay import ReplayResult
 
 
 @click.command()
@@ -26,102 +32,152 @@ from .options import config_option, json_option
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("out"),
     show_default=True,
-    help="Folder that the files are written to.",
+    help="Write the files to this folder.",
 )
-@click.option("--model", "model_id", help="Id of the observations' model; needed where several are configured.")
-@click.option("--target", help="Column with the label. [default: the last one]")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows.")
+@click.option(
+    "--model",
+    "model_id",
+    help="Give the observations to the model of this id. [default: the only one]",
+)
+@click.option("--target", help="Take the label from this column. [default: the last one]")
+@drop_option
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows. [default: all]")
 @json_option
 def replay(
-    config: Config, file: Path, out: Path, model_id: str | None, target: str | None, limit: int | None, as_json: bool
+    config: Config,
+    file: Path,
+    out: Path,
+    model_id: str | None,
+    target: str | None,
+    drop: tuple[str, ...],
+    limit: int | None,
+    as_json: bool,
 ) -> None:
     """Explain the observations of FILE (CSV, JSON lines, Parquet) without Kafka, exactly as a worker would.
 
-    Writes importances.jsonl, changes.jsonl, dead-letters.jsonl, metrics.prom and report.html into --out.
+    Writes importances.jsonl, changes.jsonl, dead-letters.jsonl, metrics.prom and report.html into --out. The exit code
+    is 0; 1 where nothing was explained; 2 where the model cannot work with the first rows, as `check` says.
+
+    \b
+        attributary replay history.csv --config attributary.yaml
+        attributary replay history.csv --drop id,when
+        attributary replay history.jsonl --target label --model credit --limit 20000 --out out
     """
-    from ..models.model_state import check_models
-    from ..replay.files import open_source
+    from ..kafka.producing import encode_value
+    from ..rehearsal.rehearsal import rehearse
+    from ..rehearsal.rows import N_ROWS
     from ..replay.replay import replay as run_replay
 
     configure_logging("WARNING")  # changes, which are logged as information, are printed below
-    source = open_source(file, target)
+    source = open_observations(file, target, drop)
     chosen = _model_id(config, model_id)
-    check_models(config)
-    with _progress() as bar:
-        task = bar.add_task("replay", total=limit or source.n_rows, detail="")
+    first = [encode_value(value) for value in islice(source.values(), min(N_ROWS, limit or N_ROWS))]
+    rehearsed = rehearse(config, chosen, first, f"rows of {file}")
+    if rehearsed.problem is not None:
+        # What an exception says may hold values of a row, and belongs on nobody's stderr.
+        more = "" if rehearsed.said is None else f"; `attributary check --sample {file}` shows what the exception says"
+        raise ConfigError(f"models.{chosen}: {rehearsed.problem}{more}")
+    total = source.count(limit)
+    with progress("replay", total) as shown:
 
-        def shown(n: int, partition: Any) -> None:
-            if n % 50 == 0:
+        def handled(n: int, partition: Any) -> None:
+            if n % 50 == 0 or n == total:
                 changes = sum(state.n_changes for state in partition.models.values())
-                bar.update(task, completed=n, detail=f"{changes} changes")
+                shown(n, f"{changes} change{'' if changes == 1 else 's'}")
 
-        result = run_replay(source, chosen, config, out, limit=limit, progress=shown)
-        bar.update(task, completed=result.consumed, total=result.consumed)
+        result = run_replay(source, chosen, config, out, limit=limit, progress=handled)
     counts = {
         "observations": result.consumed,
         "explained": result.explained,
         "dead_letters": result.dead_letters,
+        "reasons": result.reasons,
+        "skipped": result.skipped,
         "out": str(result.out),
     }
     if as_json:
         click.echo(json.dumps(counts))
-        return
+        sys.exit(0 if result.n_explained else 1)
     with (out / "changes.jsonl").open("rb") as lines:  # bytes: a feature's name may hold what str takes as a line end
         for line in lines:
-            click.echo(json.loads(line)["sentence"])
-    click.echo(
+            say(json.loads(line)["sentence"])
+    say(
         f"{result.consumed} observations: {result.explained} explained, {result.dead_letters} dead letters; "
         f"see {out / 'report.html'}"
     )
+    for shortfall in _shortfalls(result):
+        say(shortfall)
+    sys.exit(0 if result.n_explained else 1)
+
+
+def _shortfalls(result: ReplayResult) -> Iterator[str]:
+    """Yield what was not explained, by reason: loudly where that is most of the observations, or all."""
+    n_failed = result.dead_letters
+    n_skipped = result.consumed - n_failed - result.n_explained
+    if result.reasons:
+        yield "dead letters: " + ", ".join(f"{n} {reason} ({REASONS[reason]})" for reason, n in result.reasons.items())
+    if result.n_explained == 0 or 2 * (n_failed + n_skipped) > result.consumed:
+        for name, reasons in result.skipped.items():
+            # What `explain.every` or the budget passes over was not to be explained.
+            shown = [f"{n} {reason.replace('_', ' ')}" for reason, n in reasons.items() if reason != "budget"]
+            if shown:
+                yield f"{name} skipped: {', '.join(shown)}"
+    if result.n_explained == 0:
+        yield f"NOTHING WAS EXPLAINED of {result.consumed} observations"
+    elif 2 * n_failed > result.consumed:
+        yield (
+            f"MOST OBSERVATIONS FAILED: {n_failed} of {result.consumed} are dead letters, and the importances are of "
+            f"the other {result.consumed - n_failed}; each is in {result.out / 'dead-letters.jsonl'} with its reason"
+        )
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @config_option
-@click.option("--model", "model_id", help="Id of the observations' model; needed where several are configured.")
-@click.option("--target", help="Column with the label. [default: the last one]")
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="Send at most this many observations per second."
+    "--model",
+    "model_id",
+    help="Give the observations to the model of this id. [default: the only one]",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows.")
+@click.option("--target", help="Take the label from this column. [default: the last one]")
+@drop_option
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Send at most this many observations per second. [default: as fast as it goes]",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows. [default: all]")
 def produce(
-    config: Config, file: Path, model_id: str | None, target: str | None, rate: float | None, limit: int | None
+    config: Config,
+    file: Path,
+    model_id: str | None,
+    target: str | None,
+    drop: tuple[str, ...],
+    rate: float | None,
+    limit: int | None,
 ) -> None:
-    """Send the observations of FILE (CSV, JSON lines, Parquet) to the observations topic, in order."""
+    """Send the observations of FILE (CSV, JSON lines, Parquet) to the observations topic, in order.
+
+    \b
+        attributary produce history.csv --config attributary.yaml --rate 100
+    """
     from ..kafka.clients import client_log_muted
     from ..kafka.producing import encode_value
     from ..kafka.producing import produce as send
     from ..kafka.topics import check_topics
-    from ..replay.files import open_source
 
-    source = open_source(file, target)
+    source = open_observations(file, target, drop)
     chosen = _model_id(config, model_id)
     check_topics(config, config.kafka.topics.observations)
-    with _progress() as bar:
-        task = bar.add_task("produce", total=limit or source.n_rows, detail="")
+    with progress("produce", source.count(limit)) as shown, client_log_muted("aiokafka.producer"):
         values = (encode_value(value) for value in islice(source.values(), limit))
-        progress = lambda n: bar.update(task, completed=n)  # noqa: E731
-        with client_log_muted("aiokafka.producer"):
-            sent = asyncio.run(send(config, chosen, values, rate=rate, progress=progress))
-    click.echo(f"{sent} observations sent to {config.kafka.topics.observations}")
+        sent = asyncio.run(send(config, chosen, values, rate=rate, progress=shown))
+    say(f"{sent} observations sent to {config.kafka.topics.observations}")
 
 
 def _model_id(config: Config, model_id: str | None) -> str:
     if model_id is None and len(config.models) == 1:
         return next(iter(config.models))
-    if model_id not in config.models:
+    if model_id is None:
         raise AttributaryError(f"name one of the configured models with --model: {', '.join(config.models)}")
+    check_model_id(config, model_id)
     return model_id
-
-
-def _progress() -> Progress:
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[detail]}"),
-        console=console,
-        disable=not console.is_terminal,
-    )

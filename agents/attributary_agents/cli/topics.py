@@ -7,10 +7,10 @@ import json
 import click
 
 from ..config.settings import Config
-from .options import config_option, json_option
+from .commands import Commands, config_option, json_option
 
 
-@click.group()
+@click.group(cls=Commands)
 def topics() -> None:
     """List or create the topics that the configuration needs."""
 
@@ -19,7 +19,11 @@ def topics() -> None:
 @config_option
 @json_option
 def topics_list(config: Config, as_json: bool) -> None:
-    """Print every needed topic with its partitions and settings. Asks no broker."""
+    """Print every needed topic with its partitions and settings. Asks no broker.
+
+    \b
+        attributary topics list --config attributary.yaml
+    """
     from ..kafka.topics import topic_specs
 
     specs = topic_specs(config)
@@ -34,8 +38,13 @@ def topics_list(config: Config, as_json: bool) -> None:
 @topics.command("create")
 @config_option
 def topics_create(config: Config) -> None:
-    """Create the topics that are missing; those that are there are left as they are."""
+    """Create the topics that are missing; those that are there are left as they are.
+
+    \b
+        attributary topics create --config attributary.yaml
+    """
     from ..kafka.topics import create_topics
 
     for spec, created in create_topics(config):
-        click.echo(f"{'created' if created else 'exists '} {spec.name} ({spec.partitions} partitions)")
+        partitions = f"{spec.partitions} partition{'' if spec.partitions == 1 else 's'}"
+        click.echo(f"{'created' if created else 'exists '} {spec.name} ({partitions})")

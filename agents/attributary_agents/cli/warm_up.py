@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..errors import AttributaryError
 
@@ -15,10 +14,14 @@ def warm_up() -> None:
 
     Takes about half a minute the first time. Kernels are kept in the folder that NUMBA_CACHE_DIR names, or else
     beside the installed package.
+
+    \b
+        attributary warm-up
     """
     # They take a second to import: only where they are needed.
-    from attributary_explainers import warm_up as compile_all
     from attributary_explainers.compiled import cache_folder, is_compiling
+
+    from ..models.compiling import compile_kernels
 
     if not is_compiling():
         raise AttributaryError("NUMBA_DISABLE_JIT is set: kernels are not compiled, and there is nothing to do")
@@ -27,17 +30,7 @@ def warm_up() -> None:
         raise AttributaryError(
             "no folder can be written to keep compiled kernels in: set NUMBA_CACHE_DIR to one that can"
         )
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("compile kernels", total=None)
-        done = compile_all(lambda ready, total: bar.update(task, completed=ready, total=total))
+    done = compile_kernels(Console(stderr=True))
     if done.n_compiled:
         click.echo(f"compiled {done.n_compiled} kernels in {done.seconds:.0f} s, kept in {folder}")
     else:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
+from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
@@ -21,7 +24,51 @@ class StepConfig(Section):
     params: dict[str, Any] = Field(default_factory=dict, description="Arguments of the class.")
 
 
+class FactoryConfig(Section):
+    """A function that returns the model, and its arguments."""
+
+    factory: str = Field(
+        pattern=r"^[^:\s]+:[^:\s]+$",
+        description="module:function, installed, beside this file or in the working directory.",
+    )
+    params: dict[str, Any] = Field(default_factory=dict, description="Arguments of the function.")
+
+
+class FileConfig(Section):
+    """A file with a trained model, below `artefacts.directory`."""
+
+    file: str = Field(
+        min_length=1, description="Path below artefacts.directory: .skops, .joblib or .pkl. It is the first version."
+    )
+    sha256: str | None = Field(
+        None,
+        pattern="^[0-9a-f]{64}$",
+        description="Hash of the file's content; where it is left out, a message says it.",
+    )
+    _directory: Path | None = PrivateAttr(None)
+    _allowed: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def directory(self) -> Path | None:
+        """`artefacts.directory`."""
+        return self._directory
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """`control.allowed`."""
+        return self._allowed
+
+    def take(self, directory: Path | None, allowed: Sequence[str]) -> None:
+        """Take over what other sections of the configuration say of files."""
+        self._directory, self._allowed = directory, tuple(allowed)
+
+
 Pipeline = Annotated[list[StepConfig], Field(min_length=1)]
+
+ANY_LABEL = "any"
+
+LABEL_KINDS = ("boolean", "number", "text", ANY_LABEL)
+"""What `label` of a model can be."""
 
 
 def _default_explainers() -> dict[ExplainerName, ExplainerConfig]:
@@ -50,8 +97,9 @@ class ModelSettings(Section):
     learn: bool = Field(True, description="Whether the model learns from each observation (false: redeployed models).")
     missing: str | dict[str, Any] = Field(
         default_of("missing"),
-        description="What null means in x. value: a value as any other; absent: the feature is not there; skip: the "
-        "observation is not explained; or feature to the value that takes its place.",
+        description="What null, NaN and a declared feature that is not in the record mean. absent: the feature is not "
+        "there; skip: it is not there, and nothing of the observation is explained; value: the model is given null, "
+        "which it has to ask for; or feature to the value that takes its place, and absent for all others.",
     )
     max_features: PositiveInt = Field(
         500,
@@ -60,6 +108,23 @@ class ModelSettings(Section):
     )
     max_text: PositiveInt = Field(
         10_000, description="Characters of text in one observation; more go to the dead letters: many are stored."
+    )
+    max_labels: PositiveInt | None = Field(
+        100,
+        description="Of a classifier that learns: distinct labels. During 1000 observations half of them are "
+        "taken on sight, later ones once they come again soon; others go to the dead letters, for each costs time at "
+        "every observation. null: no bound.",
+    )
+    max_categories: PositiveInt | None = Field(
+        100,
+        description="Of a model that learns: distinct texts of a feature, taken as labels are. Others become the "
+        "category __other__. Larger for encoders of zip codes, ids and the like; null: no bound.",
+    )
+    max_jump: Annotated[float, Field(ge=1)] | None = Field(
+        20.0,
+        description="A number beyond so many times the largest of its feature so far goes to the dead letters, once "
+        "1000 values other than 0 are known, unless `bounds` names the feature; so does the label of a regressor, "
+        "without `label_bounds`. Twenty among 1000 are a new range. null: none.",
     )
     loss: str | None = Field(
         None,
@@ -73,7 +138,11 @@ class ModelSettings(Section):
         "[]: none. f1, precision, recall, jaccard, mcc and roc_auc are of two classes; the greater label is positive.",
     )
     alpha: Alpha = Field(default_of("alpha"), description="Smoothing: larger follows change faster and is noisier.")
-    seed: int = Field(42, description="Of the explainers' generators, together with the model id.")
+    seed: int = Field(
+        42,
+        description="Of the explainers' generators, together with the model id: a replay draws what the worker drew. "
+        "In the library the default is None, which draws anew.",
+    )
     explainers: dict[ExplainerName, ExplainerConfig] = Field(default_factory=_default_explainers)
     change: ChangeConfig | None = Field(
         default_factory=ChangeConfig,
@@ -115,52 +184,139 @@ class ModelSettings(Section):
 class ModelConfig(ModelSettings):
     """One model: how it is made, and how it is explained."""
 
-    model: StepConfig | Pipeline | None = Field(None, description="A class, or the steps of a pipeline.")
-    factory: str | None = Field(None, description="module:function that returns the model, instead of `model`.")
+    model: StepConfig | FactoryConfig | FileConfig | Pipeline | None = Field(
+        None,
+        description="A class, the steps of a pipeline, a factory (a function that returns the model), or a file with a "
+        "trained model.",
+    )
+    factory: str | None = Field(None, description="Short for `model: {factory: module:function}`.")
     features: dict[str, str] | None = Field(
-        None, description="Feature to number, category, boolean or any: all needed, no others. Without it: any."
+        None, description="Feature to number, category, boolean or any: no others are taken. Without it: any."
     )
     bounds: dict[str, tuple[float | None, float | None]] = Field(
         default_factory=dict,
         description="Feature to [least, greatest] of its numbers, null for no bound; `*`: every other feature. An "
         "observation with a number outside goes to the dead letters.",
     )
-    clip: bool = Field(False, description="Numbers outside their bounds become the nearest bound instead.")
+    label: str | None = Field(
+        None,
+        description="boolean, number or text: the kind of all labels; others go to the dead letters. null: that of the "
+        "first labels. any: whatever comes; many models raise for ever once they have learnt labels of two kinds.",
+    )
+    label_bounds: tuple[float | None, float | None] | None = Field(
+        None,
+        description="[least, greatest] of a label that is a number, null for no bound; others go to the dead letters. "
+        "`max_jump` then leaves the labels alone.",
+    )
+    clip: bool = Field(False, description="Numbers of features outside their bounds become the nearest bound instead.")
     groups: dict[str, list[str]] = Field(default_factory=dict, description="Group name to features removed together.")
+    _allowed: tuple[str, ...] = PrivateAttr(())
+    _own_types: frozenset[str] | None = PrivateAttr(None)
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """What a stored state of the model may hold beside what its configuration names, dotted."""
+        return self._allowed
+
+    @property
+    def own_types(self) -> frozenset[str] | None:
+        """What the pickle of the model names as it is made here; None until somebody has looked."""
+        return self._own_types
+
+    def take(self, allowed: Sequence[str]) -> None:
+        """Take over what other sections of the configuration say of stored states."""
+        self._allowed = tuple(allowed)
+
+    def note_own_types(self, names: frozenset[str]) -> None:
+        """Keep what the pickle of the model names as it is made here."""
+        self._own_types = names
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _not_there_yet(cls, value: Any) -> Any:
+        for way in ("mlflow", "served"):
+            if isinstance(value, dict) and way in value:
+                raise ValueError(
+                    f"`{way}` is not there yet: give `file` (.skops, .joblib or .pkl), `class` or `factory`"
+                )
+        return value
 
     @field_validator("features")
     @classmethod
     def _known_types(cls, value: dict[str, str] | None) -> dict[str, str] | None:
         for name, kind in (value or {}).items():
             if kind not in FEATURE_TYPES:
-                raise ValueError(f"{name}: expected one of {', '.join(sorted(FEATURE_TYPES))}, got {kind!r}")
+                near = did_you_mean(kind, FEATURE_TYPES)
+                raise ValueError(f"{name}: expected one of {', '.join(sorted(FEATURE_TYPES))}, got {kind!r}{near}")
         return value
+
+    @field_validator("label")
+    @classmethod
+    def _known_label(cls, value: str | None) -> str | None:
+        return value if value is None else one_of(value, LABEL_KINDS)
 
     @field_validator("bounds")
     @classmethod
     def _in_order(
         cls, value: dict[str, tuple[float | None, float | None]]
     ) -> dict[str, tuple[float | None, float | None]]:
-        for name, (low, high) in value.items():
-            if not all(bound is None or math.isfinite(bound) for bound in (low, high)):
-                raise ValueError(f"{name}: expected finite numbers or null, got {[low, high]}")
-            if low is not None and high is not None and low > high:
-                raise ValueError(f"{name}: expected [least, greatest], got {[low, high]}")
+        for name, ends in value.items():
+            _check_ends(ends, f"{name}: ")
+        return value
+
+    @field_validator("label_bounds")
+    @classmethod
+    def _ends_in_order(
+        cls, value: tuple[float | None, float | None] | None
+    ) -> tuple[float | None, float | None] | None:
+        if value is not None:
+            _check_ends(value)
         return value
 
     def model_post_init(self, _context: Any) -> None:
         """Refuse a model without exactly one way to make it, and clipping without bounds."""
+        self._refuse_undeclared()
         if self.clip and not self.bounds:
             raise ValueError("`clip: true` needs `bounds`")
         if (self.model is None) == (self.factory is None):
-            raise ValueError("give either `model` (a class, or steps) or `factory` (module:function)")
+            raise ValueError(
+                "give either `model` ({class: …, params: …}, a list of such steps, or {factory: module:function, "
+                "params: …}) or, in short, `factory`"
+            )
+
+    def _refuse_undeclared(self) -> None:
+        """Refuse a name that is not among the features, where they are declared."""
+        if self.features is None:
+            return
+        named = {
+            "bounds": [name for name in self.bounds if name != "*"],
+            "missing": list(self.missing) if isinstance(self.missing, dict) else [],
+            **{f"groups.{group}": members for group, members in self.groups.items()},
+        }
+        for key, names in named.items():
+            for name in names:
+                if name not in self.features:
+                    raise ValueError(f"{key}: {name!r} is not among `features`{did_you_mean(name, self.features)}")
 
     @property
     def spec(self) -> dict[str, Any]:
         """How the model is made, in the form of `Deployment.spec`."""
+        if isinstance(self.model, FileConfig):
+            return {"artefact": self.model.file, "sha256": self.model.sha256}
+        if isinstance(self.model, FactoryConfig):
+            params = {"params": self.model.params} if self.model.params else {}
+            return {"factory": self.model.factory, **params}
         if self.factory is not None:
             return {"factory": self.factory}
         return self.model_dump(mode="json", by_alias=True, include={"model"})
+
+
+def _check_ends(ends: tuple[float | None, float | None], where: str = "") -> None:
+    low, high = ends
+    if not all(bound is None or math.isfinite(bound) for bound in ends):
+        raise ValueError(f"{where}expected finite numbers or null, got {[low, high]}")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"{where}expected [least, greatest], got {[low, high]}")
 
 
 _WHOLE = ("detector_params", "missing")

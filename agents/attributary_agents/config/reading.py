@@ -1,6 +1,6 @@
 """Reads the configuration: one YAML file, overridden by environment variables.
 
-`ATTRIBUTARY_KAFKA__GROUP=blue` sets `kafka.group`; a value that is a list or an object is given as JSON.
+`ATTRIBUTARY_KAFKA__GROUP=blue` sets `kafka.group`: see `environment`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from ..errors import ConfigError
-from .secrets import holds_secret
+from .environment import NO_SETTINGS, PREFIX
+from .faults import told, variable_meant
 from .settings import Config
 
 
@@ -47,7 +49,8 @@ def load_config(path: Path | None) -> Config:
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path} is not YAML: {_yaml_fault(error)}") from None
         if not isinstance(data, dict):
-            raise ConfigError(f"{path}: expected a mapping with the key `models`, got {type(data).__name__}")
+            got = "a list" if isinstance(data, list) else f"the text {data!r}"
+            raise ConfigError(f"{path}: expected a mapping with the key `models`, got {got}")
     return parse_config(
         data, where=str(path) if path else "no configuration file given (--config, or ATTRIBUTARY_CONFIG)"
     )
@@ -66,56 +69,63 @@ def parse_config(data: dict[str, Any], where: str = "configuration") -> Config:
     ConfigError
         A key or value is wrong; every fault is named with its path.
     """
-    unknown = [name for name in os.environ if name.startswith("ATTRIBUTARY_") and not _is_known_variable(name)]
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and not _is_known_variable(name))
     if unknown:
-        raise ConfigError(
-            f"unknown environment variable {', '.join(sorted(unknown))}: see `attributary config example`"
-        )
+        remedy = variable_meant(Config, PREFIX, unknown[0]) or ": see `attributary config example`"
+        raise ConfigError(f"unknown environment variable {', '.join(unknown)}{remedy}")
     # Names with an underscore are arguments of the settings library, which would take them.
     foreign = [key for key in data if not isinstance(key, str) or key.startswith("_")]
     if foreign:
-        raise ConfigError(f"{where}: unknown key {', '.join(map(repr, foreign))}")
+        raise ConfigError(f"{where}: unknown key {', '.join(map(repr, foreign))}: keys are text")
     try:
         return Config(**data)
     except ValidationError as error:
-        faults = "; ".join(_fault(fault) for fault in error.errors())
-        raise ConfigError(f"{where}: {faults}") from None
-    except ValueError as error:  # a message of ours out of model_post_init
+        models = data.get("models")
+        model_ids = [str(model_id) for model_id in models] if isinstance(models, dict) else []
+        raise ConfigError(f"{where}: {told(Config, error.errors(), model_ids)}") from None
+    except (SettingsError, ValueError) as error:  # a message of ours, of a variable or out of model_post_init
         raise ConfigError(f"{where}: {error}") from None
 
 
-# Read elsewhere: not settings, but how the process is started.
-_OTHER_VARIABLES = {"ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB"}
-
-
 def _is_known_variable(name: str) -> bool:
-    section = name.removeprefix("ATTRIBUTARY_").lower().split("__")[0]
-    return name in _OTHER_VARIABLES or section in Config.model_fields
+    section = name.removeprefix(PREFIX).lower().split("__")[0]
+    return name in NO_SETTINGS or section in Config.model_fields
 
 
 def _yaml_fault(error: Exception) -> str:
-    """Say what is wrong and where, without the line itself: it may hold a secret, and so may a name in it."""
-    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark):
-        problem = re.sub(r"(alias|anchor|tag|handle) ['\"].*", r"\1", error.problem or "a fault")
-        return f"{problem} in line {mark.line + 1}, column {mark.column + 1}"
-    return " ".join(str(error).split())
+    """Say what is wrong with a YAML file and where; not the line itself: it may hold a secret, and so may a name."""
+    if not (isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark)):
+        return " ".join(str(error).split())
+    where = f"in line {mark.line + 1}, column {mark.column + 1}"
+    problem = error.problem or "a fault"
+    for found, said, remedy in _YAML:
+        if re.match(found, problem):
+            return f"{said} {where}: {remedy}"
+    problem = re.sub(r"(alias|anchor|tag|handle) ['\"].*", r"\1", problem)
+    return f"{problem} {where}"
 
 
-def _fault(fault: Any) -> str:
-    loc = fault["loc"]
-    path = ".".join(str(part) for part in loc)
-    if fault["type"] == "extra_forbidden":
-        # `password:x` without a blank is a key, in a section with secrets.
-        if holds_secret(Config, loc[:-1]) and not re.fullmatch(r"[\w.-]+", str(loc[-1])):
-            return f"unknown key in {'.'.join(map(str, loc[:-1])) or 'the configuration'} (not shown)"
-        return f"unknown key {path!r}"
-    if fault["type"] == "missing":
-        return f"{path} is missing"
-    message = fault["msg"].removeprefix("Value error, ")
-    given = fault["input"]
-    shown = f"{type(given).__name__} (not shown)" if holds_secret(Config, loc) else repr(given)
-    got = "" if isinstance(given, dict) else f", got {shown}"
-    return f"{path}: {message}{got}"
+_YAML = (
+    (r"found character '\\t'", "a tab", "YAML indents with blanks, so replace each tab by two"),
+    (
+        r"found unknown escape character|expected escape sequence",
+        "a backslash in double quotes",
+        "write the text without quotes, or in single quotes",
+    ),
+    (
+        r"mapping values are not allowed here",
+        "a colon that no key can have",
+        "keys of one section are indented alike, and a text with a colon and a blank needs quotes",
+    ),
+    (
+        r"expected ',' or '[}\]]'",
+        "a brace or bracket that is not closed",
+        "close it, or give each key a line of its own",
+    ),
+    (r"expected <block end>", "a line that is indented otherwise", "keys of one section are indented alike"),
+    (r"could not find expected ':'", "a line without a colon", "each key is followed by a colon and a blank"),
+    (r"found character '[@`%]'", "a text that begins with a special character", "put it in quotes"),
+)
 
 
 EXAMPLE = """\

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from attributary_explainers.wording import did_you_mean
+
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Alpha = Annotated[float, Field(gt=0, le=1)]
@@ -20,5 +22,5 @@ class Section(BaseModel):
 def one_of(value: str, choices: Any) -> str:
     """Return the value; raise ValueError where it is none of the choices."""
     if value not in choices:
-        raise ValueError(f"expected one of {', '.join(sorted(choices))}")
+        raise ValueError(f"expected one of {', '.join(sorted(choices))}{did_you_mean(value, choices)}")
     return value

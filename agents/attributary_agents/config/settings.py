@@ -13,7 +13,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
-from .models import ModelConfig, ModelSettings, with_defaults
+from .environment import Environment
+from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
 from .state import StateConfig
@@ -40,7 +41,21 @@ class KafkaConfig(Section):
         description="Largest record that a worker writes: producer limit, and max.message.bytes of the dead letters, "
         "which are cut to it. States are stored in pieces.",
     )
+    max_batch_bytes: Annotated[int, Field(ge=1_000_000, le=2**30)] = Field(
+        32 * 2**20,
+        description="Largest batch of records, unpacked, that is read; a larger one becomes one dead letter. A worker "
+        "holds one per partition. Brokers take 1 MB, compressed, by default.",
+    )
     security: SecurityConfig = Field(default_factory=SecurityConfig)
+
+    @model_validator(mode="after")
+    def _reads_what_it_writes(self) -> KafkaConfig:
+        if self.max_batch_bytes < self.max_record_bytes:
+            raise ValueError(
+                f"max_batch_bytes ({self.max_batch_bytes}) must be at least max_record_bytes "
+                f"({self.max_record_bytes}): a worker reads its own records again"
+            )
+        return self
 
     @property
     def topics(self) -> Topics:
@@ -67,20 +82,36 @@ class CheckpointConfig(Section):
 
 
 class ArtefactsConfig(Section):
-    """Files of models that a record of the models topic may name."""
+    """Files of models that the configuration or a record of the models topic may name."""
 
     directory: Path | None = Field(
         None,
-        description="Folder of the files. They are unpickled, which runs code: nobody else may write there. null: "
-        "none are taken.",
+        description="Folder of the files. Those of pickle and joblib run code when they are read: nobody else may "
+        "write there. null: none are taken.",
     )
 
 
 class ControlConfig(Section):
     """What a record of the models topic may do."""
 
-    allowed: list[Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*$")]] = Field(
-        ["river."], description="Packages or modules whose classes and functions a new version may name, dotted."
+    allowed: list[Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*(:[A-Za-z_]\w*)?$")]] = Field(
+        ["river."],
+        description="Packages, modules or classes that a new version may name, dotted: of packages and modules only "
+        "classes that models are made of. A factory only where it is named here itself, as module:function. And what "
+        "files of skops may hold beside the types that skops trusts.",
+    )
+    build_within_s: PositiveFloat | None = Field(
+        None,
+        description="A new version that takes longer to be made, in a process of its own, is a dead letter. null: 60 "
+        "seconds, or half of watchdog.end_after_s where that is less.",
+    )
+    build_memory: Annotated[int, Field(ge=300_000_000)] | None = Field(
+        None,
+        description="Bytes that this process may take, River and numpy included. null: half of what the worker's "
+        "container or machine has.",
+    )
+    max_model_bytes: PositiveInt = Field(
+        200_000_000, description="A new version that takes more bytes when it is stored is a dead letter."
     )
 
 
@@ -132,11 +163,8 @@ class Config(BaseSettings):
     """The whole configuration. Read it with `load_config`."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ATTRIBUTARY_",
-        env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
-        case_sensitive=False,
         hide_input_in_errors=True,
     )
 
@@ -155,6 +183,20 @@ class Config(BaseSettings):
     log: LogConfig = Field(default_factory=LogConfig)
     max_observation_bytes: PositiveInt = Field(1_000_000, description="Longer values go to the dead letters.")
 
+    @model_validator(mode="after")
+    def _builds_before_the_watchdog_ends(self) -> Config:
+        if self.build_within_s >= self.watchdog.end_after_s:
+            raise ValueError(
+                f"control.build_within_s ({self.build_within_s:g}) must be less than watchdog.end_after_s "
+                f"({self.watchdog.end_after_s:g})"
+            )
+        return self
+
+    @property
+    def build_within_s(self) -> float:
+        """How many seconds the model of a new version may take to be made."""
+        return self.control.build_within_s or min(60.0, self.watchdog.end_after_s / 2)
+
     @model_validator(mode="before")
     @classmethod
     def _merge_defaults(cls, data: Any) -> Any:
@@ -166,6 +208,14 @@ class Config(BaseSettings):
         except ValidationError:
             return data  # named as a fault of the defaults, once, and not of every model
         return {**data, "models": {name: with_defaults(own, defaults) for name, own in models.items()}}
+
+    @model_validator(mode="after")
+    def _hand_over(self) -> Config:
+        for model in self.models.values():
+            model.take([*self.control.allowed, *self.state.allowed])
+            if isinstance(model.model, FileConfig):
+                model.model.take(self.artefacts.directory, self.control.allowed)
+        return self
 
     @field_validator("models")
     @classmethod
@@ -187,4 +237,4 @@ class Config(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let the environment win over the file, whose content the constructor is given."""
-        return env_settings, init_settings
+        return Environment(settings_cls, init_settings()), init_settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -26,7 +27,14 @@ class StateConfig(Section):
     )
     key_file: Path | None = Field(None, description="File with that secret.")
     accept_unsigned: bool = Field(
-        False, description="Read states without a signature all the same: while a group begins to sign."
+        False,
+        description="Read states without a signature all the same, and sign them: for the first start with a key.",
+    )
+
+    allowed: list[Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*$")]] = Field(
+        default_factory=list,
+        description="Packages whose classes, and classes and functions (module.Type) that stored states may hold "
+        "beside what River, numpy, scikit-learn, the configured models and control.allowed name.",
     )
 
     @model_validator(mode="after")
@@ -37,6 +45,24 @@ class StateConfig(Section):
         if self.accept_unsigned and self.key is None and self.key_file is None:
             raise ValueError("accept_unsigned is of use only with key or key_file: leave it out")
         return self
+
+    @property
+    def doubt(self) -> str | None:
+        """What is doubtful in how states are stored, and what to do about it; None for nothing."""
+        if self.accept_unsigned:
+            return (
+                "state.accept_unsigned is set: states without a signature are read, too. A worker signs those of its "
+                "partitions when it takes them over, and says how many: leave accept_unsigned out as soon as all "
+                "partitions have been taken over once"
+            )
+        if self.key is not None or self.key_file is not None:
+            return None
+        return (
+            "stored states are not signed: who can write to the state's changelog, or to state.url, can put another "
+            "model in the place of one. Write a key with `openssl rand -hex 32` into a file, and name it in "
+            "state.key_file; where the group has stored states already, set state.accept_unsigned: true as well for "
+            "the first start with the key, which signs them"
+        )
 
     def read_key(self) -> bytes | None:
         """Return the key; None where nothing is signed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import signal
 import sys
 import tempfile
@@ -24,6 +25,8 @@ from ..config.settings import Config
 from ..kafka.producing import produce
 from ..kafka.reading import topic_reader
 from ..kafka.topics import create_topics
+from ..models.compiling import compile_kernels
+from ..replay.files import Source
 from .brokers import broker
 from .local_broker import free_port
 from .processes import start_child, stop_child
@@ -43,8 +46,7 @@ class _WorkerDiedError(Exception):
 
 def run_demo(
     *,
-    data: Path | None,
-    target: str | None,
+    source: Source | None,
     model_id: str,
     limit: int | None,
     broker_spec: str,
@@ -60,15 +62,19 @@ def run_demo(
         The file, the broker or the port is not usable.
     """
     console = Console()
-    stream = from_file(data, target, limit) if data else agrawal(limit)
+    stream = agrawal(limit) if source is None else from_file(source, limit)
     view: View
     view = PlainView(console, stream.n) if plain or not console.is_terminal else LiveView(console, stream.n)
     with _signals_raise(), contextlib.ExitStack() as stack:
         try:
             view.say(stream.title)
+            compile_kernels(console)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="attributary-demo-")))
             running = stack.enter_context(broker(broker_spec))
-            config = parse_config(demo_config(stream, model_id, running.bootstrap, port or free_port()), "demo")
+            key = folder / "state.key"
+            key.write_text(secrets.token_hex(32))
+            settings = demo_config(stream, model_id, running.bootstrap, port or free_port())
+            config = parse_config({**settings, "state": {"key_file": str(key)}}, "demo")
             create_topics(config)
             path = folder / "demo.yaml"
             path.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True)))
@@ -159,6 +165,7 @@ async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[i
         if producer.done() and handled >= producer.result() and not said:
             said = True
             await asyncio.sleep(1.0)  # what the last observations published is on its way
+            view.end()
             brokers = ", ".join(config.kafka.brokers)
             view.say(
                 f"all {handled} observations handled: {handled - dead_letters} explained, {dead_letters} dead letters\n"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 from ..kafka.producing import encode_value
-from ..replay.files import open_source
+from ..replay.files import Source
 
 DRIFT_AT = 5000
 TOTAL = 10_000
@@ -28,14 +27,11 @@ class DemoStream:
         Number of observations; None where it is not known beforehand.
     classification
         Whether the target is a class.
-    categories
-        Whether some feature is text.
     """
 
     title: str
     n: int | None
     classification: bool
-    categories: bool
     _values: Any
 
     def values(self) -> Iterator[bytes]:
@@ -56,33 +52,29 @@ def agrawal(limit: int | None) -> DemoStream:
         return ({"x": x, "y": y} for x, y in chain(first, second))
 
     title = f"Agrawal's credit data: the true rule changes from function 1 to 2 at observation {drift_at:,}"
-    return DemoStream(title.replace(",", " "), total, True, False, values)
+    return DemoStream(title.replace(",", " "), total, True, values)
 
 
-def from_file(path: Path, target: str | None, limit: int | None) -> DemoStream:
+def from_file(source: Source, limit: int | None) -> DemoStream:
     """Return the rows of a CSV, JSON-lines or Parquet file; the target's values tell whether it is a classification.
 
     Raises
     ------
     SourceError
-        The file cannot be read.
+        The file is damaged further on.
     """
-    source = open_source(path, target)
-    rows = list(islice(source.values(), 1000))
-    categories = any(isinstance(value, str) for row in rows for value in (row.get("x") or {}).values())
+    rows = list(islice(source.objects(), 1000))
     sample = [row.get("y") for row in rows]
     numbers = all(isinstance(y, (int, float)) and not isinstance(y, bool) for y in sample if y is not None)
     classification = not numbers or (
         len(set(sample)) <= _MAX_CLASSES and all(float(y).is_integer() for y in sample if y is not None)
     )
-    n = source.n_rows if source.n_rows is not None else sum(1 for _ in source.values())
     kind = "classification" if classification else "regression"
-    title = f"{path.name}: {kind} of {source.target}"
+    title = f"{source.path.name}: {kind} of {source.target}"
     return DemoStream(
         title,
-        min(n, limit) if limit else n,
+        source.count(limit),
         classification,
-        categories,
         lambda: islice(source.values(), limit),
     )
 
@@ -91,8 +83,9 @@ def demo_config(stream: DemoStream, model_id: str, broker: str, port: int) -> di
     """Return the configuration of the demo's worker: an adaptive random forest, iPFI, changes as by default."""
     forest = "ARFClassifier" if stream.classification else "ARFRegressor"
     params: dict[str, Any] = {"n_models": 10, "seed": 1}
-    if stream.categories and not stream.classification:
-        params["leaf_prediction"] = "mean"  # the linear models in its leaves by default cannot multiply text
+    if not stream.classification:
+        # The linear models that leaves have by default cannot multiply text, and numbers of any scale ruin them.
+        params["leaf_prediction"] = "mean"
     return {
         "kafka": {
             "brokers": [broker],

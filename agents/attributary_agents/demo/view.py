@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from attributary_explainers.wording import printable, show_number
+
 from ..replay.history import loss_text, quality_texts
 
 TOP = 9
@@ -36,6 +38,9 @@ class View(Protocol):
 
     def counts(self, handled: int, dead_letters: int) -> None:
         """Take the number of observations handled, and of dead letters among them."""
+
+    def end(self) -> None:
+        """Take that everything has been handled."""
 
     def __enter__(self) -> View: ...
 
@@ -67,44 +72,64 @@ class _State:
 
     @property
     def per_second(self) -> float:
+        if not self._times:
+            return 0.0  # events can come before the first scrape
         (t0, n0), (t1, n1) = self._times[0], self._times[-1]
         return (n1 - n0) / (t1 - t0) if t1 > t0 else 0.0
 
-    def features(self) -> list[tuple[str, float, float | None, float]]:
-        """Return name, importance, half the width of its interval and change by feature, the most important first."""
+    def features(self) -> list[tuple[str, float, float | None, float | None]]:
+        """Return name, importance, half the width of its interval and change by feature, the most important first.
+
+        The change is None until so many observations have passed.
+        """
         if self.event is None:
             return []
-        past = self._history[0][1]
+        at, past = self._history[0]
+        known = self.event["observation"] - at > 0.8 * CHANGE_OVER
         return [
-            (name, feature["importance"], feature["half_width"], feature["importance"] - past.get(name, 0.0))
+            (name, now, feature["half_width"], now - past.get(name, 0.0) if known else None)
             for name, feature in self.event["features"].items()
+            for now in (feature["importance"],)
         ]
 
     def discrepancy(self) -> str:
         value = self.event["discrepancy"] if self.event else None
-        return "no reference model yet" if value is None else f"{value:.2f}"
+        return "no reference model yet" if value is None else show_number(value)
 
 
 class PlainView:
-    """Prints a line per thousand observations, for logs and pipes."""
+    """Prints a line per thousand observations, or ten lines of a shorter stream, for logs and pipes."""
 
     def __init__(self, console: Console, total: int | None) -> None:
         self._console = console
         self._state = _State(total)
-        self._next = _PLAIN_EVERY
+        self._every = min(_PLAIN_EVERY, max(1, (total or _PLAIN_EVERY * 10) // 10))
+        self._next = self._every
+        self._shown: dict[str, Any] | None = None
 
     def say(self, text: str) -> None:
         """Print the line."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def importance(self, event: dict[str, Any]) -> None:
         """Print a line at every thousandth observation."""
         self._state.take(event)
-        if event["observation"] < self._next:
-            return
-        self._next = event["observation"] // _PLAIN_EVERY * _PLAIN_EVERY + _PLAIN_EVERY
+        if event["observation"] >= self._next:
+            self._next = event["observation"] // self._every * self._every + self._every
+            self._row(event)
+
+    def end(self) -> None:
+        """Print the last importances, unless they have been printed."""
+        if self._state.event is not None and self._state.event is not self._shown:
+            self._row(self._state.event)
+
+    def _row(self, event: dict[str, Any]) -> None:
+        if self._shown is None:
+            self.say(f"importance by feature (in brackets: its change over {CHANGE_OVER} observations)")
+        self._shown = event
         features = ", ".join(
-            f"{name} {value:.3f} ({change:+.3f})" for name, value, _, change in self._state.features()[:4]
+            f"{name} {show_number(value)}" + ("" if change is None else f" ({show_number(change, signed=True)})")
+            for name, value, _, change in self._state.features()[:4]
         )
         total = f"/{self._state.total}" if self._state.total else ""
         self.say(
@@ -144,7 +169,7 @@ class LiveView:
 
     def say(self, text: str) -> None:
         """Print the line above the table."""
-        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._live.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def importance(self, event: dict[str, Any]) -> None:
         """Redraw the table."""
@@ -154,7 +179,10 @@ class LiveView:
     def change(self, event: dict[str, Any]) -> None:
         """Print the sentence above the table."""
         style = "bold yellow" if event["event"] in ("explanation", "importance_shift", "loss_shift") else "yellow"
-        self._live.console.print(Text(f"▲ {event['sentence']}", style=style))
+        self._live.console.print(Text(f"▲ {printable(event['sentence'])}", style=style))
+
+    def end(self) -> None:
+        """Do nothing: the table stands there."""
 
     def counts(self, handled: int, dead_letters: int) -> None:
         """Move the progress bar."""
@@ -172,12 +200,10 @@ class LiveView:
         rows = self._state.features()
         largest = max((value for _, value, _, _ in rows), default=0.0)
         for name, value, half_width, change in rows[:TOP]:
-            # Of a difference of two importances, taken as independent.
-            noise = math.sqrt(2.0) * half_width if half_width is not None else math.inf
-            style = "green" if change > noise else "red" if change < -noise else "dim"
+            moved = Text("") if change is None else _moved(change, half_width)
             bar = "█" * round(_BAR * max(value, 0.0) / largest) if largest > 0 else ""
-            error = "" if half_width is None else f"{half_width:.4f}"
-            table.add_row(name, f"{value:.4f}", error, Text(f"{change:+.4f}", style=style), Text(bar, style="cyan"))
+            error = "" if half_width is None else show_number(half_width)
+            table.add_row(Text(printable(name)), show_number(value), error, moved, Text(bar, style="cyan"))
         if len(rows) > TOP:
             table.add_row(f"{len(rows) - TOP} more", "", "", "", "")
         event = self._state.event
@@ -185,7 +211,7 @@ class LiveView:
         loss = (
             ""
             if event is None
-            else f" · loss {event['model_loss']:.3f}, {event['baseline_loss']:.3f} without features\n"
+            else f" · loss {show_number(event['model_loss'])}, {show_number(event['baseline_loss'])} without features\n"
             f"importance and loss: {loss_text(event)}{quality and f' · quality: {quality}'}"
         )
 
@@ -198,3 +224,11 @@ class LiveView:
 
     def __exit__(self, *exc: Any) -> None:
         self._live.__exit__(*exc)
+
+
+def _moved(change: float, half_width: float | None) -> Text:
+    """Return the change of an importance, in colour where it is beyond noise."""
+    # Of a difference of two importances, taken as independent.
+    noise = math.sqrt(2.0) * half_width if half_width is not None else math.inf
+    style = "green" if change > noise else "red" if change < -noise else "dim"
+    return Text(show_number(change, signed=True), style=style)

@@ -10,7 +10,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import (
     GroupAuthorizationFailedError,
     GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
     KafkaError,
+    NotCoordinatorForGroupError,
     for_code,
 )
 
@@ -18,6 +20,11 @@ from ..config.settings import Config, KafkaConfig
 from .clients import client_fault, client_log_muted, client_options
 
 T = TypeVar("T")
+
+COORDINATOR_WITHIN_S = 15.0
+"""Longest wait for the coordinator of a group."""
+
+_NOT_YET = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
 
 
 def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitable[T]]) -> T:
@@ -51,19 +58,32 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
 
 
 def check_group(config: Config) -> None:
-    """Raise PreflightError where the brokers hide the consumer group from this user: a worker would wait for ever."""
+    """Raise PreflightError where the brokers hide the consumer group from this user: a worker would wait for ever.
+
+    The first group of a new cluster has no coordinator yet: it is waited for, up to COORDINATOR_WITHIN_S. A worker that
+    began at once would log the client's errors about that. Whatever is wrong for longer is for the worker to log.
+    """
 
     async def work(admin: AIOKafkaAdminClient) -> None:
-        group = config.kafka.group
-        try:
-            await admin.find_coordinator(group)
-        except GroupAuthorizationFailedError:
-            raise GroupAuthorizationFailedError(group) from None
-        except GroupCoordinatorNotAvailableError:  # the first group of a new cluster; who may ask is checked before
-            return
+        deadline = asyncio.get_running_loop().time() + COORDINATOR_WITHIN_S
+        while not await _is_coordinated(admin, config.kafka.group):
+            if asyncio.get_running_loop().time() > deadline:
+                return
+            await asyncio.sleep(0.1)
 
-    if config.kafka.security.protocol != "PLAINTEXT":  # without users there is nothing to ask
-        with_admin(config.kafka, work)
+    with_admin(config.kafka, work)
+
+
+async def _is_coordinated(admin: AIOKafkaAdminClient, group: str) -> bool:
+    """Return whether the group has a coordinator that has loaded what it knows of the group."""
+    try:
+        answers = await admin.describe_consumer_groups([group])
+    except GroupAuthorizationFailedError:
+        raise GroupAuthorizationFailedError(group) from None
+    except _NOT_YET:
+        return False
+    codes = [described[0] for answer in answers for described in answer.groups]
+    return not any(code in [error.errno for error in _NOT_YET] for code in codes)
 
 
 def count_members(kafka: KafkaConfig) -> int:

@@ -1,21 +1,19 @@
-"""Reads what aiokafka 0.14.0 cannot: header names that are no UTF-8, and old formats before new ones.
+"""Reads what aiokafka 0.14.0 cannot: header names that are no UTF-8, and sets of old records that are damaged.
 
-aiokafka fails in the middle of a fetch, before any code of ours: after each restart a worker would end at the same
-record. Kafka takes any bytes as a header's name, and its Java client reads them; aiokafka, in C as in Python,
-decodes strictly.
+Kafka takes any bytes as a header's name, and its Java client reads them; aiokafka, in C as in Python, decodes strictly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+import struct
 from typing import Any
 
-from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import _DefaultRecordBatchPy, _DefaultRecordPy
-from aiokafka.record.memory_records import _MemoryRecordsPy
+from aiokafka.record.legacy_records import _LegacyRecordBatchPy
 from aiokafka.record.util import decode_varint
+
+from .unpacking import unpack
 
 
 class LenientBatch(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka is untyped
@@ -57,42 +55,38 @@ class LenientBatch(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka is 
         return _DefaultRecordPy(offset, timestamp, self.timestamp_type, key, value, headers)
 
 
-class _Batch:
-    """Reads with upstream's batch, and with `LenientBatch` from the first record that upstream cannot read."""
+class BoundedSet(_LegacyRecordBatchPy):  # type: ignore[misc]
+    """Reads a compressed set of records in a format from before Kafka 0.11, unpacked within a bound.
 
-    def __init__(self, batch: Any, data: memoryview) -> None:
-        self._batch = batch
-        self._data = data
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batch, name)
-
-    def __iter__(self) -> Iterator[Any]:
-        read = 0
-        try:
-            for record in self._batch:
-                yield record
-                read += 1
-        except (UnicodeDecodeError, CorruptRecordException):  # in C the former, in Python the latter
-            yield from islice(LenientBatch(self._data), read, None)
-
-
-class LenientRecords(_MemoryRecordsPy):  # type: ignore[misc]
-    """Reads the batches of a fetched partition.
-
-    Upstream's class in C takes the format of the first batch for that of all: where a topic has records from before
-    Kafka 0.11 it fails at the first newer one. The one in Python does not, and makes the same batches, in C.
+    Parameters
+    ----------
+    max_bytes
+        The most that the set may have, unpacked: beyond it iterating raises `TooLargeError`.
     """
 
-    def next_batch(self) -> Any:
-        """Return the next batch; None behind the last."""
-        data = self._next_slice
-        batch = super().next_batch()
-        if batch is None or data[self.MAGIC_OFFSET] < 2 or batch.is_control_batch:  # without headers
-            return batch
-        return _Batch(batch, data)
+    def __init__(self, buffer: memoryview, magic: int, max_bytes: int) -> None:
+        super().__init__(buffer, magic)
+        self._max_bytes = max_bytes
 
+    def _decompress(self, key_offset: int) -> memoryview:
+        data, position = self._buffer, key_offset
+        (key_size,) = struct.unpack_from(">i", data, position)
+        position += 4 + max(key_size, 0)
+        (size,) = struct.unpack_from(">i", data, position)
+        position += 4
+        if not 0 <= size <= len(data) - position:
+            raise CorruptRecordException("the value of a compressed set ends beyond the set")
+        return unpack(self._compression_type, data[position : position + size], self._max_bytes)
 
-def read_all_that_kafka_takes() -> None:
-    """Let every consumer of this process read `LenientRecords`; aiokafka has no place to say so for one alone."""
-    fetcher.MemoryRecords = LenientRecords
+    def _read_all_headers(self) -> list[Any]:
+        """Refuse what upstream would follow for ever: a record whose length leads back to itself."""
+        position, end = 0, len(self._buffer)
+        found: list[Any] = []
+        while position < end:
+            header = self._read_header(position)
+            following = position + self.LOG_OVERHEAD + header[1]
+            if header[1] < 0 or following > end:
+                raise CorruptRecordException("a record of a compressed set ends beyond the set")
+            found.append((header, position))
+            position = following
+        return found

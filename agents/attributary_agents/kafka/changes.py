@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from typing import Any
 
 from attributary_topics import decode_json
@@ -19,6 +19,7 @@ async def read_changes(
     kinds: Collection[str] = (),
     *,
     follow: bool = False,
+    told: Callable[[int], None] = lambda _: None,
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Yield the change events that there are in the order of their times, then those to come as they come.
 
@@ -34,6 +35,8 @@ async def read_changes(
         Values of the field `event`: yield events of these only; none for all.
     follow
         Whether to go on with those to come, for ever.
+    told
+        Called with the number of events that there are, when they have been yielded.
 
     Raises
     ------
@@ -50,6 +53,7 @@ async def read_changes(
         events.sort(key=lambda event: event["time"] or "")  # the observations' own
         for event in deque(events, maxlen=last):
             yield event
+        told(len(events))
         if follow:
             async for batch in reader.to_come():
                 for event in _events([record for record in batch if model_id in (None, _key(record))], seen, kinds):

@@ -17,7 +17,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from ..config.settings import KafkaConfig
 from ..errors import ConfigError, PreflightError
-from .aiokafka_fixes import read_all_that_kafka_takes
+from .batches import bound_batches
 
 PROBE_MS = 5_000
 """Longest wait for one broker's answer while the cause of a fault is looked for."""
@@ -39,17 +39,20 @@ def _without_password(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("aiokafka.conn").addFilter(_without_password)
-read_all_that_kafka_takes()
+bound_batches()
 
 
 def client_options(kafka: KafkaConfig) -> dict[str, Any]:
     """Return the keyword arguments of every client of aiokafka: brokers, TLS and SASL.
+
+    What the process reads from here on is bounded by `kafka.max_batch_bytes`.
 
     Raises
     ------
     ConfigError
         A file of certificates, of a key or of a password cannot be used.
     """
+    bound_batches(kafka.max_batch_bytes)
     security = kafka.security
     options: dict[str, Any] = {"bootstrap_servers": kafka.brokers, "security_protocol": security.protocol}
     if security.tls:
@@ -194,7 +197,7 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
                 return PreflightError(f"{start}{host}:{port}: {said}")
     return PreflightError(
         f"{start}no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
-        "(ATTRIBUTARY_KAFKA__BROKERS='[\"host:9092\"]')"
+        "(ATTRIBUTARY_KAFKA__BROKERS=host:9092)"
     )
 
 

@@ -6,7 +6,7 @@ Both versions are pinned, and a test fails when they move: then prove these agai
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import faust
@@ -92,6 +92,9 @@ class RawTable(faust.Table):  # type: ignore[misc]
     """
 
     sink: Any = None
+    read_again: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Reads what the sink has passed over and needs after all, before the streams go on."""
+    _reading: asyncio.Future[None] | None = None
 
     def apply_changelog_batch(self, batch: Iterable[Any]) -> None:
         """Take recovered records."""
@@ -99,10 +102,26 @@ class RawTable(faust.Table):  # type: ignore[misc]
             message = event.message
             self.sink.apply(message.partition, message.key, message.value)
 
+    async def on_rebalance(self, *args: Any, **named: Any) -> None:
+        """End the further reading: after the next recovery there is another.
+
+        Upstream ends the recovery and not what it waits for, which would go on into the next one.
+        """
+        if self._reading is not None:
+            self._reading.cancel()
+        await super().on_rebalance(*args, **named)
+
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Forget the partitions that are no longer ours."""
+        """Forget the partitions that are no longer ours, and read again what the sink needs."""
         await super().on_recovery_completed(active_tps, standby_tps)
         self.sink.keep_only({tp.partition for tp in active_tps})
+        try:
+            if self.read_again is not None:
+                self._reading = asyncio.ensure_future(self.read_again())
+                await self._reading
+        except Exception as error:  # upstream would go on, with states that are not whole
+            await self.app.crash(error)
+            raise
 
 
 class ExactApp(faust.App):  # type: ignore[misc]

@@ -60,8 +60,10 @@ async def produce(
     return sent
 
 
-def encode_value(value: dict[str, object]) -> bytes:
+def encode_value(value: dict[str, object] | bytes) -> bytes:
     """Encode an observation's value as a producer sends it; the worker refuses what is wrong in it."""
+    if isinstance(value, bytes):  # what a file had in place of an object
+        return value
     # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
     # bits, half a surrogate pair).
     if find_not_finite(value) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ..config.settings import KafkaConfig
+from .batches import unread_batch
 from .clients import consumer
+
+logger = logging.getLogger(__name__)
 
 
 class TopicReader:
@@ -44,7 +48,14 @@ class TopicReader:
                 yield batch
 
     async def _fetch(self, *places: TopicPartition, max_records: int | None = None) -> list[list[Any]]:
-        return list((await self._client.getmany(*places, timeout_ms=500, max_records=max_records)).values())
+        fetched = await self._client.getmany(*places, timeout_ms=500, max_records=max_records)
+        return [[record for record in batch if not self._passes_over(record)] for batch in fetched.values()]
+
+    def _passes_over(self, record: Any) -> bool:
+        if (unread := unread_batch(record.headers)) is None:
+            return False
+        logger.warning("%s[%d]: passed over: %s", record.topic, record.partition, unread.error())
+        return True
 
     async def record_at(self, topic: str, partition: int, offset: int) -> Any | None:
         """Return the record at this offset; None where the topic does not have it."""
@@ -56,8 +67,8 @@ class TopicReader:
             return None
         self._client.seek(place, offset)
         while await self._client.position(place) <= offset:
-            for (record,) in await self._fetch(place, max_records=1):
-                return record if record.offset == offset else None
+            for records in await self._fetch(place, max_records=1):
+                return next((record for record in records if record.offset == offset), None)
         return None
 
 

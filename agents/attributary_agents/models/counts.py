@@ -22,6 +22,9 @@ CHANGES = (
 LOSS_SHIFTS = ("worse", "level", "harder", "rose")
 """Kinds of shifts of the loss."""
 
+RECOVERIES = ("recovered", "forgotten")
+"""How often a model went back to its last good state, and how many observations it forgot by that."""
+
 VERSION_OUTCOMES = ("explained", "unexplained", "refused")
 """What can become of a new version: it takes over, explained or not, or it is refused because it cannot."""
 
@@ -40,6 +43,8 @@ class ModelCounts:
         Shifts of importance that were told, by explainer.
     loss_shifts
         Shifts of the loss that were told, by their kind when they were told first.
+    recoveries
+        How often the model went back to its last good state, and observations that it forgot by that.
     versions
         New versions that have taken over, by whether the change could be explained, which is known `change.window`
         observations later, and those that could not take over.
@@ -50,6 +55,7 @@ class ModelCounts:
     changes: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(CHANGES, 0)))
     shifts: Counter[str] = field(default_factory=Counter)
     loss_shifts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(LOSS_SHIFTS, 0)))
+    recoveries: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(RECOVERIES, 0)))
     versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))
 
     def snapshot(self) -> dict[str, Any]:

@@ -1,22 +1,25 @@
 """Makes a model that can be explained from a record of the models topic, or says why it cannot.
 
-The worker and `attributary models deploy` both call `prepare`.
+`attributary models deploy` calls `prepare`, and so does the process of its own in which a worker builds (`building`).
 """
 
 from __future__ import annotations
 
-import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attributary_explainers import ExplainerError, dump_model, load_model
+from attributary_explainers import ExplainerError, dump_model
+from attributary_explainers.models.learning import learn_function
 from attributary_topics import Deployment, InvalidRecordError, decode_deployment
 
+from ..config.models import ModelConfig
 from ..config.settings import Config
-from ..errors import AttributaryError, DeploymentError, NotAllowedError
+from ..errors import AttributaryError, DeploymentError, ForeignTypeError, NotAllowedError, told
+from .artefacts import load_artefact, read_artefact
 from .factory import build_model
 from .model_state import new_state
-from .versions import Version
+from .versions import Version, allowlist_of
 
 
 def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment:
@@ -34,66 +37,72 @@ def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment
     return deployment
 
 
-def prepare(config: Config, deployment: Deployment) -> bytes:
+@dataclass(frozen=True)
+class Job:
+    """What a model of the models topic is made from: the part of the configuration that matters, without secrets."""
+
+    deployment: Deployment
+    model: ModelConfig
+    artefacts: Path | None
+    allowed: list[str]
+
+    @classmethod
+    def of(cls, config: Config, deployment: Deployment) -> Job:
+        """Take from the configuration what this deployment needs."""
+        model = config.models[deployment.model_id]
+        return cls(deployment, model, config.artefacts.directory, config.control.allowed)
+
+
+def prepare(job: Job, *, in_full: bool = False) -> bytes:
     """Make the model, check that it can be explained as configured, and return its bytes.
+
+    Parameters
+    ----------
+    in_full
+        Whether messages may hold the texts of exceptions that are not ours, and with them what the model has read: on
+        the machine of the one who deploys, and not where others read the dead letters.
 
     Raises
     ------
     DeploymentError
         The model cannot be made or used; the reason is `not_allowed`, `wrong_artefact` or `unusable_model`.
+    MemoryError
+        It needs more memory than there is.
     """
-    model_config = config.models[deployment.model_id]
+    deployment = job.deployment
     try:
-        model = _make(config, deployment.spec)
+        model = _make(job, in_full)
         if model is None:
             raise DeploymentError("it makes None, which is no model")
-        new_state(deployment.model_id, model_config, Version(deployment.version, deployment.spec, model))
+        new_state(deployment.model_id, job.model, Version(deployment.version, deployment.spec, model))
+        if job.model.learn:
+            learn_function(model)
         blob = dump_model(model)
-    except DeploymentError:
+        allowlist_of(job.model).load(blob)
+    except (DeploymentError, MemoryError):
         raise
+    except ForeignTypeError as error:
+        raise NotAllowedError(f"the model could be made, but not be read from its stored state: {error}") from error
     except (AttributaryError, ExplainerError) as error:
-        raise DeploymentError(str(error)) from error
+        raise DeploymentError(_said(error, in_full)) from error
     except Exception as error:  # a model is the user's code: whatever it raises, it cannot be used
-        raise DeploymentError(f"{type(error).__name__}: {error}") from error
+        raise DeploymentError(told(error, in_full)) from error
     return blob
 
 
-def _make(config: Config, spec: dict[str, Any]) -> Any:
+def _said(error: Exception, in_full: bool) -> str:
+    """Return a message of ours, in which what a foreign exception says is replaced by its type and place."""
+    said, cause = str(error), error.__cause__ or error.__context__
+    while cause is not None and not in_full:
+        if not isinstance(cause, AttributaryError | ExplainerError) and str(cause):
+            said = said.replace(str(cause), told(cause))
+        cause = cause.__cause__ or cause.__context__
+    return said
+
+
+def _make(job: Job, in_full: bool) -> Any:
+    spec = job.deployment.spec
     if "artefact" in spec:
-        return load_model(read_artefact(config, spec["artefact"], spec["sha256"]))
-    return build_model(spec, config.control.allowed)
-
-
-def read_artefact(config: Config, name: str, sha256: str | None) -> bytes:
-    """Return the content of a model's file.
-
-    Parameters
-    ----------
-    name
-        Path below `artefacts.directory`.
-    sha256
-        Hash that it must have; None takes any, to find out what it is.
-
-    Raises
-    ------
-    DeploymentError
-        There is no such file, or it has another hash.
-    NotAllowedError
-        No directory is configured, or the path leads out of it.
-    """
-    directory = config.artefacts.directory
-    if directory is None:
-        raise NotAllowedError("artefacts are not allowed: set artefacts.directory in the workers' configuration")
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise NotAllowedError(f"artefact {name!r}: expected a path below artefacts.directory, without `..`")
-    try:
-        path = (directory / name).resolve(strict=True)
-        if not path.is_relative_to(directory.resolve()):
-            raise NotAllowedError(f"artefact {name!r} is a link out of artefacts.directory")
-        content = path.read_bytes()
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle
-        raise DeploymentError(f"cannot read the artefact {name!r}: {error}", "wrong_artefact") from None
-    found = hashlib.sha256(content).hexdigest()
-    if sha256 is not None and found != sha256:
-        raise DeploymentError(f"artefact {name!r} has the sha256 {found}, not {sha256}", "wrong_artefact")
-    return content
+        content = read_artefact(job.artefacts, spec["artefact"], spec["sha256"])
+        return load_artefact(spec["artefact"], content, job.allowed, in_full=in_full)
+    return build_model(spec, job.allowed, in_full=in_full)

@@ -8,7 +8,9 @@ from typing import Any, Self
 from attributary_explainers import (
     ChangeExplainer,
     ImportanceShift,
+    InvalidParameterError,
     LossMonitor,
+    ModelError,
     RemovalExplainer,
     Shift,
     ShiftEnd,
@@ -37,25 +39,45 @@ def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> 
         "seed": _seed(config.seed, model_id, name),
     }
     known = parameters_of(kind)
-    return kind(model, **{name: value for name, value in arguments.items() if name in known})
+    explainer = kind(model, **{name: value for name, value in arguments.items() if name in known})
+    explainer.know_names()  # on a stream the first record may be one without the features of a group
+    return explainer
 
 
 def new_change_explainer(
     model_id: str, config: ModelConfig, model: Any, version: str | None = None
 ) -> ChangeExplainer | None:
-    """Make the configured change explainer, before its first observation; None where none is configured."""
+    """Make the configured change explainer, before its first observation; None where none is configured.
+
+    Raises
+    ------
+    ExplainerError
+        The model cannot be explained with these parameters; the message names the key.
+    """
     if config.change is None:
         return None
     given = config.change.model_dump()
-    if given["loss"] is None and model_kind(model) is None:
-        given["loss"] = config.loss  # nothing else says what a function predicts
-    return ChangeExplainer(
-        model,
-        **given,
-        groups=config.groups,
-        version=version,
-        seed=_seed(config.seed, model_id, "change"),
-    )
+    if model_kind(model) is None:  # then nothing but `loss` says what it predicts
+        read, own = resolve_loss(model, config.loss).output, given["loss"] or config.loss
+        if resolve_loss(model, own).output != read:
+            raise InvalidParameterError(
+                "change.loss", f"a loss of what {config.loss} reads ({read}): leave it out", given["loss"]
+            )
+        given["loss"] = own
+    try:
+        explainer = ChangeExplainer(
+            model,
+            **given,
+            groups=config.groups,
+            version=version,
+            seed=_seed(config.seed, model_id, "change"),
+        )
+    except InvalidParameterError as error:
+        raise InvalidParameterError(f"change.{error.parameter}", error.expected, error.value) from None
+    except ModelError as error:
+        raise ModelError(f"change: {error}") from None
+    explainer.know_names()
+    return explainer
 
 
 def new_loss_watch(model_id: str, config: ModelConfig, model: Any) -> LossWatch | None:
@@ -74,6 +96,7 @@ def new_loss_watch(model_id: str, config: ModelConfig, model: Any) -> LossWatch 
         missing=config.missing,
         seed=_seed(config.seed, model_id, "loss"),
     )
+    monitor.know_names()
     return LossWatch(model_id, monitor)
 
 

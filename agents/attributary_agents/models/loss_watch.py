@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from attributary_explainers import LossEvent, LossMonitor, LossShiftEnd
 
+from ..errors import without_text
+
 logger = logging.getLogger(__name__)
 
 
@@ -42,7 +44,7 @@ class LossWatch:
         try:
             return self.monitor.update(x, y, y_pred)
         except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises is about stored rows
-            failure = f"{type(error).__name__}: {error}"
+            failure = without_text(error)
             if failure != self.failure:
                 logger.warning("model %s: a shift of its loss is not explained: %s", self.model_id, failure)
             self.failure = failure

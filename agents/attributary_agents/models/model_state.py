@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from attributary_explainers import (
@@ -24,16 +25,23 @@ from attributary_explainers import (
     dump_model,
     resolve_loss,
 )
+from attributary_explainers.models.learning import Learn, learn_function
 
 from ..config.models import ModelConfig
 from ..config.settings import Config
-from ..errors import ConfigError
+from ..errors import ConfigError, ForeignTypeError
 from .counts import ModelCounts
 from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
+from .guards.good_state import GoodState
+from .guards.known_features import KnownFeatures
+from .guards.label_kinds import LabelKind
+from .guards.late_types import LateTypes
+from .guards.ranges import Ranges
+from .guards.vocabulary import Vocabulary
 from .loss_watch import LossWatch
 from .publication import Publication
 from .quality import new_quality, restored_quality
-from .versions import Version, configured_as, configured_version
+from .versions import Version, allowlist_of, check_types, configured_as, configured_version
 
 logger = logging.getLogger(__name__)
 
@@ -242,6 +250,24 @@ class ModelState:
         )
     )
     """Metrics by River, as the model is now and over the reference; None where none is wanted, or none fits."""
+    good: GoodState = field(
+        metadata=_ruled(
+            lambda *_: GoodState(),
+            Kept.WITH_VERSION,
+            GoodState.snapshot,
+            lambda _state, name, stored: GoodState.from_snapshot(stored.get(name)),
+        )
+    )
+    """How the version was when it was well, to go back to."""
+    labels: LabelKind = field(
+        metadata=_ruled(
+            lambda *_: LabelKind(),
+            Kept.WITH_MODEL,
+            LabelKind.snapshot,
+            lambda _state, name, stored: LabelKind.from_snapshot(stored.get(name)),
+        )
+    )
+    """Of which kind the labels are."""
     counts: ModelCounts = field(
         metadata=_ruled(
             lambda *_: ModelCounts(),
@@ -254,6 +280,52 @@ class ModelState:
     """Within a budget, one in so many observations is explained; changed only where the state is stored."""
     n_observations: int = field(metadata=_plain(int, Kept.WITH_MODEL))
     n_failed: int = field(metadata=_plain(int, Kept.WITH_MODEL))
+    n_missing: int = field(
+        metadata=_ruled(lambda *_: 0, Kept.WITH_MODEL, load=lambda _state, name, stored: stored.get(name, 0))
+    )
+    """Missing values in these observations, whatever the policy makes of them."""
+    features: KnownFeatures = field(
+        metadata=_ruled(
+            lambda _id, config, _version: KnownFeatures(config),
+            Kept.WITH_MODEL,
+            KnownFeatures.snapshot,
+            lambda state, name, stored: KnownFeatures.from_snapshot(state.config, stored.get(name)),
+        )
+    )
+    """The names of features that the model has taken; it keeps them from growing without end."""
+    vocabulary: Vocabulary = field(
+        metadata=_ruled(
+            lambda _id, config, _version: Vocabulary(config),
+            Kept.WITH_VERSION,
+            Vocabulary.snapshot,
+            lambda state, name, stored: Vocabulary.from_snapshot(state.config, stored.get(name)),
+        )
+    )
+    """Labels and categories that the version has met; it keeps them from growing without end."""
+    n_other_categories: int = field(
+        metadata=_ruled(lambda *_: 0, Kept.WITH_MODEL, load=lambda _state, name, stored: stored.get(name, 0))
+    )
+    """Categories beyond the bound, for which `__other__` stood."""
+    ranges: Ranges = field(
+        metadata=_ruled(
+            lambda model_id, config, _version: Ranges(model_id, config),
+            Kept.WITH_MODEL,
+            Ranges.snapshot,
+            lambda state, name, stored: Ranges.from_snapshot(state.model_id, state.config, stored.get(name)),
+        )
+    )
+    """How large the numbers of each feature have been; it refuses those far beyond."""
+    target_range: Ranges = field(
+        metadata=_ruled(
+            lambda model_id, config, _version: Ranges(model_id, config, is_target=True),
+            Kept.WITH_MODEL,
+            Ranges.snapshot,
+            lambda state, name, stored: Ranges.from_snapshot(
+                state.model_id, state.config, stored.get(name), is_target=True
+            ),
+        )
+    )
+    """The same of the numbers that a regressor predicts."""
     last_observation_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
     last_change_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
     last_change: dict[str, Any] | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
@@ -269,6 +341,8 @@ class ModelState:
     stored_deployed: int = -1
     """`current.deployed` of the stored state, from which a replay would begin."""
     _together: Explainers | None = field(init=False, repr=False, default=None)
+    _learn: tuple[Any, Learn] | None = field(init=False, repr=False, default=None)
+    _late_types: LateTypes = field(init=False, repr=False, default_factory=LateTypes)
 
     @property
     def model(self) -> Any:
@@ -296,8 +370,21 @@ class ModelState:
         """The explainers, whose rows are evaluated as one batch with the prediction."""
         together = self._together
         if together is None or list(together.explainers.values()) != list(self.explainers.values()):
-            together = self._together = Explainers(self.model, self.explainers, self.loss.output)
+            together = self._together = Explainers(self.model, self.explainers, self.loss.output, self.config.missing)
         return together
+
+    @property
+    def learn(self) -> Learn:
+        """What teaches the model one observation.
+
+        Raises
+        ------
+        ModelError
+            The model cannot learn.
+        """
+        if self._learn is None or self._learn[0] is not self.model:
+            self._learn = self.model, learn_function(self.model)
+        return self._learn[1]
 
     @property
     def evaluations(self) -> dict[str, int]:
@@ -325,11 +412,25 @@ class ModelState:
         }
         return replace(self, current=version, **begun, **given)
 
+    def begin_again(self) -> None:
+        """Forget all observations, but not the place in the stream nor of which kind the labels are."""
+        try:
+            first = self.good.load_first(allowlist_of(self.config).load)
+        except Exception:  # noqa: BLE001 - it was stored: who can write states decides what it raises
+            first = None
+        model = self.model if first is None else first
+        version = replace(self.current, model=model)
+        for name, rule in RULES.items():
+            if rule.kept is not Kept.ALWAYS and name != "labels":
+                setattr(self, name, rule.begin(self.model_id, self.config, version))
+        self.current = version
+
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from; the model in it is bytes of its own."""
+        model = self._late_types.dump(self.model, self.model_id, partial(check_types, self.config))
         return {
             "model_id": self.model_id,
-            "current": {**vars(self.current), "model": dump_model(self.current.model)},
+            "current": {**vars(self.current), "model": model},
             **{name: rule.dump(getattr(self, name)) for name, rule in RULES.items()},
         }
 
@@ -370,10 +471,26 @@ def check_models(config: Config) -> None:
     Raises
     ------
     ConfigError
-        A model cannot be made or saved, or cannot be explained as configured.
+        As for `check_model`.
     """
     for model_id, model in config.models.items():
-        try:
-            dump_model(new_state(model_id, model).model)
-        except (ExplainerError, ConfigError) as error:
-            raise ConfigError(f"models.{model_id}: {error}") from None
+        check_model(model_id, model)
+
+
+def check_model(model_id: str, config: ModelConfig) -> ModelState:
+    """Build a model with its explainers once, save it, and return it before its first observation.
+
+    Raises
+    ------
+    ConfigError
+        The model cannot be made or saved, holds what stored models may not hold, cannot be explained as configured, or
+        is to learn and cannot.
+    """
+    try:
+        state = new_state(model_id, config)
+        if config.learn:
+            learn_function(state.model)
+        allowlist_of(config).load(dump_model(state.model))
+    except (ExplainerError, ConfigError, ForeignTypeError) as error:
+        raise ConfigError(f"models.{model_id}: {error}") from None
+    return state

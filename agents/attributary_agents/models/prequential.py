@@ -5,14 +5,26 @@ The worker, `attributary replay` and the tests all call `prequential`, which kno
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import Any
 
-from attributary_explainers import is_usable, read_missing
-from attributary_topics import ChangeEvent, ExplanationEvent, ImportanceEvent, Observation, Source
+from attributary_explainers import LabelError, is_usable
+from attributary_explainers.losses.kernels import SCORE
+from attributary_explainers.losses.labels import check_label
+from attributary_topics import (
+    ChangeEvent,
+    ExplanationEvent,
+    ImportanceEvent,
+    InvalidRecordError,
+    Observation,
+    Source,
+)
 
 from .budget import StageTimer
-from .limits import AbsurdPredictionError, check_known, is_absurd
+from .guards.label_kinds import DECIDES, MAJORITY, classes_of
+from .guards.limits import AbsurdPredictionError, bounded, check_known, features_of_model, is_absurd, n_missing
+from .guards.ranges import TARGET
 from .model_state import ModelState
 from .quality import update_quality
 from .telling.changes import change_events
@@ -20,18 +32,25 @@ from .telling.events import importance_event
 from .telling.losses import loss_events
 from .telling.shifts import shift_events
 
+logger = logging.getLogger(__name__)
+
+_REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_finite", LabelError: "wrong_label"}
+
 
 class StepError(Exception):
-    """The model raised on an observation, predicted what no loss takes, or would have had too many features with it.
+    """The model raised on an observation or predicted what no loss takes, or what it knows already refuses it.
 
-    `stage` says where: decode (too many features), predict, explain, learn or change; `reason` is that of the dead
-    letter.
+    `stage` says where: decode (refused by what is known of earlier observations), predict, explain, learn or change;
+    `reason` is that of the dead letter.
     """
 
     def __init__(self, stage: str, error: Exception) -> None:
         self.stage = stage
         self.error = error
-        self.reason = "prediction_not_finite" if isinstance(error, AbsurdPredictionError) else "model_failed"
+        if isinstance(error, InvalidRecordError) and stage == "decode":
+            self.reason = error.reason
+        else:
+            self.reason = next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), "model_failed")
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
 
@@ -65,21 +84,28 @@ def prequential(
         The model raised, or its prediction or its loss is not finite. Before `learn` nothing of the model has
         changed. In `learn` the model may have learnt in part; that part is kept, by every replay in the same way.
     """
-    x, y = observation.x, observation.y
-    if state.config.missing not in ("value", "skip"):
-        # The model too reads the observation by the policy; `skip` is the explainers' business.
-        x = dict(read_missing(x, state.config.missing) or {})
-    stage, explains = "decode", (state.n_observations + 1) % state.explain_every == 0
+    stage = "decode"
     clock = timer.clock
     began_at = clock()
     try:
-        check_known(state, x)
+        check_known(state, observation.x)
+        _check_label_kind(state, observation.y)
+        if state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
+            state.target_range.check({TARGET: observation.y})
+        observation = bounded(state, observation)
+        # The explainers and the watch of the loss read missing values by themselves, by the same policy.
+        x, y = features_of_model(observation.x, state.config.missing), observation.y
+        if state.config.learn and state.good.copy is None:
+            state.good.begin(state.model, state.n_observations)
         stage, together = "predict", state.together
-        y_pred: Any = together.predict(x, explain=explains)
+        explains = (state.n_observations + 1) % state.explain_every == 0
+        y_pred: Any = together.predict(observation.x, explain=explains)
         n_rows = together.n_rows if explains else None
         predicted_at = clock()
         if is_usable(y_pred):
             stage = "explain"
+            if not state.n_observations:
+                check_label(state.loss, y, y_pred)
             loss = state.loss(y, y_pred)
             if is_absurd(loss):
                 raise AbsurdPredictionError(state.model_id, y_pred, loss)
@@ -106,21 +132,31 @@ def prequential(
         explained_at = clock()
         stage = "learn"
         if state.config.learn:
-            state.model.learn_one(x, y)
+            state.learn(x, y)
         stage = "change"
         told = state.change.update(x, y, y_pred) if state.change else ()
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
+        if stage != "decode" and not isinstance(error, LabelError):
+            state.good.note_failure()
         raise StepError(stage, error) from error
     timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
+    if state.loss.code != SCORE:  # a score is of no label
+        state.labels.note(y)
+    forgotten = state.features.note(observation.x)
+    if forgotten:
+        for explainer in state.explainers.values():
+            explainer.forget(forgotten)
+    state.good.note(state.model, state.n_observations, x, y)
+    state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
     changes = change_events(state, told, source, timestamp_ms, n_before)
     has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
     events: list[ImportanceEvent | ChangeEvent] = [*changes]
     explained = [name for name, n in known.items() if state.explainers[name].n_observations > n]
     events += shift_events(state, explained, source, n_before + len(events))
-    events += loss_events(state, x, y, y_pred, source, n_before + len(events))
+    events += loss_events(state, observation.x, y, y_pred, source, n_before + len(events))
     for name, publication in state.publications.items():
         if has_changed:
             publication.restart_reference(state.n_observations)
@@ -128,6 +164,31 @@ def prequential(
         if trigger is not None:
             events.append(importance_event(state, name, trigger, source))
     return events
+
+
+def _check_label_kind(state: ModelState, y: Any) -> None:
+    """Check the kind of a label, where the model has labels; begin again where the first labels were the wrong ones."""
+    if state.loss.code == SCORE:
+        return
+    labels = state.labels
+    before, n_learnt = labels.kind, labels.n_learnt
+    if not labels.check(y, state.config.label, classes_of(state.model) if before is None else ()):
+        return
+    # What only a version before has learnt stays: these labels are of its successor.
+    forgotten = state.n_observations if n_learnt >= min(state.n_observations, DECIDES) else 0
+    if forgotten:
+        state.begin_again()
+        what = f"it begins again, and forgets the {forgotten} observations before"
+    else:
+        what = "nothing has to be forgotten"
+    if n_learnt < DECIDES:
+        logger.warning("model %s: its labels are %ss, and not %ss: %s", state.model_id, labels.kind, before, what)
+        return
+    logger.error(
+        "model %s: its labels are %ss from now on, which outnumber the %ss before by %d: %s. If they are the wrong "
+        "ones, declare the right kind (models.%s.label: %s) and import an earlier state (attributary models import)",
+        *(state.model_id, labels.kind, before, MAJORITY, what, state.model_id, before),
+    )
 
 
 def _is_not_finite(prediction: Any) -> bool:

@@ -11,6 +11,7 @@ from attributary_explainers import ChangeEvent as Told
 from attributary_explainers import ExplainerError, Explainers, RemovalExplainer, resolve_loss
 from attributary_topics import ChangeEvent, Source
 
+from ..errors import without_text
 from .explainers import new_change_explainer, new_explainer
 from .model_state import RULES, Kept, ModelState, new_state
 from .telling.changes import change_events
@@ -46,22 +47,8 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
     ExplainerError
         The new version cannot be explained as configured: the state is as it was.
     """
-    swapped = state.with_version(
-        replace(new, deployed=max(state.current.deployed, new.deployed)),
-        explainers={name: _explainer(state, name, new.model) for name in state.explainers},
-        change=state.change,
-    )
-    told, why = _change(swapped, new)
-    events = [
-        *change_events(swapped, told, source, timestamp_ms),
-        *shifts_replaced(state, source),
-        *loss_shift_replaced(state, source),
-    ]
-    if why is not None and swapped.change is not None and swapped.change.model is not new.model:
-        swapped.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
-    observation = state.n_observations + 1
-    for publication in swapped.publications.values():
-        publication.begin_version(observation)
+    swapped, events, why = _replaced(state, new, source, timestamp_ms)
+    swapped.labels.begin_version(is_other=swapped.loss.output != state.loss.output)
     if why is not None:
         swapped.counts.versions["unexplained"] += 1
         logger.warning(
@@ -69,10 +56,50 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
             state.model_id,
             new.name,
             state.version,
-            observation,
+            state.n_observations + 1,
             why,
         )
     return swapped, events
+
+
+def go_back(
+    state: ModelState, model: Any, source: Source, timestamp_ms: int, n_before: int = 0
+) -> tuple[ModelState, list[ChangeEvent]]:
+    """Return the state with a copy of an earlier state of the model in its place, and the events of what that ends.
+
+    It is the same version, so nothing is compared and no alarm is raised; else all is as with a new version.
+
+    Parameters
+    ----------
+    n_before
+        Number of events that follow from the same record and come before.
+    """
+    earlier = replace(state.current, model=model)
+    swapped, events, _ = _replaced(state, earlier, source, timestamp_ms, n_before, explain=False)
+    swapped.good = state.good
+    return swapped, events
+
+
+def _replaced(
+    state: ModelState, new: Version, source: Source, timestamp_ms: int, n_before: int = 0, *, explain: bool = True
+) -> tuple[ModelState, list[ChangeEvent], str | None]:
+    """Return the state with another model, the events, and why nothing will be explained."""
+    swapped = state.with_version(
+        replace(new, deployed=max(state.current.deployed, new.deployed)),
+        explainers={name: _explainer(state, name, new.model) for name in state.explainers},
+        change=state.change,
+    )
+    told, why = _change(swapped, new, explain=explain)
+    events = [
+        *change_events(swapped, told, source, timestamp_ms, n_before),
+        *shifts_replaced(state, source),
+        *loss_shift_replaced(state, source),
+    ]
+    if why is not None and swapped.change is not None and swapped.change.model is not new.model:
+        swapped.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
+    for publication in swapped.publications.values():
+        publication.begin_version(state.n_observations + 1)
+    return swapped, events, why
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:
@@ -100,15 +127,15 @@ def _predicts(model: Any, explainer: RemovalExplainer) -> bool:
     return True
 
 
-def _change(state: ModelState, new: Version) -> tuple[Sequence[Told], str | None]:
+def _change(state: ModelState, new: Version, *, explain: bool) -> tuple[Sequence[Told], str | None]:
     """Let the change explainer go on with the new version; return what it tells, and why nothing will be explained."""
     change = state.change
     if change is None:
         return (), "the configuration says `change: null`"
     try:
-        return change.new_version(new.model, new.name), None
+        return change.new_version(new.model, new.name, explain=explain), None
     except Exception as error:  # noqa: BLE001 - whatever the user's models raise, the new one is what is deployed
-        why = f"{type(error).__name__}: {error}"
+        why = f"{type(error).__name__}: {error}" if isinstance(error, ExplainerError) else without_text(error)
         try:
             return change.new_version(new.model, new.name, explain=False), why
         except ExplainerError:  # of another kind: nothing of the old change explainer is of use to it

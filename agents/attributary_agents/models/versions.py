@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..config.models import ModelConfig
 from .factory import make_model
+from .guards.allowlist import Allowlist
+from .guards.pickled_names import names_of
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,20 @@ def configured_version(config: ModelConfig, model: Any = None, deployed: int = -
 def configured_as(config: ModelConfig) -> dict[str, Any]:
     """Return what the configuration says of which model it is: where it differs, another model takes over."""
     return {"version": config.version, **config.spec}
+
+
+def check_types(config: ModelConfig, named: Iterable[Any]) -> None:
+    """Check that a stored state may hold these classes and functions.
+
+    Raises
+    ------
+    ForeignTypeError
+        It may not hold some, all of which are named.
+    """
+    if refusal := allowlist_of(config).refusal(names_of(named)):
+        raise refusal
+
+
+def allowlist_of(config: ModelConfig) -> Allowlist:
+    """Return what a stored state of the model may hold."""
+    return Allowlist(config, make_model)

@@ -81,6 +81,8 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "model_state_bytes": ("Size of the stored state", _MODEL),
     "model_observations_total": ("Observations predicted, explained and learnt", _MODEL),
+    "model_missing_values_total": ("Values of features that were missing in these observations", _MODEL),
+    "model_other_categories_total": ("Categories beyond max_categories, which the model sees as __other__", _MODEL),
     "model_evaluations_total": ("Observations evaluated, by path", (*_MODEL, "path")),
     "model_alarms_total": ("Alarms that were published: the model may have changed", (*_MODEL, "route")),
     "model_examining": ("1 while an alarm is examined", _MODEL),
@@ -107,6 +109,8 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
         _EXPLAINER,
     ),
     "model_versions_total": ("New versions of the model, by what became of them", (*_MODEL, "outcome")),
+    "model_recoveries_total": ("Times that the model went back to its last good state", _MODEL),
+    "model_observations_forgotten_total": ("Observations that it had learnt and forgot by that", _MODEL),
     "model_last_change_timestamp_seconds": (
         "Time of the observation of the last model change, which matured is not",
         _MODEL,
@@ -115,6 +119,10 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
+    "transaction_open_seconds": (
+        "How long an open transaction has held up the partition at the same offset; 0: none does",
+        _PARTITION,
+    ),
     "dead_letters_total": ("Records that could not be used", (*_PARTITION, "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
@@ -234,9 +242,12 @@ class AttributaryCollector(Collector):
             place = (topics.observations, str(number))
             _add_records(place, owned.partition.counters, owned.lag, add)
             add("checkpoint_pending_seconds", place, owned.pending_s)
+            add("transaction_open_seconds", place, owned.transaction_s)
         for number, owned in view.partitions.items():
             if owned.control is not None:
-                _add_records((topics.models, str(number)), owned.control.counters, owned.control_lag, add)
+                place = (topics.models, str(number))
+                _add_records(place, owned.control.counters, owned.control_lag, add)
+                add("transaction_open_seconds", place, owned.control_transaction_s)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
@@ -279,6 +290,8 @@ class AttributaryCollector(Collector):
         add("model_baseline_loss", model, finite(state.baseline_loss.value))
         _loss_shifts(state, add)
         add("model_observations_total", model, float(state.n_observations))
+        add("model_missing_values_total", model, float(state.n_missing))
+        add("model_other_categories_total", model, float(state.n_other_categories))
         for path, n in state.evaluations.items():
             add("model_evaluations_total", (*model, path), float(n))
         add("explain_every_observations", model, float(state.explain_every))
@@ -293,6 +306,8 @@ class AttributaryCollector(Collector):
         add("model_info", (*model, state.version, loss.name, loss.unit, largest, detector), 1.0)
         for outcome in VERSION_OUTCOMES:
             add("model_versions_total", (*model, outcome), float(counts.versions[outcome]))
+        add("model_recoveries_total", model, float(counts.recoveries["recovered"]))
+        add("model_observations_forgotten_total", model, float(counts.recoveries["forgotten"]))
         if change is not None:
             add("model_discrepancy", model, finite(change.discrepancy))
             add("model_discrepancy_threshold", model, change.threshold)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
-import threading
-from collections.abc import Iterable
-from socketserver import ThreadingMixIn
+from http import HTTPStatus
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import orjson
-from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -18,11 +17,10 @@ from prometheus_client.process_collector import ProcessCollector
 from ..config.settings import Config
 from ..errors import PreflightError
 from ..worker.view import WorkerView
+from .http_server import HttpServer, Request, Response, SingleFlight
 from .metrics import AttributaryCollector
 
 logger = logging.getLogger(__name__)
-
-_OK, _NOT_FOUND, _UNAVAILABLE = "200 OK", "404 Not Found", "503 Service Unavailable"
 
 _CHANGES = "/changes"
 """The last change of each model on this worker, as JSON; with `/` and a model id that of one."""
@@ -44,15 +42,15 @@ class WebServer:
     def __init__(self, config: Config, view: WorkerView) -> None:
         self._config = config
         self._view = view
-        self._metrics = make_wsgi_app(registry(config, view))
-        self._server: WSGIServer | None = None
+        self._registry = registry(config, view)
+        self._server: HttpServer | None = None
 
     @property
     def port(self) -> int:
         """The port that is listened on."""
         if self._server is None:
             raise RuntimeError("the web server has not been started")
-        return self._server.server_port
+        return self._server.port
 
     def start(self) -> None:
         """Listen and serve.
@@ -63,27 +61,27 @@ class WebServer:
             The address is in use or not ours.
         """
         host, port = self._config.web.host, self._config.web.port
+        self._metrics, self._changes = SingleFlight(self._render), SingleFlight(self._last_changes)
         try:
-            self._server = make_server(host, port, self._answer, _Server, _QuietHandler)
+            self._server = HttpServer((host, port), self._answer)
         except OSError as error:
             raise PreflightError(
                 f"cannot listen on {host}:{port} ({error.strerror}): set web.port to another one, or 0 for any"
             ) from None
-        threading.Thread(target=self._server.serve_forever, name="web", daemon=True).start()
+        self._server.start()
         logger.info("metrics at http://%s:%d/metrics", host, self.port)
 
     def stop(self) -> None:
         """Stop listening."""
         if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.stop()
             self._server = None
 
-    def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        path = environ.get("PATH_INFO", "/")
+    async def _answer(self, request: Request) -> Response:
+        path = request.path
         if path == "/metrics":
-            metrics: Iterable[bytes] = self._metrics(environ, start_response)
-            return metrics
+            is_packed = gzip_accepted(request.headers.get("accept-encoding", ""))
+            return await self._metrics.get(f"{is_packed:d}{request.headers.get('accept', '')}")
         if path == "/livez":
             silent, limit = self._view.activity.silent_s, self._config.web.stuck_after_s
             alive = silent < limit
@@ -91,40 +89,44 @@ class WebServer:
             # The last to begin is what blocks the loop, if anything does; the first is what has waited longest.
             where = ", in " + " and ".join(map(str, dict.fromkeys(steps[:1] + steps[-1:]))) if steps else ""
             text = "alive" if alive else f"stuck: no sign of life for {silent:.0f} s{where}"
-            return _text(start_response, _OK if alive else _UNAVAILABLE, text)
+            return _text(HTTPStatus.OK if alive else HTTPStatus.SERVICE_UNAVAILABLE, text)
         if path == "/readyz":
             ready = self._view.activity.ready
             text = "ready" if ready else "not ready: joining the group or recovering"
-            return _text(start_response, _OK if ready else _UNAVAILABLE, text)
+            return _text(HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, text)
         if path == _CHANGES or path.startswith(f"{_CHANGES}/"):
-            # The server gives the path's bytes as Latin-1.
-            decoded = path.encode("latin-1").decode("utf-8", "replace")
-            status, body = self._changes(decoded.removeprefix(_CHANGES).removeprefix("/"))
-            if isinstance(body, str):
-                return _text(start_response, status, body)
-            start_response(status, [("Content-Type", "application/json")])
-            return [orjson.dumps(body)]
-        return _text(start_response, _NOT_FOUND, "/metrics, /livez, /readyz or /changes")
+            return self._told(await self._changes.get(""), path.removeprefix(_CHANGES).removeprefix("/"))
+        return _text(HTTPStatus.NOT_FOUND, "/metrics, /livez, /readyz or /changes")
 
-    def _changes(self, model_id: str) -> tuple[str, str | dict[str, Any]]:
-        """Status and body, text or an object for JSON: the last change of the model, or of every one for no id."""
-        found = self._last_changes()
+    def _render(self, key: str) -> Response:
+        """Return the metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""
+        try:
+            encode, content_type = choose_encoder(key[1:])
+        except ValueError:  # a version that is none
+            encode, content_type = choose_encoder("")
+        body = encode(self._registry)
+        if key[0] == "0":
+            return Response(HTTPStatus.OK, body, content_type)
+        return Response(HTTPStatus.OK, gzip.compress(body, 1), content_type, {"Content-Encoding": "gzip"})
+
+    def _told(self, found: dict[str, dict[str, Any]] | None, model_id: str) -> Response:
+        """Return the last change of the model, or of every one for no id."""
         if found is None:
-            return _UNAVAILABLE, "the worker is at an observation that takes long: ask again"
-        if not model_id:
-            return _OK, found
-        if model_id in found:
-            return _OK, found[model_id]
+            return _text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is at an observation that takes long: ask again")
+        if not model_id or model_id in found:
+            told = found[model_id] if model_id else found
+            return Response(HTTPStatus.OK, orjson.dumps(told), "application/json")
         if model_id not in self._config.models:
             configured = ", ".join(self._config.models)
-            return _NOT_FOUND, f"no model {model_id!r} is configured, but {configured}"
+            return _text(HTTPStatus.NOT_FOUND, f"no model {model_id!r} is configured, but {configured}")
         topic = self._config.kafka.topics.changes
-        return _NOT_FOUND, (
+        return _text(
+            HTTPStatus.NOT_FOUND,
             f"this worker knows no change of {model_id!r}: it has not changed, or is on another worker. The topic "
-            f"{topic} has all changes: attributary changes {model_id}"
+            f"{topic} has all changes: attributary changes {model_id}",
         )
 
-    def _last_changes(self) -> dict[str, dict[str, Any]] | None:
+    def _last_changes(self, _: str) -> dict[str, dict[str, Any]] | None:
         """Return the last change of each model by id; None while a step takes longer than a second."""
         if not self._view.lock.acquire(timeout=1.0):
             return None
@@ -135,15 +137,5 @@ class WebServer:
             self._view.lock.release()
 
 
-def _text(start_response: Any, status: str, text: str) -> Iterable[bytes]:
-    start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
-    return [text.encode("utf-8", "replace") + b"\n"]
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-
-class _QuietHandler(WSGIRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """A scrape every few seconds is no news."""
+def _text(status: HTTPStatus, text: str) -> Response:
+    return Response(status, text.encode("utf-8", "replace") + b"\n")

@@ -6,19 +6,25 @@ import csv
 import gzip
 import io
 import json
-import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from attributary_explainers.wording import did_you_mean
+
 from ..errors import SourceError
+from .cells import as_cell, kind_of, looks_like_data, separator_of
 
 SAMPLE = 1000
 """Rows that decide whether a CSV column holds numbers."""
+
+
+Value = dict[str, Any] | bytes
+"""An observation's value, `{"x": {…}, "y": …}`; the bytes of a line that is no JSON object, as they are."""
 
 
 @dataclass(frozen=True)
@@ -33,43 +39,64 @@ class Source:
         Name of the column with the label or target.
     features
         Names of the feature columns, in order; None for JSON lines, where each line says.
-    n_rows
-        Rows where the format knows them beforehand (Parquet), else None.
     """
 
     path: Path
     target: str
     features: tuple[str, ...] | None
-    n_rows: int | None
-    _rows: Callable[[], Iterator[dict[str, Any]]]
+    _rows: Callable[[], Iterator[Value]]
+    _count: Callable[[], int]
 
-    def values(self) -> Iterator[dict[str, Any]]:
-        """Yield the value of each observation's record, in the order of the file: `{"x": {…}, "y": …}`."""
+    def values(self) -> Iterator[Value]:
+        """Yield the value of each observation's record, in the order of the file."""
         return self._rows()
 
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the values without those that are no JSON objects."""
+        return _objects(self._rows())
 
-def open_source(path: Path, target: str | None = None) -> Source:
-    """Open a file: `.csv`, `.jsonl`, `.ndjson` (each also `.gz`) or `.parquet`.
+    def count(self, limit: int | None = None) -> int:
+        """Return the number of observations, at most `limit`; no value is looked at, so that it is quick.
+
+        Raises
+        ------
+        SourceError
+            The file is damaged somewhere.
+        """
+        n = self._count()
+        return n if limit is None else min(n, limit)
+
+
+def _objects(values: Iterator[Value]) -> Iterator[dict[str, Any]]:
+    return (value for value in values if isinstance(value, dict))
+
+
+def open_source(path: Path, target: str | None = None, drop: Sequence[str] = ()) -> Source:
+    """Open a file: `.csv`, `.tsv`, `.jsonl`, `.ndjson` (each also `.gz`) or `.parquet`.
+
+    The cells of a CSV file are separated by commas; or by semicolons, tabs or bars, where its header has no comma.
 
     Parameters
     ----------
     target
-        Column with the label; None is the last one. JSON lines are taken as they are, `{"x": {…}, "y": …}`,
-        unless a target is named: then each line is a flat object.
+        Column with the label; None is the last one that is not dropped. JSON lines are taken as they are,
+        `{"x": {…}, "y": …}`, unless a target is named: then each line is a flat object.
+    drop
+        Columns that are no features; each item is the name of a column, or several with commas between them.
 
     Raises
     ------
     SourceError
-        The file is not there, is of no known kind, or has no such column.
+        The file is not there, is of no known kind, or has no such column or none left.
     """
     if not path.is_file():
         raise SourceError(f"no file at {path}")
     kind = next((suffix for suffix in reversed(path.suffixes) if suffix != ".gz"), "")
-    readers = {".csv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines, ".parquet": _parquet}
+    readers = {".csv": _csv, ".tsv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines, ".parquet": _parquet}
     if kind not in readers:
-        raise SourceError(f"{path}: expected .csv, .jsonl or .ndjson (each also .gz), or .parquet")
+        raise SourceError(f"{path}: expected .csv, .tsv, .jsonl or .ndjson (each also .gz), or .parquet")
     with _faults_named(path):
-        return readers[kind](path, target)
+        return readers[kind](path, target, drop)
 
 
 @contextmanager
@@ -93,106 +120,133 @@ def _lines_of(path: Path) -> Iterator[io.TextIOBase]:
                 yield file
 
 
-def _csv(path: Path, target: str | None) -> Source:
+def _csv(path: Path, target: str | None, drop: Sequence[str]) -> Source:
     with _lines_of(path) as file:
-        rows = csv.reader(file)
+        separator = separator_of(file.readline(), is_tsv=".tsv" in path.suffixes)
+    with _lines_of(path) as file:
+        rows = csv.reader(file, delimiter=separator)
         header = next(rows, None)
         sample = list(islice(rows, SAMPLE))
     if not header or len(header) < 2:
-        raise SourceError(f"{path}: expected a header row with at least two columns")
+        raise SourceError(
+            f"{path}: expected a header row with at least two columns, separated by commas, semicolons, tabs or bars"
+        )
+    if looks_like_data(header):
+        raise SourceError(
+            f"{path}: its first row looks like data: write a header row with the names of the columns above it"
+        )
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise SourceError(f"{path}: two columns are called {', '.join(twice)}; name each differently")
-    chosen = _target(path, header, target)
-    # A column is of numbers or of text as a whole: a category "1" must not turn into a number in some rows.
-    columns = [[row[i] for row in sample if i < len(row) and row[i]] for i in range(len(header))]
-    numeric = [all(_number(text) is not None for text in column) for column in columns]
+    dropped = _dropped(path, header, drop)
+    chosen, features = _target(path, header, target, dropped)
+    # A column is of one kind as a whole: a category "1" must not turn into a number in some rows.
+    kinds = [kind_of([row[i] for row in sample if i < len(row) and row[i]]) for i in range(len(header))]
 
-    def values() -> Iterator[dict[str, Any]]:
+    def values() -> Iterator[Value]:
         with _lines_of(path) as file:
-            rows = csv.reader(file)
+            rows = csv.reader(file, delimiter=separator)
             next(rows)
             for row in rows:
                 if not row:
                     continue
                 cells = {
-                    name: _cell(text, is_number) for name, text, is_number in zip(header, row, numeric, strict=False)
+                    name: as_cell(text, kind)
+                    for name, text, kind in zip(header, row, kinds, strict=False)
+                    if name not in dropped
                 }
                 y = cells.pop(chosen, None)
                 # A row of another length has its cells in the wrong columns: without a label it is refused later.
                 yield {"x": cells, "y": y if len(row) == len(header) else None}
 
-    return Source(path, chosen, tuple(name for name in header if name != chosen), None, values)
-
-
-def _cell(text: str, is_number: bool) -> Any:
-    if not text:
-        return None
-    number = _number(text) if is_number else None
-    return text if number is None else number
-
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
-_LARGEST_INTEGER = 2**63
-
-
-def _number(text: str) -> int | float | None:
-    """Return the number in a cell, NaN and infinity included (they are refused later, by name); None for text."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    number = float(text)
-    if text.lstrip("+-").isdecimal() and abs(number) < _LARGEST_INTEGER:
-        return int(text)
-    return number
-
-
-def _json_lines(path: Path, target: str | None) -> Source:
-    def values() -> Iterator[dict[str, Any]]:
+    def count() -> int:
         with _lines_of(path) as file:
-            for n, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
+            return max(sum(1 for row in csv.reader(file, delimiter=separator) if row) - 1, 0)
+
+    return Source(path, chosen, features, values, count)
+
+
+def _json_lines(path: Path, target: str | None, drop: Sequence[str]) -> Source:
+    dropped: frozenset[str] = frozenset()
+
+    def values() -> Iterator[Value]:
+        with _lines_of(path) as file:
+            for line in filter(str.strip, file):
                 try:
                     data = json.loads(line)
-                except ValueError as error:
-                    raise SourceError(f"{path}:{n}: not JSON: {error}") from None
+                except (ValueError, RecursionError):
+                    data = None
                 if not isinstance(data, dict):
-                    raise SourceError(f"{path}:{n}: expected an object, got {type(data).__name__}")
-                yield data if target is None else _split(data, target)
+                    yield line.strip().encode("utf-8", "surrogatepass")  # as on the topic: the worker refuses it
+                    continue
+                value = data if target is None else _split(data, target)
+                if dropped and isinstance(x := value.get("x"), dict):
+                    value = {**value, "x": {name: cell for name, cell in x.items() if name not in dropped}}
+                yield value
 
-    first = next(values(), None)
+    first = next(_objects(values()), None)
     if first is None:
-        raise SourceError(f"{path} is empty")
+        is_empty = next(values(), None) is None
+        raise SourceError(f"{path} is empty" if is_empty else f"{path}: no line is a JSON object")
     if target is None and not isinstance(first.get("x"), dict):
         raise SourceError(f'{path}: expected lines {{"x": {{…}}, "y": …}}; for flat objects name the target column')
-    if target is not None and first["y"] is None:
-        raise SourceError(f"{path}: its first line has no {target!r}; it has {', '.join(first['x'])}")
-    return Source(path, target or "y", None, None, values)
+    if target is not None and all(value["y"] is None for value in islice(_objects(values()), SAMPLE)):
+        raise SourceError(f"{path}: no line has {target!r}; the first has {', '.join(first['x'])}")
+    if drop:
+        # A line need not have every feature: what the first thousand lines have may be left out.
+        sample = [value["x"] for value in islice(_objects(values()), SAMPLE) if isinstance(value.get("x"), dict)]
+        dropped = _dropped(path, list(dict.fromkeys(chain.from_iterable(sample))), drop)
+
+    def count() -> int:
+        with _lines_of(path) as file:
+            return sum(1 for line in file if line.strip())
+
+    return Source(path, target or "y", None, values, count)
 
 
 def _split(data: dict[str, Any], target: str) -> dict[str, Any]:
     return {"x": {name: value for name, value in data.items() if name != target}, "y": data.get(target)}
 
 
-def _parquet(path: Path, target: str | None) -> Source:
+def _parquet(path: Path, target: str | None, drop: Sequence[str]) -> Source:
     try:
         from pyarrow import parquet  # an extra: most users have no Parquet
     except ImportError:
         raise SourceError(f"reading {path} needs pyarrow: pip install 'attributary[parquet]'") from None
     file = parquet.ParquetFile(path)
     header = [str(name) for name in file.schema_arrow.names]
-    chosen = _target(path, header, target)
+    chosen, features = _target(path, header, target, _dropped(path, header, drop))
+    columns = [*features, chosen]
 
-    def values() -> Iterator[dict[str, Any]]:
-        batches = parquet.ParquetFile(path).iter_batches(batch_size=SAMPLE)
+    def values() -> Iterator[Value]:
+        batches = parquet.ParquetFile(path).iter_batches(batch_size=SAMPLE, columns=columns)
         for row in chain.from_iterable(batch.to_pylist() for batch in batches):
             yield _split(row, chosen)
 
-    return Source(path, chosen, tuple(name for name in header if name != chosen), int(file.metadata.num_rows), values)
+    return Source(path, chosen, features, values, lambda: int(file.metadata.num_rows))
 
 
-def _target(path: Path, header: list[str], target: str | None) -> str:
-    if target is None:
-        return header[-1]
-    if target not in header:
-        raise SourceError(f"{path} has no column {target!r}; it has {', '.join(header)}")
-    return target
+def _target(path: Path, header: list[str], target: str | None, dropped: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the column with the label, and those that are features."""
+    left = [name for name in header if name not in dropped]
+    if target in dropped:
+        raise SourceError(f"{path}: {target!r} is the target, which cannot be dropped")
+    if target is not None and target not in header:
+        raise SourceError(f"{path} has no column {target!r}{did_you_mean(target, header) or _has(header)}")
+    if len(left) < 2:
+        raise SourceError(f"{path}: no feature is left of {', '.join(header)}")
+    chosen = left[-1] if target is None else target
+    return chosen, tuple(name for name in left if name != chosen)
+
+
+def _dropped(path: Path, header: list[str], drop: Sequence[str]) -> frozenset[str]:
+    # A name may hold a comma itself.
+    names = [name for given in drop for name in ([given] if given in header else given.split(","))]
+    names = [name if name in header else name.strip() for name in names]
+    for name in names:
+        if name not in header:
+            raise SourceError(f"{path} has no column {name!r} to drop{did_you_mean(name, header) or _has(header)}")
+    return frozenset(names)
+
+
+def _has(header: list[str]) -> str:
+    return f"; it has {', '.join(header)}"

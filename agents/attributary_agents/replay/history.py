@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParameterError, loss_statement
+from attributary_explainers.wording import show_number
 
 Event = Mapping[str, Any]
 
@@ -83,8 +84,8 @@ def quality_texts(event: Event) -> list[str]:
     """Return each metric of the model's quality that is known, with its reference, in words."""
     known = {name: figure for name, figure in event["quality"].items() if figure["value"] is not None}
     return [
-        f"{name} {figure['value']:.3g}"
-        + ("" if figure["reference"] is None else f" ({figure['reference']:.3g} over the reference)")
+        f"{name} {show_number(figure['value'])}"
+        + ("" if figure["reference"] is None else f" ({show_number(figure['reference'])} over the reference)")
         for name, figure in known.items()
     ]
 

@@ -14,23 +14,41 @@ from attributary_topics import encode_json
 from ..config.settings import Config
 from ..kafka.producing import encode_value
 from ..monitoring.web import registry
+from ..private_files import make_private_folder, open_private, write_private
 from ..worker.partition import Partition
 from ..worker.records import Record
 from ..worker.view import PartitionView, WorkerView
 from .files import Source
-from .report import write_report
+from .report import Rows, write_report
 
 IMPORTANCES, CHANGES, DEAD_LETTERS = "importances.jsonl", "changes.jsonl", "dead-letters.jsonl"
 
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """Holds what a replay has counted, and where it wrote."""
+    """Holds what a replay has counted, and where it wrote.
+
+    Attributes
+    ----------
+    consumed, explained
+        Observations, and those that the model has taken: predicted, scored, explained or skipped, learnt.
+    n_explained
+        Observations that an importance is made of.
+    reasons, skipped
+        Dead letters by reason, and by explainer the observations that it skipped, by reason.
+    """
 
     consumed: int
     explained: int
-    dead_letters: int
+    n_explained: int
+    reasons: dict[str, int]
+    skipped: dict[str, dict[str, int]]
     out: Path
+
+    @property
+    def dead_letters(self) -> int:
+        """Observations that are dead letters."""
+        return sum(self.reasons.values())
 
 
 def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
@@ -56,19 +74,19 @@ def replay(
         Whose observations they are.
     out
         Folder to write `importances.jsonl`, `changes.jsonl`, `dead-letters.jsonl`, `metrics.prom` and
-        `report.html` to; made if it is not there.
+        `report.html` to, which their owner alone may read; made if it is not there.
     limit
         Stop after so many rows.
     progress
         Called after each observation with the number handled so far.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    make_private_folder(out)
     topics = config.kafka.topics
     partition = Partition(topics.observations, 0, config, load=lambda _key: None)
     view = WorkerView({0: PartitionView(partition)})
     names = {topics.importances: IMPORTANCES, topics.changes: CHANGES, topics.dead_letters: DEAD_LETTERS}
     with ExitStack() as stack:
-        files = {topic: stack.enter_context((out / name).open("wb")) for topic, name in names.items()}
+        files = {topic: stack.enter_context(open_private(out / name)) for topic, name in names.items()}
         for n, record in enumerate(records(source, model_id, topics.observations), start=1):
             if limit is not None and n > limit:
                 break
@@ -80,7 +98,19 @@ def replay(
                 files[outgoing.topic].write(value + b"\n")
             if progress is not None:
                 progress(n, partition)
-    (out / "metrics.prom").write_bytes(generate_latest(registry(config, view)))
-    write_report(out / "report.html", out / IMPORTANCES, out / CHANGES)
+    partition.dead_letter_log.say_rest()
+    write_private(out / "metrics.prom", generate_latest(registry(config, view)))
     counters = partition.counters
-    return ReplayResult(counters.consumed, counters.used, sum(counters.dead_letters.values()), out)
+    rows = Rows(counters.consumed, counters.used, +counters.dead_letters)
+    change = config.models[model_id].change
+    thresholds = {} if change is None else {model_id: change.threshold}
+    write_report(out / "report.html", out / IMPORTANCES, out / CHANGES, rows, thresholds)
+    explainers = {name: e for state in partition.models.values() for name, e in state.explainers.items()}
+    return ReplayResult(
+        counters.consumed,
+        counters.used,
+        max((explainer.n_observations for explainer in explainers.values()), default=0),
+        dict(+counters.dead_letters),
+        {name: dict(explainer.skipped) for name, explainer in explainers.items() if explainer.skipped},
+        out,
+    )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from attributary_explainers.ranking import BAND
+from attributary_explainers.wording import show_count
 
+from ..private_files import write_private
 from .history import loss_text
 from .report_axes import Line, Point
 from .report_data import Explainer, Model, read_events
@@ -15,11 +20,38 @@ from .report_page import HEAD, escape, figure, number, page
 from .report_quality import quality_charts
 from .report_svg import Bars, Mark, bar_chart, line_chart
 
+_FAR = 5.0
+"""Times the loss of the baseline, beyond which an importance says more about the values that are drawn."""
 MAX_COLLAPSED = 40
 """Features within noise that the text about a change names; the others are counted."""
 
 
-def write_report(path: Path, importances: Path, changes: Path) -> None:
+@dataclass(frozen=True)
+class Rows:
+    """Counts what became of the rows of a replay.
+
+    Attributes
+    ----------
+    n
+        Rows that were read.
+    n_explained
+        Those that a model predicted and learnt.
+    refused
+        Reason to the rows that are dead letters for it.
+    """
+
+    n: int
+    n_explained: int
+    refused: Mapping[str, int]
+
+
+def write_report(
+    path: Path,
+    importances: Path,
+    changes: Path,
+    rows: Rows | None = None,
+    thresholds: Mapping[str, float] | None = None,
+) -> None:
     """Write the report.
 
     Parameters
@@ -28,8 +60,15 @@ def write_report(path: Path, importances: Path, changes: Path) -> None:
         HTML file to write.
     importances, changes
         Files of a replay: a JSON event per line.
+    rows
+        What became of the rows; None where that is not known.
+    thresholds
+        Model id to the discrepancy above which it counts as another model.
     """
     models = read_events(importances, changes)
+    for model_id, threshold in (thresholds or {}).items():
+        if model_id in models:
+            models[model_id].threshold = threshold
     sections = "".join(_section(i, model_id, model) for i, (model_id, model) in enumerate(models.items()))
     if not sections:
         sections = (
@@ -38,7 +77,19 @@ def write_report(path: Path, importances: Path, changes: Path) -> None:
             "explained observations; records that could not be used are in the dead letters.</p></section>"
         )
     title = f"Attributary: {', '.join(models)}" if models else "Attributary"
-    path.write_text(page(title, HEAD + sections if models else sections), encoding="utf-8")
+    sections = _counts(rows) + sections
+    write_private(path, page(title, HEAD + sections if models else sections).encode())
+
+
+def _counts(rows: Rows | None) -> str:
+    if rows is None:
+        return ""
+    text = f"{show_count(rows.n)} rows: {show_count(rows.n_explained)} predicted and learnt"
+    if not rows.refused:
+        return f'<p class="dim">{text}.</p>'
+    reasons = ", ".join(f"{escape(reason)} {show_count(n)}" for reason, n in rows.refused.items())
+    refused = f"<b>{show_count(sum(rows.refused.values()))} refused</b> ({reasons})"
+    return f'<p class="dim">{text}, {refused}: each is in dead-letters.jsonl, with what is wrong.</p>'
 
 
 def _section(i: int, model_id: str, model: Model) -> str:
@@ -48,12 +99,13 @@ def _section(i: int, model_id: str, model: Model) -> str:
     ]
     of_loss = loss_marks(i, model.loss_shifts, len(marks))
     x_range = (0.0, float(model.last))
-    charts = [_importance(name, explainer, x_range, marks) for name, explainer in model.explainers.items()]
+    baseline = next((row[2] for row in reversed(model.losses.points) if row[2] is not None), None)
+    charts = [_importance(name, explainer, x_range, marks, baseline) for name, explainer in model.explainers.items()]
     with_losses = sorted([*marks, *of_loss], key=lambda mark: mark.at)
     charts.append(_losses(model, x_range, with_losses))
     charts += quality_charts(model, x_range, with_losses)
     charts.append(_discrepancy(model, x_range, marks))
-    facts = [f"{number(model.last)} observations", *map(escape, model.quality_texts)]
+    facts = [f"up to observation {number(model.last)}", *map(escape, model.quality_texts)]
     facts.append(_counted(len(model.changes), "change"))
     if model.n_alarms:
         facts.append(f"{_counted(model.n_alarms, 'alarm')}, {model.n_not_confirmed} not confirmed")
@@ -71,7 +123,9 @@ def _section(i: int, model_id: str, model: Model) -> str:
     return (
         f'<section><h2>{escape(model_id)} <small>version {escape(model.version)}</small></h2><ul class="facts">'
         f"{''.join(f'<li>{fact}</li>' for fact in facts)}</ul>{''.join(charts)}"
-        f"{'<h3>Changes</h3>' if cards else ''}{cards}{_shifts(model)}"
+        f"{'<h3>Changes</h3>' if cards else ''}{cards}"
+        f"{_sentences('Shifts of importance', [shift['sentence'] for shift in model.shifts])}"
+        f"{_sentences('Gone back to an earlier state', model.recoveries)}"
         f"{loss_shifts(model.loss_shifts, of_loss)}</section>"
     )
 
@@ -80,12 +134,14 @@ def _counted(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def _shifts(model: Model) -> str:
-    items = "".join(f"<li>{escape(shift['sentence'])}</li>" for shift in model.shifts)
-    return f"<h3>Shifts of importance</h3><ul>{items}</ul>" if items else ""
+def _sentences(title: str, sentences: list[str]) -> str:
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f"<h3>{title}</h3><ul>{items}</ul>" if items else ""
 
 
-def _importance(name: str, explainer: Explainer, x_range: tuple[float, float], marks: list[Mark]) -> str:
+def _importance(
+    name: str, explainer: Explainer, x_range: tuple[float, float], marks: list[Mark], baseline: float | None
+) -> str:
     series = explainer.series.points
     lines = [
         Line(feature, [(at, *values[k]) for at, values in series], colour)
@@ -94,7 +150,14 @@ def _importance(name: str, explainer: Explainer, x_range: tuple[float, float], m
     hidden = len(explainer.total) - len(lines)
     caption = f"Higher: the model relies on it more. Unit: {escape(explainer.loss)}. Band: the 95 % interval."
     if hidden:
-        caption += f" The {len(lines)} largest features; <b>{hidden} smaller not shown</b>."
+        caption += f" The {len(lines)} largest features, over the stream or at its end; <b>{hidden} not shown</b>."
+    far = [feature for feature in explainer.shown if abs(explainer.latest.get(feature, 0.0)) > _FAR * (baseline or inf)]
+    if far:
+        caption += (
+            f" <b>{', '.join(escape(feature, 40) for feature in far)}</b>: far more than a model without features "
+            "loses. The values that are drawn in its place are far from where the model is in use, as those of a "
+            "clock or a counter are; it says no more than that the model needs the feature."
+        )
     title = f"Importance by {escape(name.upper())}"
     return figure(title, caption, line_chart(title, lines, x_range, marks))
 
@@ -114,11 +177,11 @@ def _losses(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> st
 def _discrepancy(model: Model, x_range: tuple[float, float], marks: list[Mark]) -> str:
     points: list[Point] = [(row[0], row[3], None) for row in model.losses.points]
     dots = [(change["observation"], change["discrepancy"]) for change in model.changes]
-    if not dots and all(y is None for _, y, _ in points):
-        return ""
-    level = ("threshold", model.changes[-1]["threshold"]) if model.changes else None
+    if not dots and not any(y for _, y, _ in points):
+        return ""  # a model that does not learn is its own reference
+    level = ("threshold", model.threshold) if model.threshold is not None else None
     caption = "How far predictions are from the reference model's; it starts anew with each reference."
-    caption += " Dots: measured at the change." if dots else " The threshold is known from the first change on."
+    caption += " Dots: measured at the change." if dots else ""
     return figure(
         "Discrepancy", caption, line_chart("Discrepancy", [Line("discrepancy", points, 0)], x_range, marks, level, dots)
     )
@@ -164,11 +227,11 @@ def _comparison(method: str, found: dict[str, Any]) -> str:
     features: dict[str, dict[str, Any]] = found["features"]
     named = [_bars(name, feature) for name, feature in features.items() if feature["significant"]]
     rest = [_bars(name, feature) for name, feature in features.items() if not feature["significant"]]
-    losses = " → ".join(number(found[side]) for side in ("before_loss", "after_loss"))
+    before, after = (number(found[side]) for side in ("before_loss", "after_loss"))
     body = (
         f'<p class="legend"><b>{escape(method.upper())}</b> in {escape(loss_text(found))}: '
         '<i class="before"></i> before <i class="after"></i> after; '
-        f"mean loss: {losses}</p>"
+        f"mean loss on the observations of each: {before}, {after}</p>"
     )
     if named:
         body += f'<div class="scroll">{bar_chart("Significant", named)}</div>'

@@ -5,7 +5,7 @@ Memory does not grow with the replay's length, and with the number of features o
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,8 +57,10 @@ class Explainer:
 
     loss: str = ""
     """The loss in words."""
-    total: Counter[str] = field(default_factory=Counter)
-    """Feature to the sum of its importances' sizes: which features are shown."""
+    total: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Feature to the sum of its importances' sizes over the stream."""
+    latest: dict[str, float] = field(default_factory=dict)
+    """Feature to its importance at the end."""
     shown: dict[str, int] = field(default_factory=dict)
     """The shown features, largest first, to their colours."""
     series: ThinnedSeries[tuple[int, list[tuple[float | None, float | None]]]] = field(default_factory=ThinnedSeries)
@@ -82,6 +84,10 @@ class Model:
     """Shifts of importance and their releases."""
     loss_shifts: list[list[dict[str, Any]]] = field(default_factory=list)
     """Shifts of the loss: of each what was told first, which features have to do with it, and its release."""
+    recoveries: list[str] = field(default_factory=list)
+    """What is said of each time that the model went back to an earlier state."""
+    threshold: float | None = None
+    """Discrepancy above which the model counts as another one."""
     n_alarms: int = 0
     n_not_confirmed: int = 0
 
@@ -101,8 +107,9 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
         model = models.setdefault(event["model_id"], Model())
         explainer = model.explainers.setdefault(event["explainer"], Explainer())
         model.version, explainer.loss = event["model_version"], loss_text(event)
-        for name, feature in event["features"].items():
-            explainer.total[name] += abs(feature["importance"])
+        explainer.latest = {name: feature["importance"] for name, feature in event["features"].items()}
+        for feature, latest in explainer.latest.items():
+            explainer.total[feature] += abs(latest)
         if event["observation"] > model.last:  # the explainers' events of one observation say the same here
             model.last = event["observation"]
             losses = event["model_loss"], event["baseline_loss"], event["discrepancy"]
@@ -121,12 +128,15 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
         match event["event"]:
             case "explanation":
                 model.changes.append(event)
+                model.threshold = event["threshold"]
             case "alarm":
                 model.n_alarms += 1
             case "not_confirmed":
                 model.n_not_confirmed += 1
             case "importance_shift" | "importance_shift_released":
                 model.shifts.append(event)
+            case "recovered":
+                model.recoveries.append(event["sentence"])
             case "loss_shift":
                 model.loss_shifts.append([event])
             case _:  # of the loss one shift is open at a time
@@ -138,7 +148,7 @@ def read_events(importances: Path, changes: Path) -> dict[str, Model]:
 def _choose(model: Model) -> None:
     colours: dict[str, int] = {}
     for explainer in model.explainers.values():
-        names = [name for name, _ in explainer.total.most_common(N_COLOURS)]
+        names = _largest(explainer)
         # A feature keeps its colour from chart to chart; two of one chart never share one.
         explainer.shown = dict.fromkeys(names, -1)
         known = {colours[name]: name for name in reversed(names) if name in colours}
@@ -146,3 +156,11 @@ def _choose(model: Model) -> None:
         for name in names:
             explainer.shown[name] = colours[name] if known.get(colours.get(name, -1)) == name else next(free)
             colours.setdefault(name, explainer.shown[name])
+
+
+def _largest(explainer: Explainer) -> list[str]:
+    """Return the features to show, the largest over the stream first: as many as are large then or at the end."""
+    over_all, now = sum(explainer.total.values()) or 1.0, sum(map(abs, explainer.latest.values())) or 1.0
+    share = {name: max(n / over_all, abs(explainer.latest.get(name, 0.0)) / now) for name, n in explainer.total.items()}
+    chosen = sorted(share, key=lambda name: -share[name])[:N_COLOURS]
+    return sorted(chosen, key=lambda name: -explainer.total[name])

@@ -7,23 +7,29 @@ import hashlib
 import html
 import unicodedata
 
+from attributary_explainers.wording import show_number
+
 from .report_axes import BOTTOM, LEFT, RIGHT, TOP
 
 
 def escape(text: object, length: int | None = None) -> str:
     """Return text for HTML and SVG: cut to a length, without control and direction characters, markup escaped."""
-    kept = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c for c in str(text))
+    kept = "".join("\N{REPLACEMENT CHARACTER}" if _is_unprintable(c) else c for c in str(text))
     if length is not None and len(kept) > length:
         kept = kept[: length - 1] + "…"
     return html.escape(kept)
 
 
+def _is_unprintable(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] == "C" or category in ("Zl", "Zp")
+
+
 def number(value: float | None) -> str:
-    """A number to look at: three digits, whole from a thousand on, in groups of three."""
+    """Return a number as `show_number` does, on one line and with a sign of minus; a dash for none."""
     if value is None:
         return "–"
-    text = f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}") if abs(value) >= 1000 else f"{value:.3g}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    return show_number(value).replace(" ", "\N{NARROW NO-BREAK SPACE}").replace("-", "\N{MINUS SIGN}")
 
 
 def figure(title: str, caption: str, body: str) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from .report_axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Line, Point, spread, ticks, widened, y_range
 from .report_page import escape, number
 
+_LABEL = 26
+"""Characters beside the end of a line: its name, and its last value."""
 _BAR_LEFT, _BAR_RIGHT, _BAR_ROW = 200.0, 720.0, 40.0
 
 
@@ -65,9 +67,10 @@ def line_chart(
     places = spread([y for _, y, _ in ends])
     for line, (x, y, value), place in zip(lines, ends, places, strict=True):
         leader = f'<path d="M{x:.1f} {y:.1f}L{RIGHT + 10} {place:.1f}H{RIGHT + 24}"/>'
+        shown = number(value)
         label = (
-            f'<text x="{RIGHT + 29}" y="{place + 4:.1f}"><title>{escape(line.name)}</title>{_name(line.name, 15)}'
-            f'<tspan class="dim" dx="6">{number(value)}</tspan></text>'
+            f'<text x="{RIGHT + 29}" y="{place + 4:.1f}"><title>{escape(line.name)}</title>'
+            f'{_name(line.name, _LABEL - len(shown))}<tspan class="dim" dx="6">{shown}</tspan></text>'
         )
         kind = f"series c{line.colour}{' reference' if line.is_reference else ''}"
         parts.append(

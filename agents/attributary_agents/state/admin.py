@@ -1,20 +1,30 @@
-"""Reads stored states outside of a worker, for the command line; `writing` changes them."""
+"""Reads stored states outside of a worker, for the command line; `writing` changes them.
+
+A worker's recovery reads the changelog itself, and takes `read_again` from here.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
+from contextlib import suppress
 
 from ..config.settings import Config
 from ..errors import AttributaryError, DamagedStateError, StateError
 from ..kafka.clients import client_log_muted
 from ..kafka.reading import topic_reader
+from .checkpoints import decode_checkpoint
+from .codec import check_readable
 from .files import ExportedState
-from .names import wanted_names
+from .names import checkpoint_key, control_checkpoint_key, wanted_names
 from .objects import object_store
+from .owners import Owners
 from .records import StateRecords
-from .seal import Seal
+from .seal import seal_of
 from .store import PartitionStore, Send
+
+logger = logging.getLogger(__name__)
 
 READINGS = 3
 """Attempts to read a state: while workers write, compaction may remove what is about to be read for something newer."""
@@ -33,17 +43,42 @@ async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords
     PreflightError
         The broker cannot be reached.
     """
-    records = StateRecords(wanted_names([*config.models, *also]))
+    records = StateRecords(wanted_names([*config.models, *also]), seal_of(config))
     async with topic_reader(config.kafka, config.kafka.changelog) as reader:
         async for batch in reader.present():
             for record in batch:
                 records.apply(record.partition, record.key, record.value)
+    await read_again(config, records)
     return records
 
 
+async def read_again(config: Config, records: StateRecords) -> None:
+    """Read the changelog once more where chunks were passed over that a head has named since; end the reading.
+
+    Raises
+    ------
+    PreflightError
+        The broker cannot be reached.
+    """
+    if lacking := records.lacking():
+        logger.info("partitions %s: large states, whose changelog is read a second time", sorted(lacking))
+        async with topic_reader(config.kafka, config.kafka.changelog) as reader:
+            async for batch in reader.present():
+                for record in batch:
+                    if record.partition in lacking:
+                        records.apply_again(record.partition, record.key, record.value)
+    records.drop_loose()
+
+
 def partitions_of(records: StateRecords, model_id: str, config: Config) -> list[int]:
-    """Return the partitions on which a state of the model is stored: one, where all is well."""
-    return [n for n in range(config.kafka.partitions) if records.latest(n, model_id.encode())]
+    """Return the partitions on which a state of the model is stored: one, where all is well.
+
+    Partitions that have foreign records alone under its name count only where no other has a state.
+    """
+    name, seal = model_id.encode(), seal_of(config)
+    found = [n for n in range(config.kafka.partitions) if records.latest(n, name)]
+    owned = [n for n in found if records.latest(n, name, Owners(records, n, seal).foreign(name))]
+    return owned or found
 
 
 def store_of(config: Config, records: StateRecords, partition: int, send: Send | None = None) -> PartitionStore:
@@ -52,13 +87,28 @@ def store_of(config: Config, records: StateRecords, partition: int, send: Send |
     return PartitionStore(records, partition, 1, send or _nothing_is_sent, seal_of(config), objects)
 
 
-def seal_of(config: Config) -> Seal:
-    """Return the seal that signs and checks as the configuration says."""
-    return Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
-
-
 def _nothing_is_sent(_partition: int, _key: bytes, _value: bytes | None) -> asyncio.Future[object]:
     raise AssertionError("this store is for reading")
+
+
+def check_stored(config: Config) -> None:
+    """Raise AttributaryError where a worker would stop at its start over what is stored; read the changelog for it.
+
+    Models are not loaded, and objects of `state.url` are not fetched.
+    """
+    with client_log_muted():
+        records = asyncio.run(read_records(config))
+    try:
+        for n in range(config.kafka.partitions):
+            store = store_of(config, records, n)
+            for checkpoint in (checkpoint_key(n), control_checkpoint_key(n)):
+                with suppress(DamagedStateError):
+                    decode_checkpoint(store.load(checkpoint))
+            for model_id, model in config.models.items():
+                with suppress(DamagedStateError, KeyError):
+                    check_readable(model_id, model, store.load(model_id.encode()))
+    except StateError as error:
+        raise AttributaryError(f"what is stored cannot be used: {error}") from None
 
 
 def export_state(config: Config, model_id: str) -> ExportedState:

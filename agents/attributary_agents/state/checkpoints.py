@@ -1,12 +1,17 @@
-"""Stores and reads the checkpoint of a partition: the last durable offset, and the counters up to it."""
+"""Stores and reads the checkpoint of a partition: the last durable offset, the counters up to it, and what is stored.
+
+Each state is written before the checkpoint that names it. So what is stored after a crash can be newer than the
+checkpoint says, and is never older: an older one, or none, has been put there or deleted by somebody else.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,7 +19,8 @@ from attributary_topics import REASONS
 
 from ..errors import DamagedStateError, StateError
 
-FORMAT = 2
+FORMAT, READ_FORMATS = 3, (2, 3)
+"""Format 2 names no states."""
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +40,46 @@ class PartitionCounters:
     dead_letters: Counter[str] = field(default_factory=Counter)
 
 
-def encode_checkpoint(offset: int, counters: PartitionCounters) -> bytes:
-    """Return the bytes of a checkpoint: the last offset whose effects are durable, and the counters up to it."""
+class StoredAt(NamedTuple):
+    """Which state of a model is stored, as a checkpoint names it: its offset, and 16 digits of its SHA-256."""
+
+    offset: int
+    digest: str
+
+    @classmethod
+    def of(cls, offset: int, blob: bytes) -> StoredAt:
+        """Name a state by the offset up to which it goes, and its bytes."""
+        return cls(offset, hashlib.sha256(blob).hexdigest()[:16])
+
+    def check(self, found: StoredAt | None, what: str) -> None:
+        """Compare what is stored with what the checkpoint names.
+
+        Raises
+        ------
+        DamagedStateError
+            It is older, or another one, or gone.
+        """
+        if found is None:
+            raise DamagedStateError(
+                f"{what} is gone: the checkpoint names one up to offset {self.offset}. The changelog has lost it, or "
+                "somebody has deleted it"
+            )
+        if found.offset < self.offset or (found.offset == self.offset and found.digest != self.digest):
+            older = f"goes up to offset {found.offset}" if found.offset < self.offset else "is another one"
+            raise DamagedStateError(
+                f"{what} {older}, and the checkpoint names one up to offset {self.offset}. The changelog has lost the "
+                "newer one, or somebody has put an older one in its place"
+            )
+
+
+def encode_checkpoint(offset: int, counters: PartitionCounters, stored: Mapping[str, StoredAt] | None = None) -> bytes:
+    """Return the bytes of a checkpoint: the last offset whose effects are durable, the counters, and what is stored.
+
+    Parameters
+    ----------
+    stored
+        Model id to what is stored of it.
+    """
     return orjson.dumps(
         {
             "format": FORMAT,
@@ -44,6 +88,7 @@ def encode_checkpoint(offset: int, counters: PartitionCounters) -> bytes:
             "used": counters.used,
             "unavailable": counters.unavailable,
             "dead_letters": dict(counters.dead_letters),
+            "stored": {model_id: list(at) for model_id, at in (stored or {}).items()},
         }
     )
 
@@ -73,7 +118,7 @@ def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
         return counters, -1
     try:
         data: dict[str, Any] = orjson.loads(blob)
-        if data["format"] != FORMAT:
+        if data["format"] not in READ_FORMATS:
             raise ValueError(f"format {data['format']!r}")
         counters.consumed, counters.used = data["consumed"], data["used"]
         counters.unavailable = data["unavailable"]
@@ -81,6 +126,33 @@ def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
         return counters, data["offset"]
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(
-            f"a checkpoint in the state's changelog cannot be read ({error!r}): run the release that wrote it, or "
-            "delete the changelog topic to start afresh from the observations"
+            f"another release has written the checkpoint in the state's changelog ({_told(error)}), and this one "
+            f"reads the formats {' and '.join(map(str, READ_FORMATS))}. Run that release again; or begin afresh under "
+            "another kafka.group, which begins at the first observation that the topic has; or, to keep the group, "
+            "stop all its workers, delete its changelog topic and create it with `attributary topics create`: its "
+            "models then begin afresh after the last observation that the group has handled (docs/delivery.md, "
+            '"Another release")'
         ) from None
+
+
+def _told(error: Exception) -> str:
+    return f"its {error}" if isinstance(error, ValueError) and str(error).startswith("format ") else repr(error)
+
+
+def load_stored(load: Callable[[bytes], bytes | None], key: bytes) -> dict[str, StoredAt]:
+    """Return what the stored checkpoint names: model id to its state; nothing where there is none that can be read."""
+    try:
+        blob = load(key)
+    except DamagedStateError:
+        return {}  # `load_checkpoint` has said so
+    if blob is None:
+        return {}
+    return {model_id: StoredAt(*at) for model_id, at in orjson.loads(blob).get("stored", {}).items()}
+
+
+def with_stored(blob: bytes, model_id: str, at: StoredAt | None) -> bytes | None:
+    """Return the bytes of a checkpoint that names another state of a model, or none; None where nothing changes."""
+    counters, offset = decode_checkpoint(blob)
+    before = load_stored(lambda _key: blob, b"")
+    after = {name: one for name, one in before.items() if name != model_id} | ({} if at is None else {model_id: at})
+    return None if after == before else encode_checkpoint(offset, counters, after)

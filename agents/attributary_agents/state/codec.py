@@ -10,12 +10,14 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from attributary_explainers import ExplainerError, load_model
+from attributary_explainers import ExplainerError
+from attributary_explainers.pickling import loading_with
 
 from ..config.models import ModelConfig
-from ..errors import DamagedStateError, StateError
+from ..errors import DamagedStateError, ForeignTypeError, StateError
+from ..models.guards.allowlist import Allowlist
 from ..models.model_state import ModelState, is_same_explainer, new_state
-from ..models.versions import Version, configured_as, configured_version
+from ..models.versions import Version, allowlist_of, configured_as, configured_version
 from .packing import PackError, TornError, pack, packed_with, unpack, versions
 
 MAGIC = b"ATS7"
@@ -40,15 +42,26 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     Raises
     ------
     DamagedStateError
-        The bytes are torn.
+        The bytes are torn, or (`ForeignTypeError`) hold what no model as configured is made of.
     StateError
         They are of another format or model, or cannot be used by this release.
     """
     _check_versions(model_id, config, blob)
     data = _unpack(model_id, blob)
+    allowlist = allowlist_of(config)
+    with loading_with(allowlist.find_class):
+        try:
+            return _restored(model_id, config, blob, data, allowlist)
+        except ForeignTypeError as error:
+            raise ForeignTypeError(f"the stored state of {model_id} is not read: {error}") from None
+
+
+def _restored(
+    model_id: str, config: ModelConfig, blob: bytes, data: dict[str, Any], allowlist: Allowlist
+) -> ModelState:
     stored = data["current"]
     try:
-        version = Version(**{**stored, "model": _load(model_id, stored["model"], blob)})
+        version = Version(**{**stored, "model": _load(model_id, stored["model"], blob, allowlist)})
         state = new_state(model_id, config, version)
     except (StateError, ExplainerError) as error:
         if data["configured"] == configured_as(config):
@@ -96,9 +109,24 @@ def describe(model_id: str, blob: bytes) -> Description:
     return Description(version=data["current"]["name"], deployed=data["current"]["deployed"], **places)
 
 
+def check_readable(model_id: str, config: ModelConfig, blob: bytes | None) -> None:
+    """Check that this release can read the bytes, as far as it can be told without loading the model.
+
+    Raises
+    ------
+    DamagedStateError, StateError
+        As for `decode_state`.
+    """
+    if blob is not None:
+        _check_versions(model_id, config, blob)
+        _unpack(model_id, blob)
+
+
 def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
     try:
         data = unpack(MAGIC, blob)
+    except ForeignTypeError as error:
+        raise ForeignTypeError(f"the stored state of {model_id} is not read: {error}") from None
     except PackError as error:
         if isinstance(error, TornError):
             raise DamagedStateError(f"the stored state of {model_id} {error}") from error
@@ -108,9 +136,11 @@ def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
     return data
 
 
-def _load(model_id: str, data: bytes, blob: bytes) -> Any:
+def _load(model_id: str, data: bytes, blob: bytes, allowlist: Allowlist) -> Any:
     try:
-        return load_model(data)
+        return allowlist.load(data)
+    except ForeignTypeError:
+        raise
     except Exception as error:  # foreign bytes, or a class that has moved, can raise anything
         raise StateError(
             f"the stored state cannot be read: {type(error).__name__}: {error}. {_advice(model_id, blob)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..errors import DamagedStateError, StateError
+from ..errors import DamagedStateError, ForeignTypeError, StateError
 from ..models.model_state import ModelState
 from .packing import PackError, TornError, pack, unpack
 
@@ -111,6 +111,8 @@ def decode_log(model_id: str, blob: bytes | None) -> DeploymentLog:
     try:
         data = unpack(MAGIC, blob)
         return DeploymentLog(data["offset"], [Entry(**entry) for entry in data["entries"]])
+    except ForeignTypeError as error:
+        raise ForeignTypeError(f"the stored deployments of {model_id} are not read: {error}") from None
     except TornError as error:
         raise DamagedStateError(f"the stored deployments of {model_id}: {error}") from error
     except (PackError, KeyError, TypeError) as error:

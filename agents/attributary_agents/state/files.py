@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from ..errors import AttributaryError, StateError
+from ..private_files import open_private
 from .codec import describe
 from .packing import packed_with
 from .seal import Head, Seal, check_bytes
@@ -77,7 +78,7 @@ def check_free(path: Path, *, force: bool = False) -> None:
 
 
 def write_file(path: Path, exported: ExportedState, seal: Seal) -> None:
-    """Write the file; it appears under its name only when it is complete.
+    """Write the file, for its owner alone to read; it appears under its name only when it is complete.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def write_file(path: Path, exported: ExportedState, seal: Seal) -> None:
     line = orjson.dumps(exported.header)
     part = path.with_name(f"{path.name}.part")
     try:
-        with part.open("wb") as file:
+        with open_private(part) as file:
             file.write(line + b"\n" + seal.write(_signed_key(line), Head.of(exported.blob), exported.blob))
             file.flush()
             os.fsync(file.fileno())

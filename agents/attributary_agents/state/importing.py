@@ -14,13 +14,13 @@ from ..kafka.producing import default_partition
 from ..kafka.reading import topic_reader
 from ..models.model_state import ModelState
 from .admin import one_partition, read_records, store_of
-from .checkpoints import load_checkpoint
+from .checkpoints import StoredAt, load_checkpoint
 from .codec import decode_state, describe, encode_state
 from .deployment_log import decode_log
 from .files import ExportedState
 from .names import checkpoint_key, control_key
 from .records import StateRecords
-from .writing import changelog_writer, check_no_workers
+from .writing import changelog_writer, check_no_workers, name_state
 
 
 @dataclass(frozen=True)
@@ -183,3 +183,5 @@ async def _write(config: Config, planned: Import) -> None:
     async with changelog_writer(config) as send:
         store = store_of(config, planned.records, planned.partition, send)
         await store.put(planned.model_id.encode(), planned.blob)
+        at = StoredAt.of(planned.offset, planned.blob)
+        await name_state(store, checkpoint_key(planned.partition), planned.model_id, at)

@@ -21,21 +21,36 @@ def control_checkpoint_key(partition: int) -> bytes:
     return b"\x00control-checkpoint/%d" % partition
 
 
+def is_checkpoint(name: bytes) -> bool:
+    """Return whether a name is that of a partition's checkpoint, of either topic."""
+    return name.startswith((b"\x00checkpoint/", b"\x00control-checkpoint/"))
+
+
 def control_key(model_id: str, partition: int) -> bytes:
     """Return the name of a model's deployments on a partition."""
     return b"\x00control/%d/" % partition + model_id.encode()
 
 
-def wanted_names(models: Iterable[str]) -> Callable[[bytes], bool]:
-    """Return a test of names: whether one is that of a listed model's state or deployments, or of a checkpoint.
+def note_key(partition: int) -> bytes:
+    """Return the name of a partition's note of what could end its owner."""
+    return b"\x00note/%d" % partition
 
-    The changelog's records with other names are counted and left alone.
+
+def wanted_names(models: Iterable[str]) -> Callable[[bytes, int], bool]:
+    """Return a test of names: whether a partition can have one, of a listed model or of the partition itself.
+
+    They are those of a model's state and deployments, of a checkpoint and of a note. The changelog's records with other
+    names, and with names of other partitions, are counted and left alone.
     """
     wanted = {key for model_id in models for key in (model_id.encode(), control_key(model_id, 0))}
-    wanted |= {checkpoint_key(0), control_checkpoint_key(0)}
+    wanted |= {checkpoint_key(0), control_checkpoint_key(0), note_key(0)}
 
-    def is_wanted(name: bytes) -> bool:
-        # The partition's number in a name of ours can be any.
-        return name in wanted or (name.startswith(b"\x00") and _NUMBERED.sub(rb"\g<1>0\g<3>", name, 1) in wanted)
+    def is_wanted(name: bytes, partition: int) -> bool:
+        if not name.startswith(b"\x00"):
+            return name in wanted
+        match = _NUMBERED.fullmatch(name)
+        if match is None or match[2] != b"%d" % partition:
+            return False  # no owner of this partition writes it, so none would ever delete it
+        return match[1] + b"0" + (match[3] or b"") in wanted
 
     return is_wanted

@@ -20,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 30.0
-_KEPT = 2
-"""Objects of our own that are kept of each name; one more than is needed, for a store that lists late what it has."""
 
 
 class ObjectStore:
@@ -92,15 +90,14 @@ class ObjectStore:
     async def write(self, partition: int, name: bytes, epoch: int, number: int, blob: bytes, what: str) -> str:
         """Write the bytes as a new object; return its name."""
         digest = hashlib.sha256(blob).hexdigest()[:12]
-        object_name = f"{_folder(partition, name)}/{epoch:015d}-{number:09d}-{digest}"
+        object_name = f"{_folder(partition, name)}/{first_of_epoch(epoch)}-{number:09d}-{digest}"
         path = f"{self._root}/{object_name}"
         await _until_done(lambda: self._write(path, blob), f"{what} cannot be written to {self.url}")
         return object_name
 
-    async def delete_older(self, partition: int, name: bytes, epoch: int, number: int) -> None:
-        """Delete the objects of earlier owners, and our own except the last two; never those of a later owner."""
-        folder = f"{self._root}/{_folder(partition, name)}"
-        kept = f"{epoch:015d}-{max(number - _KEPT + 1, 0):09d}"
+    async def delete_older(self, partition: int, name: bytes, kept: str) -> None:
+        """Delete the objects that are older than one, given by its name: those of a later owner never are."""
+        folder, kept = f"{self._root}/{_folder(partition, name)}", kept.rsplit("/", 1)[-1]
 
         def delete() -> None:
             for path in self._files.ls(folder, detail=False):
@@ -134,6 +131,11 @@ async def _until_done(work: Callable[[], T], failure: str, *final: type[Exceptio
             )
         await asyncio.sleep(wait)
         wait = min(2 * wait, LONGEST_WAIT_S)
+
+
+def first_of_epoch(epoch: int) -> str:
+    """Return what sorts behind the objects of all earlier owners."""
+    return f"{epoch:015d}"
 
 
 def _folder(partition: int, name: bytes) -> str:

@@ -1,7 +1,8 @@
 """Packs data into bytes: 4 bytes that name the format, a line with the versions that wrote it, and a zstd frame.
 
-The frame holds a pickle. Unpickling runs code: what is read has been checked and, with a key, authenticated before
-(`seal`); without a key only the workers may be able to write to the state's changelog topic.
+The frame holds a pickle of plain data, and no other is read (`PLAIN`); the models in it are bytes of their own, which
+`codec` reads. No frame is unpacked beyond 64 times its length, nor beyond 32 MiB where it is short: what can be packed
+more tightly is padded.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ from typing import Any
 import orjson
 import zstandard
 
-from attributary_explainers import dump_model, load_model
+from attributary_explainers import dump_model
+
+from ..errors import ForeignTypeError
+from ..models.guards.allowlist import PLAIN
 
 _COMPRESSOR = zstandard.ZstdCompressor(level=3, write_checksum=True)
-_MAX_DECOMPRESSED_BYTES = 2**31
+MOST_TIMES, MOST_OF_SHORT = 64, 2**25
+"""How long unpacked data may be: so many times the frame, or so many bytes where that is more."""
 _PACKAGES = ("attributary", "river", "numpy", "scikit-learn")
 
 
@@ -43,7 +48,11 @@ def versions() -> dict[str, str]:
 
 def pack(magic: bytes, data: Any) -> bytes:
     """Return plain data as bytes, in the format that `magic` names."""
-    return magic + orjson.dumps(versions()) + b"\n" + _COMPRESSOR.compress(dump_model(data))
+    raw = dump_model(data)
+    frame = _COMPRESSOR.compress(raw)
+    if len(raw) > MOST_OF_SHORT:
+        frame = frame.ljust(-(-len(raw) // MOST_TIMES), b"\0")
+    return magic + orjson.dumps(versions()) + b"\n" + frame
 
 
 def unpack(magic: bytes, blob: bytes) -> Any:
@@ -55,6 +64,8 @@ def unpack(magic: bytes, blob: bytes) -> Any:
         The bytes are damaged.
     PackError
         The bytes are of another format, or hold what can no longer be loaded.
+    ForeignTypeError
+        They hold something else than plain data.
     """
     if blob[:4] != magic:
         raise PackError(f"begins with {blob[:4]!r}, not {magic!r}")
@@ -62,13 +73,23 @@ def unpack(magic: bytes, blob: bytes) -> Any:
     if not newline:
         raise TornError("is torn: it has no versions")
     try:
-        raw = zstandard.ZstdDecompressor().decompress(frame, max_output_size=_MAX_DECOMPRESSED_BYTES)
+        raw = _decompress(frame)
     except zstandard.ZstdError as error:
         raise TornError(f"is torn: {error}") from error
     try:
-        return load_model(raw)
+        return PLAIN.load(raw)
+    except ForeignTypeError:
+        raise
     except Exception as error:
         raise PackError(f"cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _decompress(frame: bytes) -> bytes:
+    size, most = zstandard.frame_content_size(frame), max(MOST_OF_SHORT, MOST_TIMES * len(frame))
+    if not 0 <= size <= most:
+        said = "an unknown number of" if size < 0 else str(size)
+        raise TornError(f"would be {said} bytes when it is unpacked, and {most} are the most: no worker writes that")
+    return zstandard.ZstdDecompressor().decompress(frame, max_output_size=most)
 
 
 def packed_with(blob: bytes) -> dict[str, str]:

@@ -13,9 +13,16 @@ from dataclasses import asdict, dataclass, replace
 
 import orjson
 
+from ..config.settings import Config
 from ..errors import DamagedStateError, StateError
 
 MAGIC = b"ATH1"
+
+BEGUN_TO_SIGN = (
+    "If this group has run without state.key until now, set state.accept_unsigned: true for the first start with the "
+    "key, which signs what is stored. If it has not, somebody else has written it"
+)
+"""What to do about a state without a signature."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +97,35 @@ class Seal:
         except (ValueError, TypeError) as error:
             raise DamagedStateError(f"is no head of a state ({error})") from None
         if self._key is not None and not self._is_signed(record_key, head):
-            how = "with another key" if head.hmac else "not at all"
+            if head.hmac is None:
+                raise StateError(f"is not signed, so it is not read. {BEGUN_TO_SIGN}")
             raise StateError(
-                f"is signed {how}, so it is not read: configure the key that it was written with (state.key); or, "
-                "where nobody else can have written it, state.accept_unsigned: true until every state has been written "
-                "again, or start the model afresh with `attributary models reset`"
+                "is signed with another key, so it is not read: configure the key that it was written with (state.key)"
             )
         return head, inline
+
+    @property
+    def is_signing(self) -> bool:
+        """Whether there is a key."""
+        return self._key is not None
+
+    @property
+    def signs_unsigned(self) -> bool:
+        """Whether states without a signature are taken, and are to be signed."""
+        return self.is_signing and self._accept_unsigned
+
+    def trusts(self, record_key: bytes, value: bytes) -> bool | None:
+        """Return whether a record's value is signed with our key; None where that cannot be told, and need not be.
+
+        It need not be without a key, nor of a head without a signature that is accepted all the same.
+        """
+        if self._key is None:
+            return None
+        try:
+            head, _ = self.read(record_key, value)
+        except StateError:
+            return False
+        return None if head.hmac is None else True
 
     def _is_signed(self, record_key: bytes, head: Head) -> bool:
         if head.hmac is None:
@@ -108,6 +137,11 @@ class Seal:
             return None
         text = orjson.dumps(asdict(replace(head, hmac=None)), option=orjson.OPT_SORT_KEYS)
         return hmac.new(self._key, record_key + b"\n" + text, hashlib.sha256).hexdigest()
+
+
+def seal_of(config: Config) -> Seal:
+    """Return the seal that signs and checks as the configuration says."""
+    return Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
 
 
 def check_bytes(head: Head, blob: bytes) -> bytes:

@@ -12,11 +12,14 @@ A crash before 2 leaves the old head and all its bytes; a crash before 3 leaves 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
 from ..errors import DamagedStateError, StateError
-from .objects import ObjectStore
+from .names import is_checkpoint
+from .objects import ObjectStore, first_of_epoch
+from .owners import Owners, text_of
 from .records import StateRecords, chunk_key, head_key
 from .seal import Head, Seal, check_bytes
 
@@ -42,7 +45,8 @@ class PartitionStore:
     send
         Writes a record to the changelog.
     objects
-        Where states go that are longer than a chunk; None keeps them in the changelog, in chunks.
+        Where states go that are longer than a chunk; None keeps them in the changelog, in chunks. Checkpoints stay
+        there in any case: they are read before anything is fetched.
     """
 
     def __init__(
@@ -56,7 +60,8 @@ class PartitionStore:
     ) -> None:
         self._records = records
         self.partition = partition
-        self.epoch = records.last_epoch(partition) + max(generation, 1)
+        self._owners = Owners(records, partition, seal)
+        self.epoch = self._owners.last + max(generation, 1)
         self._send_record = send
         self._seal = seal
         self._objects = objects
@@ -81,9 +86,9 @@ class PartitionStore:
         Raises
         ------
         DamagedStateError
-            Not all bytes are there, or they are other ones.
+            Not all bytes are there, or they are other ones; or no head is an owner's, as others of the partition are.
         StateError
-            The signature is wrong, or they are in an object store that is not configured.
+            No head of the partition is signed with our key, or the bytes are in an object store that is not configured.
         KeyError
             They are in an object store and have not been fetched.
         """
@@ -101,7 +106,7 @@ class PartitionStore:
         chunks = self._records.epochs(self.partition, name)[epoch].chunks
         if head.chunks > len(chunks):
             raise DamagedStateError(f"{self._where(name)} has {len(chunks)} of {head.chunks} chunks")
-        pieces = [chunks.get((head.slot, index), b"") for index in range(head.chunks)]
+        pieces = [chunks.get((head.slot, index)) or b"" for index in range(head.chunks)]
         return self._checked(name, head, b"".join(pieces) if pieces else inline)
 
     async def put(self, name: bytes, blob: bytes) -> None:
@@ -113,13 +118,14 @@ class PartitionStore:
             The broker refuses a record: then the old bytes stand.
         """
         self._fetched.pop(name, None)
+        before = self._object_name(name)
         slot = 1 - self._slots.get(name, 1)
         pieces = (
             [blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES)] if len(blob) > CHUNK_BYTES else []
         )
         if not pieces:
             head = Head.of(blob)
-        elif self._objects is not None:
+        elif self._objects is not None and not is_checkpoint(name):
             self._n_objects += 1
             object_name = await self._objects.write(
                 self.partition, name, self.epoch, self._n_objects, blob, self._where(name)
@@ -133,15 +139,54 @@ class PartitionStore:
         await self._send(key, self._seal.write(key, head, blob if head.is_inline else b""))
         self._slots[name] = slot
         await self._delete(self._no_longer_needed(name, slot, len(pieces)))
+        self._owners.forget(name)
         if self._objects is not None and head.object_name is not None:
-            await self._objects.delete_older(self.partition, name, self.epoch, self._n_objects)
+            # The one before stays: where we are no longer the owner, and do not know it yet, the next one reads it.
+            await self._objects.delete_older(self.partition, name, min(before or head.object_name, head.object_name))
+
+    async def sign(self, is_ours: Callable[[], bool] = lambda: True) -> int:
+        """Write again, signed, all that has no signature, where that is accepted; return how much it was.
+
+        What is damaged stays as it is.
+
+        Parameters
+        ----------
+        is_ours
+            Whether the partition still is: it can be thousands of states.
+        """
+        signed = 0
+        for name in self._records.names(self.partition) if self._seal.signs_unsigned else ():
+            if not is_ours():
+                break
+            with contextlib.suppress(StateError):
+                found = self._find(name)
+                if found is None or found[1].hmac is not None:
+                    continue
+                is_awaited = name in self._fetched
+                await self.fetch(name)
+                if (blob := self.load(name)) is not None:
+                    await self.put(name, blob)
+                    signed += 1
+                    if is_awaited:  # a model's deployments: read at its next observation
+                        self._fetched[name] = blob
+        return signed
 
     async def delete(self, name: bytes) -> None:
         """Delete everything under the name."""
         epochs = self._records.epochs(self.partition, name)
         await self._delete([key for epoch in sorted(epochs) for key in epochs[epoch].keys(name, epoch)])
         if self._objects is not None:
-            await self._objects.delete_older(self.partition, name, self.epoch + 1, 0)
+            await self._objects.delete_older(self.partition, name, first_of_epoch(self.epoch + 1))
+
+    def _object_name(self, name: bytes) -> str | None:
+        """Return the name of the object that the present head names; None where it names none or is damaged."""
+        if self._objects is None:
+            return None
+        try:
+            found = self._find(name)
+        except StateError:
+            return None
+        return None if found is None else found[1].object_name
 
     def _no_longer_needed(self, name: bytes, slot: int, n_chunks: int) -> list[bytes]:
         epochs = self._records.epochs(self.partition, name)
@@ -149,25 +194,29 @@ class PartitionStore:
         surplus = [
             chunk_key(name, self.epoch, *place) for place in own.chunks if place[0] == slot and place[1] >= n_chunks
         ]
-        older = [key for epoch in epochs if epoch < self.epoch for key in epochs[epoch].keys(name, epoch)]
+        # Foreign epochs can be beyond ours; those of a later owner can not be there when we became the owner.
+        gone = {epoch for epoch in epochs if epoch < self.epoch} | self._owners.foreign(name) - {self.epoch}
+        older = [key for epoch in sorted(gone & epochs.keys()) for key in epochs[epoch].keys(name, epoch)]
         return [*surplus, *older]
 
     def _send(self, key: bytes, value: bytes | None) -> Awaitable[object]:
         # Our copy changes in the same step as the write is queued: what is read here is what a recovery would read.
         sent = self._send_record(self.partition, key, value)
-        self._records.apply(self.partition, key, value)
+        self._records.apply(self.partition, key, value, is_ours=True)
         return sent
 
     async def _delete(self, keys: list[bytes]) -> None:
         await asyncio.gather(*(self._send(key, None) for key in keys))
 
     def _find(self, name: bytes) -> tuple[int, Head, bytes] | None:
-        latest = self._records.latest(self.partition, name)
-        if latest is None or latest[1].head is None:
-            return None
-        epoch, value = latest[0], latest[1].head
+        foreign = self._owners.foreign(name)
+        latest = self._records.latest(self.partition, name, foreign)
         try:
-            return epoch, *self._seal.read(head_key(name, epoch), value)
+            if latest is None:
+                if foreign and (forged := self._records.latest(self.partition, name)):
+                    self._owners.check_foreign(name, *forged)
+                return None
+            return latest[0], *self._seal.read(head_key(name, latest[0]), latest[1])
         except DamagedStateError as error:
             raise DamagedStateError(f"{self._where(name)} {error}") from None
         except StateError as error:
@@ -180,5 +229,4 @@ class PartitionStore:
             raise DamagedStateError(f"{self._where(name)} {error}") from None
 
     def _where(self, name: bytes) -> str:
-        text = name.decode("utf-8", "backslashreplace").removeprefix("\0")
-        return f"{text}, as stored of partition {self.partition},"
+        return f"{text_of(name)}, as stored of partition {self.partition},"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ..config.settings import Config
-from ..errors import PreflightError
+from ..errors import PreflightError, StateError
 from ..kafka.admin import count_members
 from ..kafka.clients import client_log_muted, producer
 from .admin import read_records, store_of
-from .names import control_key
-from .store import Send
+from .checkpoints import StoredAt, with_stored
+from .names import checkpoint_key, control_checkpoint_key, control_key
+from .store import PartitionStore, Send
+
+logger = logging.getLogger(__name__)
 
 
 def check_no_workers(config: Config, *, written: bool = False) -> None:
@@ -80,6 +84,20 @@ async def _reset(config: Config, model_id: str) -> list[int]:
             if names:
                 places.append(n)
             store = store_of(config, records, n, send)
+            for checkpoint in (checkpoint_key(n), control_checkpoint_key(n)):
+                await name_state(store, checkpoint, model_id, None)
             for name in names:
                 await store.delete(name)
     return places
+
+
+async def name_state(store: PartitionStore, checkpoint: bytes, model_id: str, at: StoredAt | None) -> None:
+    """Let a stored checkpoint name another state of a model, or none, so that the next worker expects that one."""
+    try:
+        blob = store.load(checkpoint)
+        renamed = None if blob is None else with_stored(blob, model_id, at)
+    except StateError as error:
+        logger.warning("%s: it stays as it is", error)
+        return
+    if renamed is not None:
+        await store.put(checkpoint, renamed)

@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 from attributary_topics import Deployment, InvalidRecordError
 
 from ..errors import DamagedStateError, DeploymentError
-from ..models.deployments import decode, prepare
+from ..models.deployments import Job, decode, prepare
 from ..models.versions import configured_as
 from ..state.checkpoints import encode_checkpoint, load_checkpoint
 from ..state.deployment_log import Entry, encode_log
 from ..state.names import control_checkpoint_key, control_key
 from .partition import Partition
-from .records import Outgoing, Record, dead_letter
+from .records import Outgoing, Record
 
 logger = logging.getLogger(__name__)
+
+Make = Callable[[Deployment], bytes]
 
 
 @dataclass
@@ -53,7 +55,23 @@ class PartitionControl:
         if self._lost:
             self._lost, self.offset = False, offset - 1
 
-    def take(self, record: Record, backlog_end: int) -> Outcome:
+    def find_wanted(self, record: Record) -> Deployment | None:
+        """Return the deployment whose model `take` is going to ask for; None where it needs none.
+
+        Raises
+        ------
+        StateError
+            As for `take`.
+        """
+        if record.offset <= self.offset:
+            return None
+        try:
+            deployment = decode(self.partition.config, record.key, record.value)
+            return deployment if self._is_new(deployment, record.offset) else None
+        except (InvalidRecordError, DamagedStateError):
+            return None  # a dead letter
+
+    def take(self, record: Record, backlog_end: int, make: Make | None = None) -> Outcome:
         """Take one control record: a deployment that will hold from the next observation on, or a dead letter.
 
         Never raises for what is in the record.
@@ -64,6 +82,8 @@ class PartitionControl:
             The last observation that there was when the partition became ours. Up to it an earlier owner may have
             handled them, and its events have been read: for those no other version can hold any more, even where they
             are to be repeated.
+        make
+            Returns the bytes of a deployment's model, or raises DeploymentError; None builds it in this process.
 
         Raises
         ------
@@ -77,39 +97,49 @@ class PartitionControl:
         outcome = Outcome()
         stage, reason = "decode", ""
         try:
+            record.check_read()
             deployment = decode(self.partition.config, record.key, record.value)
             stage = "deploy"
-            outcome.writes += self._deploy(deployment, record.offset, backlog_end)
+            outcome.writes += self._deploy(deployment, record.offset, backlog_end, make or self._make)
             self.counters.used += 1
         except (InvalidRecordError, DeploymentError) as error:
             reason = error.reason
             self.counters.dead_letters[reason] += 1
-            outcome.outgoing.append(dead_letter(record, stage, reason, error, self.partition.config))
+            outcome.outgoing.append(self.partition.dead_letter(record, stage, reason, error))
         except DamagedStateError as error:
-            self.counters.dead_letters["damaged_state"] += 1
-            outcome.outgoing.append(dead_letter(record, "restore", "damaged_state", error, self.partition.config))
+            self.counters.dead_letters[error.reason] += 1
+            outcome.outgoing.append(self.partition.dead_letter(record, "restore", error.reason, error))
         # After the deployment itself: a crash in between has it delivered again, and its offset skips it.
-        blob = encode_checkpoint(self.offset, self.counters)
+        blob = encode_checkpoint(self.offset, self.counters, self.partition.models.stored_logs)
         outcome.writes.append((control_checkpoint_key(self.partition.number), blob))
         return outcome
 
-    def _deploy(self, deployment: Deployment, offset: int, backlog_end: int) -> list[tuple[bytes, bytes]]:
+    def _make(self, deployment: Deployment) -> bytes:
+        return prepare(Job.of(self.partition.config, deployment))
+
+    def _is_new(self, deployment: Deployment, offset: int) -> bool:
+        """Return whether a deployment is neither stored nor the version that is there."""
         partition, model_id = self.partition, deployment.model_id
-        config = partition.config.models[model_id]
         state, log = partition.models.find(model_id), partition.models.log(model_id)
         if offset <= log.offset:
-            return []  # stored before the crash, but not counted
-        configured = configured_as(config)
-        if log.last(state, configured) == (deployment.version, deployment.spec):
+            return False  # stored before the crash, but not counted
+        configured = configured_as(partition.config.models[model_id])
+        return log.last(state, configured) != (deployment.version, deployment.spec)
+
+    def _deploy(self, deployment: Deployment, offset: int, backlog_end: int, make: Make) -> list[tuple[bytes, bytes]]:
+        partition, model_id = self.partition, deployment.model_id
+        if not self._is_new(deployment, offset):
             logger.info("model %s: version %s is deployed already; ignored", model_id, deployment.version)
             return []
-        model = prepare(partition.config, deployment)
+        state, log = partition.models.find(model_id), partition.models.log(model_id)
+        configured = configured_as(partition.config.models[model_id])
+        model = make(deployment)
         after = max(partition.offset, backlog_end)
         entry = Entry(offset, after, deployment.version, deployment.spec, configured, model)
         unseen_from = (state.offset if state else -1) if after == partition.offset else None
         longer = log.with_entry(entry, state.stored_deployed if state else -1, unseen_from)
         blob = encode_log(longer)
-        partition.models.replace_log(model_id, longer)
+        partition.models.replace_log(model_id, longer, blob)
         logger.info(
             "model %s: version %s takes over after observation %s[%d]@%d (%s[%d]@%d)",
             model_id,

@@ -25,10 +25,15 @@ class Gaps:
         self._app = app
         self._config = config
 
-    async def check(self, partition: Partition, offset: int) -> None:
+    async def check(self, partition: Partition, offset: int, *, is_first: bool = False) -> None:
         """Count the offsets before `offset` at which the topic has no records.
 
         Where it has some, the group is set back to the checkpoint, so that a restarted worker reads them.
+
+        Parameters
+        ----------
+        is_first
+            Whether it is the first record that this owner is given: where the group has committed.
 
         Raises
         ------
@@ -41,12 +46,15 @@ class Gaps:
         tp = TP(partition.topic, partition.number)
         first = await self._first_offset(tp, expected)
         if first != offset:
-            # What the group has committed can be beyond what is stored, where the changelog has lost records.
+            if is_first:
+                logger.error(_committed_beyond(partition, offset, "and are repeated, with events of the same ids"))
             await commit_exactly(self._app, tp, partition.checkpointed + 1)
             raise DeliveryError(
                 f"{partition.topic}[{partition.number}]: offset {first} was skipped on the way here "
                 f"(got {offset} after {partition.offset}); restart the worker, it resumes from its checkpoint"
             )
+        if is_first and await self._committed(tp) > expected:
+            logger.error(_committed_beyond(partition, offset, "and are gone from the topic: models lack them"))
         logger.warning(
             "%s[%d]: no records at offsets %d to %d (retention, compaction, or transactions)",
             partition.topic,
@@ -67,6 +75,21 @@ class Gaps:
                 f"{self._config.kafka.changelog}"
             )
 
+    async def _committed(self, tp: TP) -> int:
+        """Ask the broker for the offset that the group has committed; -1 for none."""
+        consumer = AIOKafkaConsumer(
+            **client_options(self._config.kafka), group_id=self._config.kafka.group, enable_auto_commit=False
+        )
+        await consumer.start()
+        try:
+            partition = TopicPartition(tp.topic, tp.partition)
+            consumer.assign([partition])
+            async with asyncio.timeout(60):
+                committed = await consumer.committed(partition)
+            return -1 if committed is None else int(committed)
+        finally:
+            await consumer.stop()
+
     async def _first_offset(self, tp: TP, offset: int) -> int:
         """Ask the broker, by a consumer of its own, for the offset of the first record at or after `offset`."""
         consumer = AIOKafkaConsumer(
@@ -85,3 +108,12 @@ class Gaps:
             return int(record.offset)
         finally:
             await consumer.stop()
+
+
+def _committed_beyond(partition: Partition, offset: int, what: str) -> str:
+    """Say that the group has committed what no checkpoint has: a checkpoint comes before its commit, always."""
+    return (
+        f"{partition.topic}[{partition.number}]: the group has committed offset {offset}, and the stored checkpoint is "
+        f"at {partition.checkpointed}: the state's changelog has lost records, or somebody has put older ones in their "
+        f"place or deleted them. The observations between the two were handled before {what}"
+    )

@@ -6,17 +6,19 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attributary_explainers import load_model
-from attributary_topics import ChangeEvent, InvalidRecordError
+from attributary_topics import ChangeEvent, InvalidRecordError, Observation
 
 from ..config.settings import Config
-from ..errors import DamagedStateError
+from ..errors import DamagedStateError, without_text
 from ..models.model_state import ModelState, new_state
+from ..models.prequential import StepError
+from ..models.recovery import recover
 from ..models.swap import begin_with, swap
-from ..models.versions import Version, configured_as, configured_version
+from ..models.versions import Version, allowlist_of, configured_as, configured_version
+from ..state.checkpoints import StoredAt, load_stored
 from ..state.codec import decode_state, how_to_mend
 from ..state.deployment_log import DeploymentLog, decode_log
-from ..state.names import control_key
+from ..state.names import checkpoint_key, control_checkpoint_key, control_key
 from .records import Record
 
 logger = logging.getLogger(__name__)
@@ -39,8 +41,14 @@ class PartitionModels(Mapping[str, ModelState]):
         self._logs: dict[str, DeploymentLog] = {}
         self._configured: dict[str, dict[str, Any]] = {}
         """Model id to its `configured_as`, which every observation is compared with."""
+        self.stored = load_stored(load, checkpoint_key(number))
+        """What the next checkpoint names, and what the last one named of models that are not loaded: the states."""
+        self.stored_logs = load_stored(load, control_checkpoint_key(number))
+        """The same of the checkpoint of the models topic: the deployments."""
         self.refused: dict[str, DamagedStateError] = {}
         """Models whose stored state is damaged: their observations go to the dead letters."""
+        self._elsewhere: dict[str, int] = {}
+        """Model id to the partition on which the state began that is stored here."""
 
     def __getitem__(self, model_id: str) -> ModelState:
         return self._states[model_id]
@@ -63,22 +71,49 @@ class PartitionModels(Mapping[str, ModelState]):
             return
         try:
             state = self._stored(model_id)
-        except DamagedStateError:
-            return  # logged, and a dead letter of each of its observations says it again
+        except (DamagedStateError, InvalidRecordError):
+            return  # a dead letter of each of its observations says it
         if state is not None and state.partition == self._number:
             self._states[model_id] = state
 
     def _stored(self, model_id: str) -> ModelState | None:
         if model_id in self.refused:
             raise self.refused[model_id]
+        self._check_place(model_id)
         try:
             blob = self._load(model_id.encode())
-            return None if blob is None else decode_state(model_id, self._config.models[model_id], blob)
+            state = None if blob is None else decode_state(model_id, self._config.models[model_id], blob)
+            found = None if state is None or blob is None else StoredAt.of(state.offset, blob)
+            if (named := self.stored.get(model_id)) is not None:
+                named.check(found, f"the stored state of {model_id}")
         except DamagedStateError as error:
-            message = f"{error}. Its observations go to the dead letters. {how_to_mend(model_id)}"
-            self.refused[model_id] = DamagedStateError(message)
-            logger.error("model %s is refused: %s", model_id, message)
-            raise self.refused[model_id] from None
+            raise self._refuse(model_id, error) from error
+        if state is not None and state.partition not in (-1, self._number):
+            self._elsewhere[model_id] = state.partition
+            self._check_place(model_id)
+        if state is not None and found is not None and state.partition == self._number:
+            self.stored[model_id] = found
+        return state
+
+    def _check_place(self, model_id: str) -> None:
+        if model_id in self._elsewhere:
+            raise InvalidRecordError(
+                "model_on_two_partitions",
+                "key",
+                f"observations of {model_id!r} on partition {self._elsewhere[model_id]}, where they began "
+                "(one partitioner for all producers)",
+                self._number,
+            )
+
+    def _refuse(self, model_id: str, error: DamagedStateError) -> DamagedStateError:
+        message = f"{error}. Its observations go to the dead letters. {how_to_mend(model_id)}"
+        self.refused[model_id] = type(error)(message)
+        logger.error("model %s is refused: %s", model_id, message)
+        return self.refused[model_id]
+
+    def refuse(self, model_id: str) -> None:
+        """Refuse a model whose stored state has ended workers that restored it."""
+        self._refuse(model_id, DamagedStateError(f"workers ended while they restored {model_id}"))
 
     def log(self, model_id: str) -> DeploymentLog:
         """Load, once, the deployments of a model that may have come after its stored state, and return them.
@@ -86,15 +121,31 @@ class PartitionModels(Mapping[str, ModelState]):
         Raises
         ------
         StateError
-            The stored ones cannot be read.
+            The stored ones cannot be read; `DamagedStateError` where they are older than the checkpoint says.
         """
         if model_id not in self._logs:
-            self._logs[model_id] = decode_log(model_id, self._load(control_key(model_id, self._number)))
+            if model_id in self.refused:
+                raise self.refused[model_id]
+            try:
+                self._logs[model_id] = self._stored_log(model_id)
+            except DamagedStateError as error:
+                raise self._refuse(model_id, error) from error
         return self._logs[model_id]
 
-    def replace_log(self, model_id: str, log: DeploymentLog) -> None:
-        """Put a longer log in place of a model's."""
+    def _stored_log(self, model_id: str) -> DeploymentLog:
+        blob = self._load(control_key(model_id, self._number))
+        log = decode_log(model_id, blob)
+        found = None if blob is None else StoredAt.of(log.offset, blob)
+        if (named := self.stored_logs.get(model_id)) is not None:
+            named.check(found, f"the list of stored deployments of {model_id}")
+        if found is not None:
+            self.stored_logs[model_id] = found
+        return log
+
+    def replace_log(self, model_id: str, log: DeploymentLog, blob: bytes) -> None:
+        """Put a longer log, which is about to be stored as these bytes, in place of a model's."""
         self._logs[model_id] = log
+        self.stored_logs[model_id] = StoredAt.of(log.offset, blob)
 
     def find(self, model_id: str) -> ModelState | None:
         """Return the state of a model; None before its first observation on this partition.
@@ -123,14 +174,6 @@ class PartitionModels(Mapping[str, ModelState]):
         state = self._states.get(model_id)
         if state is None:
             state = self._stored(model_id) or new_state(model_id, self._config.models[model_id])
-            if state.partition not in (-1, self._number):
-                raise InvalidRecordError(
-                    "model_on_two_partitions",
-                    "key",
-                    f"observations of {model_id!r} on partition {state.partition}, where they began "
-                    "(one partitioner for all producers)",
-                    self._number,
-                )
             state.partition = self._number
             self._states[model_id] = state
         return state
@@ -152,20 +195,35 @@ class PartitionModels(Mapping[str, ModelState]):
             if entry is None:
                 new = configured_version(config, deployed=log.outdated(configured))
             else:
-                new = Version(entry.version, entry.spec, load_model(entry.model), entry.offset)
+                new = Version(entry.version, entry.spec, allowlist_of(config).load(entry.model), entry.offset)
             if state.n_observations == state.n_failed == 0:
                 swapped = begin_with(state, new)
             else:
                 swapped, events = swap(state, new, record.source, record.timestamp_ms)
-        except Exception:
+        except Exception as error:
             if entry is None:
                 raise  # the worker has made the configured model when it started
             # It could when it was deployed. The last version goes on: losing the observations would be worse.
-            logger.exception("model %s: version %s stays, %s cannot take over", model_id, state.version, entry.version)
+            logger.error(
+                "model %s: version %s stays, %s cannot take over: %s",
+                model_id,
+                state.version,
+                entry.version,
+                without_text(error),
+            )
             state.refuse_deployment(entry.offset)
             return self.take_over(state, record)
         self._states[model_id] = swapped
         return swapped, events
+
+    def recover(
+        self, state: ModelState, observation: Observation, error: StepError, record: Record, n_before: int
+    ) -> tuple[ModelState, list[ChangeEvent]] | None:
+        """Put the last good state of a model that is at fault in its place, as `recover` in `models` does."""
+        recovered = recover(state, observation, error, record.source, record.timestamp_ms, n_before)
+        if recovered is not None:
+            self._states[state.model_id] = recovered[0]
+        return recovered
 
     def _configured_as(self, model_id: str) -> dict[str, Any]:
         if model_id not in self._configured:

@@ -12,6 +12,7 @@ from attributary_topics import (
     ChangeEvent,
     ImportanceEvent,
     InvalidRecordError,
+    RecoveredEvent,
     decode_model_id,
     decode_observation,
     encode_json,
@@ -19,13 +20,15 @@ from attributary_topics import (
 )
 
 from ..config.settings import Config
-from ..errors import DamagedStateError
+from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
-from ..models.limits import check_size, within_bounds
+from ..models.guards.limits import check_size, check_something_there, within_bounds
+from ..models.guards.ranges import check_label_bounds
 from ..models.model_state import ModelState
 from ..models.prequential import StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_key
+from .dead_letter_log import DeadLetterLog
 from .models import PartitionModels
 from .records import Outgoing, Record, dead_letter
 
@@ -41,6 +44,8 @@ class Partition:
         Key of the state table to the stored bytes, or None: model ids and the checkpoint's own key.
     clock
         Seconds, by which explaining is kept within its budget; None: everything is explained, as in a replay.
+    dead_letter_log
+        Says what becomes a dead letter; None makes one for this partition alone.
     """
 
     def __init__(
@@ -50,7 +55,9 @@ class Partition:
         config: Config,
         load: Callable[[bytes], bytes | None],
         clock: Callable[[], float] | None = None,
+        dead_letter_log: DeadLetterLog | None = None,
     ) -> None:
+        self.dead_letter_log = dead_letter_log or DeadLetterLog(config)
         self.topic = topic
         self.budget = Budget(clock)
         self.number = partition
@@ -101,7 +108,7 @@ class Partition:
         except InvalidRecordError as error:
             return [self._dead_letter(record, "decode", error.reason, error)]
         except DamagedStateError as error:
-            return [self._dead_letter(record, "restore", "damaged_state", error)]
+            return [self._dead_letter(record, "restore", error.reason, error)]
         except _AlreadyFailedError as failed:
             self.counters.dead_letters[failed.reason] += 1
             return []
@@ -112,7 +119,19 @@ class Partition:
         self.counters.used += 1
         return self._publish(events, record)
 
+    def refuse(self, record: Record) -> list[Outgoing]:
+        """Take one record that has ended workers into the dead letters, unread."""
+        if record.offset <= self.offset:
+            return []
+        self.offset = record.offset
+        self.counters.consumed += 1
+        error = EndedWorkerError(
+            "two workers ended while they handled this observation or one near it, and so did a process of its own"
+        )
+        return [self._dead_letter(record, "handle", error.reason, error)]
+
     def _explain(self, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> None:
+        record.check_read()
         model_id = decode_model_id(record.key)
         model_config = self.config.models.get(model_id)
         if model_config is None:
@@ -122,6 +141,8 @@ class Partition:
             record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes
         )
         check_size(observation, model_config)
+        check_something_there(observation, model_config)
+        check_label_bounds(observation.y, model_config)
         observation = within_bounds(observation, model_config)
         state = self.models.find_or_make(model_id)
         if record.offset <= state.offset:
@@ -135,13 +156,21 @@ class Partition:
         state.offset = record.offset
         self.dirty.add(model_id)
         timer = self.budget.timer(model_id)
-        events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
+        try:
+            events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
+        except StepError as error:
+            recovered = self.models.recover(state, observation, error, record, len(events))
+            if recovered is None:
+                raise
+            state, told = recovered
+            events += told
+            events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
 
     def _publish(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event in events:
             if isinstance(event, ChangeEvent):
-                logger.info(event.sentence)
+                logger.log(logging.ERROR if isinstance(event, RecoveredEvent) else logging.INFO, event.sentence)
         return outgoing
 
     def record_checkpoint(self, offset: int) -> None:
@@ -161,6 +190,11 @@ class Partition:
 
     def _dead_letter(self, record: Record, stage: str, reason: str, error: Exception) -> Outgoing:
         self.counters.dead_letters[reason] += 1
+        return self.dead_letter(record, stage, reason, error)
+
+    def dead_letter(self, record: Record, stage: str, reason: str, error: Exception) -> Outgoing:
+        """Return the dead letter of a record of this partition, of either topic, and have it said in the log."""
+        self.dead_letter_log.note(record.key, stage, reason, error, str(record))
         return dead_letter(record, stage, reason, error, self.config)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +10,7 @@ from typing import Any
 from attributary_topics import DeadLetter, Source, fit_dead_letter
 
 from ..config.settings import Config
-
-logger = logging.getLogger(__name__)
+from ..kafka.batches import UnreadBatch, unread_batch
 
 
 @dataclass(frozen=True)
@@ -26,6 +24,16 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]] = ()
+    unread: UnreadBatch | None = None
+    """What it stands for, where it is not a record but the end of a batch that cannot be read."""
+
+    def check_read(self) -> None:
+        """Raise InvalidRecordError where it stands for a batch that cannot be read."""
+        if self.unread is not None:
+            raise self.unread.error()
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}]@{self.offset}"
 
     @cached_property
     def source(self) -> Source:
@@ -36,7 +44,8 @@ class Record:
 def record_of(message: Any) -> Record:
     """Return the record that Faust's message stands for."""
     headers = message.headers
-    pairs = headers.items() if hasattr(headers, "items") else headers or []
+    pairs = list(headers.items() if hasattr(headers, "items") else headers or [])
+    unread = unread_batch(pairs)
     return Record(
         topic=message.topic,
         partition=message.partition,
@@ -44,7 +53,8 @@ def record_of(message: Any) -> Record:
         timestamp_ms=round(message.timestamp * 1000) if message.timestamp else 0,
         key=message.key,
         value=message.value,
-        headers=[(name, value) for name, value in pairs],
+        headers=[] if unread is not None else pairs,
+        unread=unread,
     )
 
 
@@ -59,9 +69,7 @@ class Outgoing:
 
 
 def dead_letter(record: Record, stage: str, reason: str, error: Exception, config: Config) -> Outgoing:
-    """Log that a record cannot be used, and return its dead letter."""
-    where = f"{record.topic}[{record.partition}]@{record.offset}"
-    logger.warning("dead letter %s: %s at %s: %s", where, reason, stage, error)
+    """Return the dead letter of a record that cannot be used."""
     letter = fit_dead_letter(
         DeadLetter(
             key=record.key,
@@ -76,4 +84,6 @@ def dead_letter(record: Record, stage: str, reason: str, error: Exception, confi
         ),
         config.kafka.max_record_bytes,
     )
-    return Outgoing(config.kafka.topics.dead_letters, letter.key, letter.value, letter.all_headers())
+    # aiokafka sends no record without both: Kafka takes one, from other producers, and a batch has neither.
+    value = b"" if letter.key is None and letter.value is None else letter.value
+    return Outgoing(config.kafka.topics.dead_letters, letter.key, value, letter.all_headers())

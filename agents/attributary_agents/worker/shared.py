@@ -11,8 +11,9 @@ from faust.types import TP
 from ..config.settings import Config
 from ..state.objects import object_store
 from ..state.records import StateRecords
-from ..state.seal import Seal
+from ..state.seal import seal_of
 from ..state.store import PartitionStore
+from .dead_letter_log import DeadLetterLog
 from .gaps import Gaps
 from .records import Outgoing
 from .view import WorkerView
@@ -37,9 +38,14 @@ class Shared:
         self.view = view
         self.records: StateRecords = table.sink
         self.gaps = Gaps(app, config)
+        self.dead_letter_log = DeadLetterLog(config)
         self.model_ids = {model_id.encode(): model_id for model_id in config.models}
-        self._seal = Seal(config.state.read_key(), accept_unsigned=config.state.accept_unsigned)
+        self._seal = seal_of(config)
         self._objects = object_store(config.state.url, config.kafka.group)
+
+    def known_key(self, key: bytes | None) -> bytes | None:
+        """Return the key of a record where it is the id of a configured model: any other may be anything."""
+        return key if key in self.model_ids else None
 
     def open_store(self, number: int, generation: int) -> PartitionStore:
         """Return the store of one partition in one generation of the consumer group."""

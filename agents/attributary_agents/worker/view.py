@@ -45,6 +45,10 @@ class PartitionView:
         """Observations in the topic that are not handled; None while that is not known."""
         self.control_lag: int | None = None
         """The same of the models topic."""
+        self.transaction_s = 0.0
+        """Seconds for which an open transaction has held up the observations."""
+        self.control_transaction_s = 0.0
+        """The same of the models topic."""
         self.state_bytes: dict[str, int] = {}
         """Model id to the size of its state, as last stored."""
         self.explain_shares: dict[str, float] = {}

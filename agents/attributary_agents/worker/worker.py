@@ -99,6 +99,7 @@ class Worker:
     async def tick(self) -> None:
         """Note once a second that the loop is alive, and checkpoint what is due."""
         self.view.activity.beat()
+        self._shared.dead_letter_log.say_due()
         for assigned in list(self.assigned.values()):
             await assigned.tick()
 
@@ -107,6 +108,8 @@ class Worker:
 
         All have one deadline, whatever their number. Where it fails, the next owner repeats from the last checkpoint.
         """
+        if numbers is None:
+            self._shared.dead_letter_log.say_rest()
         numbers = list(self.assigned if numbers is None else numbers)
         leaving = [self.assigned[number] for number in numbers if number in self.assigned]
         # The smallest first, so that the deadline costs as few partitions as possible.

@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from attributary_agents.cli.commands import SECTIONS
 from attributary_agents.cli.main import cli
 
 
@@ -47,6 +48,59 @@ def test_no_command_lists_them() -> None:
     result = CliRunner().invoke(cli, [])
     assert "Usage:" in result.output
     assert "replay" in result.output
+
+
+FIRST = ["demo", "config", "check", "replay", "run"]
+
+
+def test_the_help_begins_with_what_a_newcomer_needs() -> None:
+    lines = CliRunner().invoke(cli, ["--help"]).output.splitlines()
+    begin = lines.index("Begin here:")
+    assert [line.split()[0] for line in lines[begin + 1 :] if line.startswith("  ") and line[2] != " "][:5] == FIRST
+    assert "..." not in "\n".join(lines[begin:])
+    listed = {name for names in SECTIONS.values() for name in names}
+    assert listed == set(cli.commands)
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [(path, command) for path, command in ALL if not isinstance(command, click.Group)],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_command_s_help_has_an_example_and_whole_sentences(path: tuple[str, ...], command: click.Command) -> None:
+    output = CliRunner().invoke(cli, [*path, "--help"]).output
+    assert f"\n      attributary {' '.join(path)}" in output
+    assert all(line.rstrip().endswith((".", "]")) for p in command.params for line in [getattr(p, "help", None) or "."])
+    assert [p.name for p in command.params if isinstance(p, click.Option) and not _says_its_default(p)] == []
+
+
+# What is left out where another option, or FILE, says the same.
+INSTEAD = ("class_path", "factory", "artefact")
+
+
+def _says_its_default(option: click.Option) -> bool:
+    is_said = bool(option.show_default) or "[default: " in (option.help or "")
+    return is_said or option.is_flag or option.required or option.name in INSTEAD
+
+
+@pytest.mark.parametrize(
+    ("arguments", "question"),
+    [
+        (["chek"], "No such command 'chek': did you mean 'check'?"),
+        (["models", "deplyo"], "No such command 'deplyo': did you mean 'deploy'?"),
+        (["topics", "frobnicate"], "No such command 'frobnicate'; there are list, create"),
+        (["config", "exmaple"], "did you mean 'example'?"),
+        (["rules", "exprt"], "did you mean 'export'?"),
+        (["dashboards", "exprt"], "did you mean 'export'?"),
+        (["replay", "x.csv", "--modle", "m"], "--model"),
+        (["changes", "--event", "explanaton"], "did you mean 'explanation'?"),
+        (["rules", "export", "--format", "kubernets"], "did you mean 'kubernetes'?"),
+    ],
+)
+def test_a_misspelt_command_is_asked_about(arguments: list[str], question: str) -> None:
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 2
+    assert question in result.output
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -38,7 +38,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any], int
 def folder(tmp_path: Path) -> Path:
     config = {
         "models": {"credit": {"factory": FACTORY}},
-        "control": {"allowed": ["river.", "tests.agents"]},
+        "control": {"allowed": ["river.", "tests.agents", FACTORY]},
         "artefacts": {"directory": str(tmp_path / "artefacts")},
     }
     (tmp_path / "artefacts").mkdir()
@@ -110,12 +110,13 @@ def test_a_dry_run_checks_and_sends_nothing(folder: Path, sent: list[Any]) -> No
         (["--version", "2"], "exactly one of FILE, --class, --factory, --artefact; got none"),
         (["--version", "2", "--class", BAYES, "--factory", FACTORY], "got --class and --factory"),
         (["--class", BAYES], "--version"),
-        (["--version", "2", "--factory", FACTORY, "--params", "{}"], "--params are the arguments of --class"),
+        (["--version", "2", "--factory", FACTORY, "--params", '{"depth": 2}'], "has no parameter 'depth'"),
         (["--version", "2", "--class", BAYES, "--params", "{"], "--params: expected a JSON object"),
         (["--version", "2", "--class", BAYES, "--params", "[1]"], "model.params: expected an object"),
         (["--version", "", "--class", BAYES], "version: expected a text"),
         (["--version", "2", "--class", "os.system"], "control.allowed"),
-        (["--version", "2", "--class", BAYES, "--params", '{"depth": 2}'], "TypeError"),
+        (["--version", "2", "--class", BAYES, "--params", '{"depth": 2}'], "has no parameter 'depth'"),
+        (["next.yaml", "--version", "2", "--params", "{}"], "--params are the arguments of --class or --factory"),
         (["--version", "2", "--artefact", "absent.pkl"], "cannot read the artefact 'absent.pkl'"),
         (["--version", "2", "--artefact", "../attributary.yaml"], "without `..`"),
         (["no/such.yaml"], "cannot read no/such.yaml"),
@@ -146,6 +147,19 @@ def test_a_file_that_is_wrong_is_refused(content: str, said: str, folder: Path, 
 
 
 def test_only_a_configured_model_can_be_deployed(folder: Path, sent: list[Any]) -> None:
-    with pytest.raises(DeploymentError, match=r"configured models \(credit\)"):
-        deploy(folder, "--version", "2", "--class", BAYES, model_id="debit")
+    with pytest.raises(AttributaryError, match=r"no model 'credti' is configured: did you mean 'credit'\?"):
+        deploy(folder, "--version", "2", "--class", BAYES, model_id="credti")
     assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"version": "2", "class": BAYES}, r"class: .*\(put class below model\)"),
+        ({"version": "2", "factory": FACTORY, "params": {}}, r"params: .*\(put params below model\)"),
+        ({"version": "2", "model": {"class": BAYES}, "seed": 1}, "seed: expected only .* and sha256, got 1"),
+    ],
+)
+def test_a_class_that_is_not_below_model_is_sent_there(folder: Path, content: dict[str, Any], said: str) -> None:
+    with pytest.raises(DeploymentError, match=said):
+        deploy(folder, file(folder, content), "--dry-run")

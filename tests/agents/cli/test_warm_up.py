@@ -18,6 +18,8 @@ from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError
 from attributary_explainers import compiled
 
+pytestmark = pytest.mark.long
+
 
 def test_kernels_are_compiled_once_and_the_command_says_where_they_are() -> None:
     first, second = (CliRunner().invoke(cli, ["warm-up"]) for _ in range(2))

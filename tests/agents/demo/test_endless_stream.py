@@ -129,7 +129,7 @@ def test_without_a_broker_it_ends_with_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--stream", "other=1"], "other: not among the configured models, credit, loans"),
+        (["--stream", "other=1"], "no model 'other' is configured; configured are credit, loans"),
         (["--stream", "loans=2"], "loans: give each model one --stream"),
     ],
 )

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer import fetcher
-from aiokafka.errors import CorruptRecordException
 from aiokafka.record import memory_records
 from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchPy
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder, _LegacyRecordBatchPy
@@ -17,7 +16,8 @@ from aiokafka.record.util import calc_crc32c
 from support.raw_names import Record, builder
 
 import attributary_agents.kafka.clients
-from attributary_agents.kafka.aiokafka_fixes import LenientBatch, LenientRecords
+from attributary_agents.kafka.aiokafka_fixes import LenientBatch
+from attributary_agents.kafka.batches import BoundedRecords, unread_batch
 
 NAMES = [b"trace", b"", "ü".encode(), b"\xff\xfename", b"\xed\xa0\x80", b"a" * 200 + b"\xc3", b"\x00\xf8"]
 ESCAPED = ["trace", "", "ü", r"\xff\xfename", r"\xed\xa0\x80", "a" * 200 + r"\xc3", "\x00" + r"\xf8"]
@@ -68,14 +68,14 @@ def fields(record: Any) -> tuple[Any, ...]:
 
 def fetched(data: bytes, aborted: list[tuple[int, int]] | None = None, first: int = 0) -> tuple[list[Any], int]:
     """What aiokafka's fetcher makes of the bytes, and the offset that it goes on from."""
-    tp, records = TopicPartition("t", 0), LenientRecords(data)
+    tp, records = TopicPartition("t", 0), BoundedRecords(data)
     found = fetcher.PartitionRecords(tp, records, aborted, first, None, None, True, fetcher.READ_COMMITTED)
     return list(found), found.next_fetch_offset
 
 
 def test_every_consumer_reads_so() -> None:
     assert attributary_agents.kafka.clients.client_options  # whoever connects has imported this
-    assert fetcher.MemoryRecords is LenientRecords
+    assert fetcher.MemoryRecords is BoundedRecords
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -84,7 +84,7 @@ def test_names_that_are_no_utf8_are_escaped_and_all_else_is_as_sent(codec: str) 
     for seed in range(10):
         sent = records_of(random.Random(seed), 60, NAMES)
         data = placed(bytes(builder(sent, CODECS[codec]).build()), 100)
-        assert [one.offset for one in LenientRecords(data).next_batch()] == list(range(100, 160))  # none twice
+        assert [one.offset for one in BoundedRecords(data).next_batch()] == list(range(100, 160))  # none twice
         found, following = fetched(data, first=103)  # a consumer may begin in the middle
         assert following == 160
         assert [(one.offset, one.timestamp) for one in found] == [
@@ -132,8 +132,8 @@ def test_a_fetch_of_many_batches_is_followed_through_all_of_them() -> None:
     assert [one.offset for one in found] == [0, 1, 2, 3, 8, 9, 22, 23]
     assert {one.headers for one in found} == {((r"\xff", b"h"),)}
     assert following == 34
-    assert LenientRecords(cut).next_batch() is None
-    assert LenientRecords(cut).size_in_bytes() == len(cut)
+    assert BoundedRecords(cut).next_batch() is None
+    assert BoundedRecords(cut).size_in_bytes() == len(cut)
 
 
 @pytest.mark.parametrize("codec", [0, 1, 2])
@@ -152,8 +152,14 @@ def test_records_in_an_old_format_are_read_before_new_ones(version: int, codec: 
 
 @pytest.mark.parametrize("length", [1, 30, 33, 300, -1])
 @pytest.mark.usefixtures("implementation")
-def test_a_damaged_record_is_still_refused(length: int) -> None:
+def test_a_damaged_record_is_told_and_what_is_around_it_is_read(length: int) -> None:
     data = bytearray(builder([(b"k", b"v", [(b"\xff" * 10, b"h")])]).build())
     data[61] = 2 * length & 0x7F  # the record's length, zigzag
-    with pytest.raises(CorruptRecordException):
-        fetched(placed(bytes(data), 0))
+    good = bytes(builder([(b"k", b"v", [])]).build())
+    before, damaged, behind = fetched(placed(good, 0) + placed(bytes(data), 1) + placed(good, 2))[0]
+    assert [one.offset for one in (before, damaged, behind)] == [0, 1, 2]
+    assert unread_batch(before.headers) is unread_batch(behind.headers) is None
+    mark = unread_batch(damaged.headers)
+    assert mark is not None
+    assert mark.reason == "unreadable_batch"
+    assert (damaged.key, damaged.value) == (None, None)

@@ -15,11 +15,14 @@ from river import linear_model, naive_bayes
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import DeploymentError, NotAllowedError
-from attributary_agents.models.deployments import decode, prepare, read_artefact
+from attributary_agents.models.artefacts import read_artefact
+from attributary_agents.models.deployments import Job, decode, prepare
 from attributary_explainers import dump_model, load_model
 from attributary_topics import REASONS, Deployment, InvalidRecordError
 from tests.agents.stand_ins import FACTORY, CountingClassifier
 
+HERE = "tests.agents.models.test_deployments"
+COUNTING = {"model": {"class": "tests.agents.stand_ins.CountingClassifier"}}
 BAYES = {"class": "river.naive_bayes.GaussianNB", "params": {}}
 
 
@@ -30,7 +33,7 @@ def config(allowed: list[str] | None = None, directory: Path | None = None, **mo
 
 
 def made(spec: dict[str, Any], chosen: Config | None = None) -> Any:
-    return load_model(prepare(chosen or config(), Deployment("m", "2", spec)))
+    return load_model(prepare(Job.of(chosen or config(), Deployment("m", "2", spec)), in_full=True))
 
 
 def refused(spec: dict[str, Any], chosen: Config | None = None) -> tuple[str, str]:
@@ -49,11 +52,12 @@ def test_a_class_a_pipeline_and_a_factory() -> None:
     assert isinstance(made({"model": BAYES}), naive_bayes.GaussianNB)
     steps = [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}]
     assert list(made({"model": steps}).steps) == ["StandardScaler", "LogisticRegression"]
-    assert isinstance(made({"factory": FACTORY}, config(["tests.agents"])), CountingClassifier)
+    assert isinstance(made({"factory": FACTORY}, config([FACTORY])), CountingClassifier)
+    assert isinstance(made(COUNTING, config(["tests.agents"])), CountingClassifier)
 
 
 def test_what_is_not_river_s_must_be_allowed_and_the_message_says_how() -> None:
-    reason, message = refused({"factory": FACTORY})
+    reason, message = refused(COUNTING)
     assert reason == "not_allowed"
     assert "control.allowed (river.)" in message
     assert "add 'tests'" in message
@@ -63,14 +67,22 @@ def test_what_is_not_river_s_must_be_allowed_and_the_message_says_how() -> None:
     "allowed", [["tests."], ["tests"], ["tests.agents"], ["tests.agents.stand_ins"], ["os", "tests"]]
 )
 def test_a_prefix_allows_what_is_below_it(allowed: list[str]) -> None:
-    made({"factory": FACTORY}, config(allowed))
+    made(COUNTING, config(allowed))
 
 
 @pytest.mark.parametrize(
     "allowed", [[], ["test"], ["tests.agent"], ["tests.agents.stand_ins.counting"], ["ests.agents"]]
 )
 def test_a_prefix_allows_nothing_else(allowed: list[str]) -> None:
-    assert refused({"factory": FACTORY}, config(allowed))[0] == "not_allowed"
+    assert refused(COUNTING, config(allowed))[0] == "not_allowed"
+
+
+@pytest.mark.parametrize(
+    "allowed", [[], ["tests"], ["tests.agents.stand_ins"], [FACTORY.replace(":", ".")], [FACTORY + "s"]]
+)
+def test_a_factory_must_be_named_itself(allowed: list[str]) -> None:
+    reason, message = refused({"factory": FACTORY}, config(allowed))
+    assert (reason, "module:function" in message) == ("not_allowed", True)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +103,9 @@ def test_nothing_else_is_imported_or_called_at_any_depth(spec: dict[str, Any]) -
 
 def test_an_allowed_module_is_no_door_to_what_it_has_imported() -> None:
     """This module has imported `hashlib.md5`, which makes something without arguments."""
-    reason, message = refused({"factory": "tests.agents.models.test_deployments:md5"}, config(["tests"]))
+    reason, message = refused({"model": {"class": f"{HERE}.md5"}}, config(["tests"]))
     assert (reason, "defined in _hashlib" in message) == ("not_allowed", True)
-    assert refused({"factory": "tests.agents.models.test_deployments:sys"}, config(["tests"]))[0] == "not_allowed"
+    assert refused({"model": {"class": f"{HERE}.sys"}}, config(["tests"]))[0] == "not_allowed"
 
 
 def test_a_refused_module_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +119,7 @@ def test_a_refused_module_is_not_imported(tmp_path: Path, monkeypatch: pytest.Mo
     ("spec", "said"),
     [
         ({"model": {"class": "river.tree.NoTree"}}, "NoTree"),
-        ({"model": {"class": "river.naive_bayes.GaussianNB", "params": {"depth": 1}}}, "TypeError"),
+        ({"model": {"class": "river.naive_bayes.GaussianNB", "params": {"depth": 1}}}, "has no parameter 'depth'"),
         ({"model": {"class": "river.linear_model.LinearRegression"}}, "regressor"),
         ({"model": {"class": "river.cluster.KMeans"}}, ""),
         ({"factory": "tests.agents.models.test_deployments:lambda_model"}, "cannot save"),
@@ -116,7 +128,8 @@ def test_a_refused_module_is_not_imported(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_a_model_that_cannot_be_used(spec: dict[str, Any], said: str) -> None:
-    chosen = config(["river", "tests"], loss="cross_entropy")
+    named = [f"{HERE}:{name}" for name in ("lambda_model", "nothing", "recursive")]
+    chosen = config(["river", *named], loss="cross_entropy")
     reason, message = refused(spec, chosen)
     assert reason == "unusable_model"
     assert said in message
@@ -190,7 +203,7 @@ def test_another_hash_is_refused_before_anything_is_unpickled(tmp_path: Path) ->
     reason, message = refused({**spec, "sha256": "0" * 64}, config(directory=tmp_path))
     assert (reason, spec["sha256"] in message) == ("wrong_artefact", True)
     assert not Boom.ran
-    assert refused(spec, config(directory=tmp_path)) == ("unusable_model", "RuntimeError: unpickled")
+    assert refused(spec, config(directory=tmp_path)) == ("unusable_model", "two.pkl: RuntimeError: unpickled")
     Boom.ran = False
 
 
@@ -209,9 +222,9 @@ def test_a_file_that_is_no_model(content: bytes, tmp_path: Path) -> None:
 
 def test_any_hash_will_do_to_find_out_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "two.pkl").write_bytes(b"abc")
-    assert read_artefact(config(directory=tmp_path), "two.pkl", None) == b"abc"
+    assert read_artefact(tmp_path, "two.pkl", None) == b"abc"
     with pytest.raises(NotAllowedError):
-        read_artefact(config(directory=tmp_path), "../two.pkl", None)
+        read_artefact(tmp_path, "../two.pkl", None)
 
 
 def test_only_configured_models_can_be_deployed() -> None:

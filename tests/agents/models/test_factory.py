@@ -63,21 +63,21 @@ def nested(inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def absent(path: str, missing: str) -> tuple[dict[str, Any], list[str]]:
-    return {"model": {"class": path}}, [f"cannot import {path!r}", missing, "PYTHONPATH"]
+    return {"model": {"class": path}}, [f"cannot import {path!r}", missing]
 
 
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        absent("nowhere.Model", "nowhere"),
+        absent("nowhere.Model", "PYTHONPATH"),
         absent("river.tree.NoTree", "NoTree"),
-        absent("HoeffdingTreeClassifier", "HoeffdingTreeClassifier"),
+        absent("HoeffdingTreeClassifier", "did you mean 'river.tree.HoeffdingTreeClassifier'?"),
         absent(".tree.HoeffdingTreeClassifier", ".tree"),
         absent("river..HoeffdingTreeClassifier", "river."),
         absent("", ""),
         (
             {"model": {"class": "river.naive_bayes.GaussianNB", "params": {"depth": 3}}},
-            ["river.naive_bayes.GaussianNB", "'depth': 3", "TypeError"],
+            ["river.naive_bayes.GaussianNB", "'depth'"],
         ),
         ({"model": {"class": "river.__version__"}}, ["river.__version__"]),
         (

@@ -163,7 +163,10 @@ def test_a_shift_that_cannot_be_explained_is_no_dead_letter(
         run(state, 10, 20)
     assert (state.n_observations, state.n_failed) == (20, 0)
     said = [record.message for record in caplog.records if "is not explained" in record.message]
-    assert said == ["model m: a shift of its loss is not explained: ZeroDivisionError: no rows"], "once"
+    (line,) = said  # once, and without the text of the exception
+    assert line.startswith(
+        "model m: a shift of its loss is not explained: ZeroDivisionError in test_loss_shifts.py, line"
+    )
 
 
 class Brittle(linear_model.LogisticRegression):

@@ -251,7 +251,7 @@ def test_a_model_that_raises_while_a_change_is_measured_is_told_without_importan
     events = [event for event in changes(run(state, stream)) if isinstance(event, ExplanationEvent)]
     assert events[0].verdict == "followed", "the losses need no mixtures"
     assert events[0].importances == {}
-    assert "no importances: RuntimeError: cannot predict this corner" in events[0].sentence
+    assert events[0].sentence.endswith("no importances: RuntimeError"), "the text may hold values of records"
 
 
 def test_a_change_of_the_data_that_the_model_does_not_follow_is_harder() -> None:

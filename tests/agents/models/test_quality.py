@@ -222,7 +222,7 @@ def test_a_new_version_of_a_kind_that_a_metric_does_not_fit_is_refused_and_the_o
 @pytest.mark.parametrize(
     ("setting", "remedy"),
     [
-        ("[acuracy]", r"models\.m\.quality: .*did you mean accuracy\?"),
+        ("[acuracy]", r"models\.m\.quality: .*did you mean 'accuracy'\?"),
         (
             "[mae]",
             r"models\.m: quality must be .* for a model that predicts classes \(accuracy, .*mae is not",

@@ -273,10 +273,16 @@ class Worker:
         return self.partition.models.find_or_make("m")
 
 
+FACTORIES = [FACTORY, CONTRARY_FACTORY, "tests.agents.models.test_swap:failing"]
+
+
 def config(**model: Any) -> Config:
     chosen = {"factory": FACTORY, "explainers": {"pfi": {"n_samples": 1}}, "change": CHANGE, "publish": QUIET, **model}
     return parse_config(
-        {"models": {"m": chosen}, "control": {"allowed": ["river.", "tests.", "attributary_test_gone"]}}
+        {
+            "models": {"m": chosen},
+            "control": {"allowed": ["river.", "tests.", "attributary_test_gone", *FACTORIES]},
+        }
     )
 
 

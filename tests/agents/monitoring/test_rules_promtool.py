@@ -53,6 +53,7 @@ def write_rules_and_cases(folder: Path, options: RuleOptions, alert: str) -> Pat
     return folder / "cases.test.yml"
 
 
+@pytest.mark.long
 def test_the_cases_hold_with_the_default_of_each_threshold_alone(tmp_path: Path) -> None:
     """With another value of any one threshold, cases of an alert that it changes fail."""
     default = {alert.full_name: alert for alert in alerts(RuleOptions())}

@@ -51,6 +51,8 @@ def test_json_is_one_object_on_stdout(folder: Path) -> None:
         "observations": 120,
         "explained": 120,
         "dead_letters": 0,
+        "reasons": {},
+        "skipped": {"pfi": {"nothing_stored": 1}, "sage": {"nothing_stored": 1}},
         "out": str(folder / "out"),
     }
 
@@ -67,16 +69,47 @@ def test_a_file_without_observations_still_gives_every_file(folder: Path) -> Non
     assert {path.name for path in (folder / "out").iterdir()} == OUTPUTS
 
 
+@pytest.mark.parametrize(
+    ("lines", "parts"),
+    [
+        (['{"x": {"a": 1.5}}'] * 3, ["dead letters: 3 missing_label", "NOTHING WAS EXPLAINED of 3 observations"]),
+        (['{"x": {"a": 1.5}, "y": true}'], ["pfi skipped: 1 nothing stored", "NOTHING WAS EXPLAINED of 1"]),
+    ],
+)
+def test_a_replay_that_explains_nothing_exits_1_with_the_reasons(
+    folder: Path, lines: list[str], parts: list[str]
+) -> None:
+    (folder / "data.jsonl").write_text("\n".join(lines))
+    result = invoke(folder, str(folder / "data.jsonl"))
+    assert result.exit_code == 1
+    for part in parts:
+        assert part in result.stdout
+    assert "NOTHING WAS EXPLAINED" in result.stdout.splitlines()[-1]
+    assert invoke(folder, str(folder / "data.jsonl"), "--json").exit_code == 1
+
+
+def test_a_replay_in_which_most_rows_failed_says_so_at_its_end(folder: Path) -> None:
+    good, bad = '{"x": {"a": 1.5}, "y": true}', '{"x": {"a": 1e999}, "y": true}'
+    (folder / "data.jsonl").write_text("\n".join([good, bad, bad, good, bad, good, bad]))
+    result = invoke(folder, str(folder / "data.jsonl"))
+    assert result.exit_code == 0
+    *_, letters, _, _, last = result.stdout.splitlines()
+    assert letters == "dead letters: 4 not_finite (a number is infinite)"
+    assert last.startswith("MOST OBSERVATIONS FAILED: 4 of 7 are dead letters")
+
+
 def test_bad_rows_become_dead_letters_with_reason_and_value(folder: Path) -> None:
     (folder / "data.jsonl").write_text(
-        '{"x": {"a": 1.5}, "y": true}\n{"x": {"a": null}, "y": true}\n{"x": {"a": 2}}\n{"x": {"a": 1}, "y": false}\n'
+        '{"x": {"a": 1.5}, "y": true}\n{"x": {"a": []}, "y": true}\n{"x": {"a": 2}}\n{"x": {"a": 1}, "y": false}\n'
     )
     result = invoke(folder, str(folder / "data.jsonl"), "--json")
-    assert json.loads(result.stdout) | {"out": ""} == {"observations": 4, "explained": 2, "dead_letters": 2, "out": ""}
+    counts = json.loads(result.stdout)
+    assert (counts["observations"], counts["explained"], counts["dead_letters"]) == (4, 2, 2)
+    assert counts["reasons"] == {"wrong_type": 1, "missing_label": 1}
     letters = lines(folder / "out/dead-letters.jsonl")
     assert [letter["headers"]["attributary-dlq-reason"] for letter in letters] == ["wrong_type", "missing_label"]
     assert [letter["headers"]["attributary-dlq-offset"] for letter in letters] == ["1", "2"]
-    assert json.loads(letters[0]["value"]) == {"x": {"a": None}, "y": True}
+    assert json.loads(letters[0]["value"]) == {"x": {"a": []}, "y": True}
 
 
 @pytest.mark.parametrize("value", ['{"a": 123456789012345678901234567890}', '{"a": 1, "b": "\\ud800"}'])
@@ -149,7 +182,7 @@ def test_one_model_of_several_is_chosen_by_name(folder: Path) -> None:
         invoke(folder)
     invoke(folder, str(folder / "data.csv"), "--model", "n", "--limit", "60")
     assert {event["model_id"] for event in lines(folder / "out/importances.jsonl")} == {"n"}
-    with pytest.raises(AttributaryError, match="--model"):
+    with pytest.raises(AttributaryError, match="no model 'o' is configured; configured are m, n"):
         invoke(folder, str(folder / "data.csv"), "--model", "o")
 
 
@@ -166,3 +199,12 @@ def test_a_user_s_faults_are_their_own_errors(folder: Path) -> None:
     )
     with pytest.raises(ConfigError, match="regressor"):
         invoke(folder)
+
+
+def test_a_line_that_is_no_json_is_a_dead_letter_and_the_rest_is_explained(folder: Path) -> None:
+    good = '{"x": {"a": 1.5}, "y": true}\n'
+    (folder / "data.jsonl").write_text(good * 30 + "{poison\n[]\n" + good * 30)
+    result = invoke(folder, str(folder / "data.jsonl"), "--json", "--model", "m")
+    counts = json.loads(result.stdout)
+    assert (counts["observations"], counts["explained"]) == (62, 60)
+    assert counts["reasons"] == {"invalid_json": 1, "wrong_type": 1}

@@ -30,6 +30,7 @@ def attributary(folder: Path, *arguments: str, **environment: str) -> subprocess
     )
 
 
+@pytest.mark.long
 def test_a_process_writes_the_same_bytes_whatever_the_hash_seed(folder: Path) -> None:
     forest = {"class": "river.forest.ARFClassifier", "params": {"n_models": 3, "seed": 1}}
     write_config(folder / "attributary.yaml", factory=None, model=forest)
@@ -65,9 +66,10 @@ def test_a_user_s_fault_is_told_on_stderr_with_exit_code_2(folder: Path, argumen
 
 
 def test_dead_letters_are_logged_on_stderr_and_data_goes_to_stdout(folder: Path) -> None:
-    (folder / "data.jsonl").write_text('{"x": {"a": 1.5}, "y": true}\n{"x": {"a": null}, "y": true}\n')
+    good = '{"x": {"a": 1.5}, "y": true}\n'
+    (folder / "data.jsonl").write_text(good * 3 + '{"x": {"a": []}, "y": true}\n')
     done = attributary(folder, "replay", "data.jsonl", "-c", "attributary.yaml", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["dead_letters"] == 1
     assert "wrong_type" in done.stderr
-    assert "x.a" in done.stderr
+    assert "model m, at decode" in done.stderr

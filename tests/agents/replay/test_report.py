@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.replay.report import write_report
+from attributary_agents.replay.report import Rows, write_report
 from attributary_agents.replay.report_data import MAX_POINTS
 from tests.agents.replay.pages import LOSSES, Page, change, compared, importance
 
@@ -18,10 +18,10 @@ HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'b&c
 
 @pytest.fixture
 def report(tmp_path: Path) -> Any:
-    def written(importances: list[dict[str, Any]], changes: list[dict[str, Any]]) -> str:
+    def written(importances: list[dict[str, Any]], changes: list[dict[str, Any]], *more: Any) -> str:
         for name, events in (("importances", importances), ("changes", changes)):
             (tmp_path / name).write_text("".join(json.dumps(event) + "\n" for event in events))
-        write_report(tmp_path / "report.html", tmp_path / "importances", tmp_path / "changes")
+        write_report(tmp_path / "report.html", tmp_path / "importances", tmp_path / "changes", *more)
         return (tmp_path / "report.html").read_text(encoding="utf-8")
 
     return written
@@ -49,7 +49,7 @@ def test_it_shows_importance_loss_discrepancy_and_changes(report: Any) -> None:
     page = Page(report(events, [change(300, ["age"]), change(450, ["salary"])]))
 
     assert charts(page) == ["Importance by PFI", "Loss", "Discrepancy"]
-    for text in ("credit", "500 observations", "2 changes", "salary", "baseline", "threshold 0.3", "How to read"):
+    for text in ("credit", "up to observation 500", "2 changes", "salary", "baseline", "threshold 0.3", "How to read"):
         assert text in page.text
     # Each chart has a line and a number for each change, and each number leads to a card.
     assert len(page.named("path", **{"class": "mark"})) == 3 * 2
@@ -96,7 +96,33 @@ def test_every_model_and_explainer_has_its_charts(report: Any) -> None:
     page = Page(report(events, []))
     assert charts(page) == ["Importance by PFI", "Importance by SAGE", "Loss", "Discrepancy"] * 2
     assert "0 changes" in page.text
-    assert "known from the first change" in page.text
+    assert "threshold" not in page.text, "there was no change, and nothing has said what it is"
+
+
+def test_what_became_of_the_rows_stands_above_all(report: Any) -> None:
+    page = Page(report([importance(t, {"age": 0.2}) for t in (100, 200)], []))
+    assert "rows:" not in page.text
+    rows = Rows(3000, 2396, {"wrong_type": 600, "<b>": 4})
+    page = Page(report([importance(t, {"age": 0.2}) for t in (100, 200)], [], rows, {"credit": 0.25, "other": 0.2}))
+    assert "3 000 rows: 2 396 predicted and learnt, 604 refused (wrong_type 600, <b> 4)" in page.text
+    assert "threshold 0.25" in page.text
+
+
+def test_the_distance_from_itself_is_not_drawn(report: Any) -> None:
+    events = [{**importance(t, {"age": 0.2}), "discrepancy": 0.0} for t in (100, 200)]
+    assert charts(Page(report(events, []))) == ["Importance by PFI", "Loss"]
+
+
+def test_what_is_large_at_the_end_is_shown_and_an_importance_beyond_all_loss_is_remarked(report: Any) -> None:
+    """Eight features were large for long; a ninth is the largest at the end, and means nothing."""
+    old = {f"feature{i}": 0.5 for i in range(8)} | {"late": 0.0, "small": 0.01}
+    new = {f"feature{i}": 0.1 - 0.01 * i for i in range(8)} | {"late": 40.0, "small": 0.01}
+    page = Page(report([*(importance(t, old) for t in range(100, 2000, 100)), importance(2000, new)], []))
+    shown = [found["data-name"] for found in page.named("g") if "data-name" in found]
+    assert "late" in shown
+    assert "small" not in shown
+    assert "2 not shown" in page.text
+    assert "late: far more than a model without features loses." in page.text
 
 
 def test_hostile_text_stays_text(report: Any) -> None:
@@ -143,7 +169,7 @@ def test_only_the_largest_features_are_shown_and_the_rest_is_counted(report: Any
     page = Page(report([importance(t, features) for t in (100, 200)], []))
     shown = [found["data-name"] for found in page.named("g") if "data-name" in found]
     assert shown[:8] == [f"feature{i}" for i in range(8)]
-    assert "22 smaller not shown" in page.text
+    assert "22 not shown" in page.text
 
 
 def test_a_feature_keeps_its_colour_from_chart_to_chart(report: Any) -> None:
@@ -206,7 +232,7 @@ def test_a_card_says_what_raised_the_change_and_what_it_rests_on(report: Any) ->
         "been learnt, in brier loss: squared probability, at most 2: reference now 0.62",
         "Seen by a check at 550",
         "SAGE in zero_one loss: share of observations, at most 1:",
-        "mean loss: 0.1 → 0.2",
+        "mean loss on the observations of each: 0.1, 0.2",
     ):
         assert text in page.text
     assert "5 changes" in page.text

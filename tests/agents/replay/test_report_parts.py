@@ -31,6 +31,20 @@ def test_one_early_extreme_does_not_flatten_the_rest() -> None:
     assert high < 4.0
 
 
+def test_an_absurd_observation_that_is_forgotten_slowly_does_not_flatten_the_rest() -> None:
+    # It is published often while the loss falls, and seldom before: half of the points, a fifth of the stream.
+    before = [(float(x), 10.0, None) for x in range(100, 4000, 100)]
+    after = [(float(x), 10.0 + 1e6 * 0.99 ** (x - 4000), None) for x in range(4000, 5000, 20)]
+    low, high = y_range([Line("model", [*before, *after], 0)])
+    assert low == 0.0
+    assert 10.0 < high < 1000.0
+
+
+def test_a_lasting_change_is_shown_whole() -> None:
+    _, high = y_range([Line("age", [(float(x), 0.01 if x < 700 else 0.5, 0.02) for x in range(0, 1000, 10)], 0)])
+    assert high > 0.5
+
+
 @pytest.mark.parametrize(
     "places", [[100.0] * 8, [TOP] * 8, [BOTTOM] * 8, [100.0, 101.0, 200.0, 201.0, 30.0], [50.0], []]
 )
@@ -47,6 +61,8 @@ def test_ticks_are_round_and_within_the_range() -> None:
     assert [text for _, text in ticks(0, 1, 5)] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
     assert [text for _, text in ticks(-0.05, 0.1, 4)] == ["−0.05", "0.00", "0.05", "0.10"]
     assert [text for _, text in ticks(0, 12_000, 3)] == ["0", "5\u202f000", "10\u202f000"]
+    assert [text for _, text in ticks(0, 3.2e6, 3)] == ["0", "2 million"]
+    assert [text for _, text in ticks(-2.6e9, 0, 5)] == ["\u22122 billion", "\u22121 billion", "0"]
 
 
 def test_numbers_are_short() -> None:
@@ -55,7 +71,7 @@ def test_numbers_are_short() -> None:
         "0",
         "0.123",
         "−12.3",
-        "1\u202f234\u202f568",
+        "1.23\u202fmillion",
     ]
 
 

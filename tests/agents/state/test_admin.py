@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAvailableError, GroupLoadInProgressError
@@ -12,6 +13,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.kafka import admin as kafka_admin
+from attributary_agents.models.guards.allowlist import PLAIN, Allowlist
 from attributary_agents.models.model_state import new_state
 from attributary_agents.state import importing as state_import
 from attributary_agents.state import writing as state_writing
@@ -119,11 +121,15 @@ def test_what_does_not_fit_is_refused_before_kafka_is_asked(
 
 
 def test_a_state_of_which_nothing_would_be_left_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(_data: bytes) -> None:
+    load = Allowlist.load
+
+    def gone(allowlist: Allowlist, data: bytes) -> Any:
+        if allowlist is PLAIN:
+            return load(allowlist, data)
         raise ModuleNotFoundError("No module named 'gone'")
 
     file = exported()
-    monkeypatch.setattr("attributary_agents.state.codec.load_model", gone)
+    monkeypatch.setattr(Allowlist, "load", gone)
     with pytest.raises(Exception, match="No module named 'gone'"):
         _decoded(config(), "credit", file)  # as configured
     with pytest.raises(Exception, match="credit is configured as another one: nothing would be left"):

@@ -85,7 +85,7 @@ def test_a_changed_byte_or_a_missing_end_is_found(key: bytes | None, file: Path)
 
 def test_the_signature_is_asked_for_where_there_is_a_key(file: Path) -> None:
     written(file)
-    with pytest.raises(AttributaryError, match=r"credit\.state is signed not at all.*state\.key"):
+    with pytest.raises(AttributaryError, match=r"credit\.state is not signed.*state\.key"):
         read_file(file, Seal(KEY))
     assert read_file(file, Seal(KEY, accept_unsigned=True)).blob == blob_of()
     written(file, Seal(KEY))

@@ -14,8 +14,9 @@ from faust.types import TP
 
 from attributary_agents.app import create_app
 from attributary_agents.config.reading import parse_config
+from attributary_agents.errors import StateError
 from attributary_agents.state.checkpoints import decode_checkpoint
-from attributary_agents.state.names import checkpoint_key
+from attributary_agents.state.names import checkpoint_key, control_key
 from attributary_agents.state.records import StateRecords
 from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import worker as worker_module
@@ -114,12 +115,12 @@ def test_all_partitions_share_one_deadline_and_the_failing_ones_hinder_no_other(
 
     async def run() -> list[Assigned]:
         running = Running()
-        running.broker.hanging, running.broker.failing = set(range(0, N, 2)), {1}
         owned = await running.own(N)
+        running.broker.hanging, running.broker.failing = set(range(0, N, 2)), {1}
         for assigned in owned:
             assigned.partition.offset = 9
         await running.worker.release()
-        begun = [line for line in running.broker.log if line.startswith("write")]
+        begun = [line for line in running.broker.log if line.startswith("write checkpoint")]
         assert sorted(begun) == sorted(f"write checkpoint/{n}" for n in range(N) if n != 1)
         assert running.worker.assigned == running.worker.view.partitions == {}
         assert not any(assigned.is_ours for assigned in owned)
@@ -154,6 +155,8 @@ async def test_a_checkpoint_awaits_what_was_sent_then_states_then_the_offset_the
     running = Running(publish={"every": 1}, explainers={"pfi": {}})
     running.broker.slow = True
     (assigned,) = await running.own(1)
+    assert running.broker.log == ["write note/0"], "once, before anything is handled"
+    running.broker.log.clear()
     for offset in range(3):
         await running.handle(offset)
     assert running.broker.log == ["send"] * 2
@@ -164,11 +167,60 @@ async def test_a_checkpoint_awaits_what_was_sent_then_states_then_the_offset_the
     for sent in running.broker.sending:
         sent.set_result(None)
     await storing
-    assert running.broker.log[2:] == ["write m", "write checkpoint/0", f"commit {TOPIC}[0] 3"]
+    stored = ["write m", "write checkpoint/0", f"commit {TOPIC}[0] 3", "write note/0"]
+    assert running.broker.log[2:] == stored
     counters, offset = decode_checkpoint(assigned._store.load(checkpoint_key(0)))
     assert (offset, counters.used) == (2, 3)
     await assigned.checkpoint()
-    assert len(running.broker.log) == 5, "nothing has been handled since"
+    assert len(running.broker.log) == 6, "nothing has been handled since"
+
+
+@in_a_loop
+async def test_after_an_event_that_could_not_be_sent_nothing_is_committed() -> None:
+    running = Running(publish={"every": 1}, explainers={"pfi": {}})
+    running.broker.slow = True
+    (assigned,) = await running.own(1)
+    for offset in range(3):
+        await running.handle(offset)
+    for sent in running.broker.sending:
+        sent.set_exception(RuntimeError("no broker"))
+    assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
+    running.broker.log.clear()
+    with pytest.raises(RuntimeError, match="no broker"):
+        await running.worker.tick()
+    await running.handle(3)
+    await running.worker.release()  # the stop that follows
+    assert running.broker.log == []
+    assert assigned.partition.offset == 2
+
+
+@in_a_loop
+async def test_after_a_state_that_could_not_be_written_no_checkpoint_names_it() -> None:
+    running = Running()
+    (assigned,) = await running.own(1)
+    await running.handle(0)
+    running.broker.failing.add(0)
+    assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="no broker"):
+        await running.worker.tick()
+    running.broker.failing.clear()  # it is back for the stop that follows
+    running.broker.log.clear()
+    await running.worker.release()
+    assert running.broker.log == []
+
+
+@in_a_loop
+async def test_an_observation_whose_deployments_cannot_be_read_is_not_passed_over() -> None:
+    running = Running()
+    (assigned,) = await running.own(1)
+    await running.handle(0)
+    await assigned._store.put(control_key("m", 0), b"of another release")
+    assigned.partition.models._logs.clear()
+    running.broker.log.clear()
+    with pytest.raises(StateError):
+        await running.handle(1)
+    await running.worker.release()
+    assert running.broker.log == []
 
 
 @in_a_loop
@@ -181,6 +233,7 @@ async def test_a_deployment_is_stored_before_its_position_and_committed_last() -
     await running.worker.handle_control(event(MODELS, 0, value))
     await running.worker.handle_control(event(MODELS, 1, b"{poison"))
     assert running.broker.log == [
+        "write note/0", "write note/0",
         "write control/0/m", "write control-checkpoint/0", f"commit {MODELS}[0] 1",
         "send", "write control-checkpoint/0", f"commit {MODELS}[0] 2",
     ]  # fmt: skip
@@ -221,7 +274,7 @@ async def test_a_slow_broker_holds_the_worker_up_before_its_dead_letters_fill_th
         await asyncio.sleep(0)
         waiting = [each for each in sending if not each.done()]
         assert len(waiting) * len(value) <= MAX_SENT_BYTES + len(value)
-        if assigned._lock.locked() and len(sending) > done:
+        if assigned._steps.is_running and len(sending) > done:
             await asyncio.sleep(0)
             assert not handling.done(), "it should wait for the broker"
             done = len(sending)
@@ -261,12 +314,12 @@ async def test_a_record_is_pending_from_when_it_is_handled_until_its_checkpoint_
     before = assigned.pending_s
     await running.handle(1)
     assert assigned.pending_s > before > 0, "the oldest counts"
-    running.broker.failing = {0}
-    with pytest.raises(RuntimeError):
-        await assigned.checkpoint()
-    assert assigned.pending_s > 0
-    running.broker.failing = set()
     await assigned.checkpoint()
     assert (committed, assigned.pending_s) == ([2], 0)
     await running.handle(1)  # delivered again: it is in the checkpoint
     assert assigned.pending_s == 0
+    await running.handle(2)
+    running.broker.failing = {0}
+    with pytest.raises(RuntimeError):
+        await assigned.checkpoint()
+    assert (committed, assigned.pending_s > 0) == ([2], True)

@@ -59,6 +59,7 @@ def test_a_damaged_model_is_refused_from_the_first_look_on_and_logged_once(caplo
         raise DamagedStateError("it is torn")
 
     models = PartitionModels(0, CONFIG, load)
+    asked.clear()
     caplog.set_level(logging.ERROR)
     models.restore("m")
     for _ in range(3):
@@ -68,3 +69,15 @@ def test_a_damaged_model_is_refused_from_the_first_look_on_and_logged_once(caplo
     assert len(caplog.records) == 1
     assert models.refused.keys() == {"m"}
     assert dict(models) == {}
+
+
+def test_a_state_of_another_partition_is_read_once_and_every_record_of_it_refused() -> None:
+    config = config_of()
+    state = PartitionModels(0, config, {}.get).find_or_make("m")
+    reads = {b"m": encode_state(state)}
+    models = PartitionModels(1, config, lambda key: reads.pop(key) if key == b"m" else None)  # as an object is
+    models.restore("m")
+    for ask in (models.find, models.find_or_make, models.find_or_make):
+        with pytest.raises(InvalidRecordError, match="on partition 0"):
+            ask("m")
+    assert not models.stored

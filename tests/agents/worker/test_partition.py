@@ -190,7 +190,7 @@ def test_a_checkpoint_round_trip() -> None:
 
 @pytest.mark.parametrize("blob", [b"", b"{", b"[]", b'{"format": 2}', b'{"format": 1}', b"null"])
 def test_a_checkpoint_that_cannot_be_read_says_what_to_do(blob: bytes) -> None:
-    with pytest.raises(StateError, match="delete the changelog topic"):
+    with pytest.raises(StateError, match="delete its changelog topic"):
         decode_checkpoint(blob)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -58,7 +59,7 @@ def change_events(
         Number of events that follow from the same observation and come before.
     """
     events: list[ChangeEvent] = []
-    for n, one in enumerate(told, start=n_before):
+    for n, one in enumerate(map(_without_text, told), start=n_before):
         if isinstance(one, Alarm):
             state.open_alarms[one.n_observations] = event_id(state.model_id, source, n)
         else:
@@ -75,6 +76,13 @@ def change_events(
                 state.last_change_ms = timestamp_ms
             state.last_change = _summary(event, event_id(state.model_id, source, n), timestamp_ms)
     return events
+
+
+def _without_text(one: Told) -> Told:
+    """Return what is told, of a model's exception with the type alone: its text may hold values, and is logged."""
+    if not isinstance(one, ChangeExplanation) or one.failure is None:
+        return one
+    return replace(one, failure=one.failure.partition(":")[0])
 
 
 def _count_outcome(state: ModelState, one: Told) -> None:

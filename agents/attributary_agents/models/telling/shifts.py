@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from attributary_explainers import Shift, ShiftEnd
+from attributary_explainers.wording import show_count, show_number
 from attributary_topics import (
     ImportanceShiftEvent,
     ImportanceShiftReleasedEvent,
@@ -99,8 +100,8 @@ def _fields(
 
 
 def _sentence(model_id: str, name: str, shift: Shift, value: float, end: ShiftEnd | None) -> str:
-    moved = f"{name} {shift.before.value:.3g} -> {value:.3g}"
-    onset = f"{shift.onset:,}".replace(",", " ")
+    moved = f"{name} {show_number(shift.before.value)} -> {show_number(value)}"
+    onset = show_count(shift.onset)
     word = "more" if shift.direction == "up" else "less"
     if end is None:
         return f"{model_id} relies {word} on {shift.feature} since about {onset}: {moved}"

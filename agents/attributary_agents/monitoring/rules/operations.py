@@ -97,6 +97,14 @@ def _records(options: RuleOptions) -> list[Alert]:
             wait="10m",
         ),
         _alert(
+            "TransactionOpen",
+            "warning",
+            f"{recorded('transaction_open_seconds')} > {number(at.transaction_seconds)}",
+            f"An open transaction holds up {_WHERE}",
+            "A producer has not ended its transaction for {{ $value | humanizeDuration }}, more than "
+            f"{number(at.transaction_seconds)} s: nothing behind it is read until the broker aborts it.",
+        ),
+        _alert(
             "CheckpointStale",
             "critical",
             f"{recorded('checkpoint_pending_seconds')} > {number(at.checkpoint_seconds)}",

@@ -44,6 +44,7 @@ class Thresholds:
     gone_within: str = _setting("1h", "How long the alert fires that a model is on no worker")
     lag_records: float = _setting(1000, "Records of a partition that wait, while their number grows")
     lag_window: str = _setting("15m", "Window over which their number grows")
+    transaction_seconds: float = _setting(120, "Seconds for which an open transaction holds up a partition")
     checkpoint_seconds: float = _setting(600, "Seconds since the oldest record that is handled and not stored")
     state_bytes: float = _setting(100_000_000, "Size of a model's stored state")
     explain_every: float = _setting(

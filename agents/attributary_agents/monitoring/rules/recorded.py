@@ -39,6 +39,7 @@ NAMES = (
     "dead_letters_total",
     "consumer_lag_records",
     "checkpoint_pending_seconds",
+    "transaction_open_seconds",
 )
 """Metrics of models and partitions that rules read: those that move between workers."""
 

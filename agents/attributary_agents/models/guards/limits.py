@@ -1,4 +1,4 @@
-"""Checks how large an observation is, its numbers and its loss: no single one may stop the worker or ruin a model.
+"""Checks what of an observation a model is given: none may stop the worker or ruin the model, and none is empty.
 
 Explaining d features costs in the order of d², and every observation may end in a reservoir or a window of the state.
 """
@@ -10,18 +10,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from attributary_explainers import read_missing
 from attributary_explainers.validation import LARGEST
+from attributary_explainers.wording import show_number
 from attributary_topics import InvalidRecordError, Observation
 
-from ..config.models import ModelConfig
-from .model_state import ModelState
+from ...config.models import ModelConfig
+from ..model_state import ModelState
+from .ranges import ALL_OTHERS
+from .vocabulary import n_replaced
 
 MAX_NAME_LENGTH = 249
 """Longest name of a feature that is not declared, in characters: it is a label in metrics."""
 
 
-ALL_OTHERS = "*"
-"""Stands in `bounds` for every feature that is not named there."""
+LABELLED = ("probabilities", "label")
+"""What the losses of classifiers read of a prediction."""
 
 
 def check_size(observation: Observation, config: ModelConfig) -> None:
@@ -44,6 +48,36 @@ def check_size(observation: Observation, config: ModelConfig) -> None:
         if len(name) > MAX_NAME_LENGTH:
             expected = f"names of at most {MAX_NAME_LENGTH} characters, or `features` that declare it"
             raise InvalidRecordError("too_large", "x", expected, name)
+
+
+def features_of_model(x: dict[str, Any], policy: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the features that the model is given: `x` itself where the policy changes nothing.
+
+    By `absent` and by `skip`, which differ in what is explained, it is given none that is missing.
+    """
+    if None not in x.values():  # as decoding leaves it: nothing else is missing
+        return x
+    read = read_missing(x, "absent" if policy == "skip" else policy)
+    return x if read is x else dict(read or {})
+
+
+def n_missing(x: dict[str, Any]) -> int:
+    """Return how many values are missing."""
+    return list(x.values()).count(None)
+
+
+def check_something_there(observation: Observation, config: ModelConfig) -> None:
+    """Check that the model is given a feature at least.
+
+    Raises
+    ------
+    InvalidRecordError
+        `missing_feature`.
+    """
+    if not features_of_model(observation.x, config.missing):
+        policy = config.missing if isinstance(config.missing, str) else "a mapping"
+        expected = f"at least one feature that is not missing (`missing` of the model is {policy})"
+        raise InvalidRecordError("missing_feature", "x", expected, observation.x)
 
 
 def within_bounds(observation: Observation, config: ModelConfig) -> Observation:
@@ -72,7 +106,7 @@ def within_bounds(observation: Observation, config: ModelConfig) -> Observation:
     if not config.clip:
         name = min(clipped)
         low, high = bounds.get(name) or bounds[ALL_OTHERS]
-        ends = [f"at {word} {bound:g}" for word, bound in (("least", low), ("most", high)) if bound is not None]
+        ends = [f"at {word} {bound:.15g}" for word, bound in (("least", low), ("most", high)) if bound is not None]
         expected = f"a number of {' and '.join(ends)} (bounds of the model; `clip: true` would take the nearest)"
         raise InvalidRecordError("out_of_bounds", f"x.{name}", expected, x[name])
     return replace(observation, x={**x, **clipped})
@@ -90,7 +124,7 @@ class AbsurdPredictionError(Exception):
     """
 
     def __init__(self, model_id: str, prediction: Any, loss: float | None = None) -> None:
-        found = f"{prediction!r}"[:80] + (f", whose loss is {loss:.3g}" if loss is not None else "")
+        found = f"{prediction!r}"[:80] + (f", whose loss is {show_number(loss)}" if loss is not None else "")
         super().__init__(
             f"the model predicts {found}. The observation is neither explained nor learnt. If all observations of the "
             f"model end here, a number that it learnt has ruined it: start it afresh with `attributary models reset "
@@ -103,7 +137,7 @@ def is_absurd(loss: float) -> bool:
     return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 
-def check_known(state: ModelState, x: Mapping[str, Any]) -> None:
+def check_known(state: ModelState, x: dict[str, Any]) -> None:
     """Check that the model would not have too many features at a time with those of `x`.
 
     What it knows depends on earlier observations: refused ones must be remembered as those on which the model raises.
@@ -113,17 +147,31 @@ def check_known(state: ModelState, x: Mapping[str, Any]) -> None:
     InvalidRecordError
         `too_large`.
     """
-    config = state.config
-    if config.features is not None:
-        return
-    for explainer in state.explainers.values():
-        known = explainer.importance
-        if len(known) + len(x) <= config.max_features:
-            continue
-        grouped = {name for members in config.groups.values() for name in members}
-        new = [name for name in x if name not in known and name not in grouped]
-        if new and len(known) + len(new) > config.max_features:
-            raise InvalidRecordError("too_large", "x", _expected(config), f"{len(known)} and {len(new)} more")
+    state.features.check(x)
+
+
+def bounded(state: ModelState, observation: Observation) -> Observation:
+    """Return the observation with `__other__` for the categories beyond the bound; count them.
+
+    Labels and categories are bounded where the model learns: one that does not never grows. What is known depends on
+    earlier observations, as in `check_known`.
+
+    Raises
+    ------
+    InvalidRecordError
+        `too_many_labels` or `out_of_range`.
+    """
+    learns = state.config.learn
+    if learns and state.loss.output in LABELLED:
+        state.vocabulary.check_label(observation.y)
+    state.ranges.check(observation.x)
+    if not learns:
+        return observation
+    x = state.vocabulary.read(observation.x)
+    if x is observation.x:
+        return observation
+    state.n_other_categories += n_replaced(observation.x, x)
+    return replace(observation, x=x)
 
 
 def _expected(config: ModelConfig) -> str:

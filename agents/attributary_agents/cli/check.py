@@ -1,0 +1,185 @@
+"""`attributary check`: a dress rehearsal of every model, and then of the broker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..config.settings import Config
+from ..errors import AttributaryError
+from ..logs import without_user
+from .commands import config_option, drop_option, json_option, open_observations, say
+
+if TYPE_CHECKING:
+    from ..rehearsal.finding import Rehearsal
+
+
+@click.command()
+@config_option
+@click.option(
+    "--sample",
+    metavar="FILE|N",
+    help="Try the models with the first rows of this file (CSV, JSON lines, Parquet), or with the last N records that "
+    "the observations topic has of each model. [default: rows made up of the declared features]",
+)
+@click.option("--target", metavar="COLUMN", help="Column of FILE with the label. [default: the last one]")
+@drop_option
+@click.option(
+    "--model",
+    "model_id",
+    metavar="ID",
+    help="Try this model only; needed with FILE where there are several. [default: all]",
+)
+@click.option("--offline", is_flag=True, help="Leave the broker, the topics and the stored state alone.")
+@json_option
+def check(
+    config: Config,
+    sample: str | None,
+    target: str | None,
+    drop: tuple[str, ...],
+    model_id: str | None,
+    offline: bool,
+    as_json: bool,
+) -> None:
+    """Rehearse every model, then check the broker and its topics: all that `run` needs, without running.
+
+    Each model is made, predicts, is explained, learns, and is stored and restored, by the functions that a worker
+    uses. What is printed is what came out: the last prediction, the loss and why it is that one, whether there is a
+    fast path, the time of a step and the size of the state. Topics and stored states are only read.
+
+    \b
+        attributary check --sample observations.csv --target label
+        attributary check --sample 50            # the last 50 records of each model
+        attributary check --offline              # no broker yet
+
+    The exit code is 0; or 2 where a model cannot work, none of its rows can be used, or the broker or a topic is not as
+    configured.
+    """
+    from ..rehearsal.report import report_lines
+
+    model_ids = _chosen(config, model_id)
+    faults: list[str] = []
+    values, more, rows = _sample(config, model_ids, sample, target, drop, offline, faults)
+    rehearsals = [_rehearsed(config, each, values.get(each), more, rows) for each in model_ids]
+    if not offline and not faults:
+        faults += _broker_faults(config)
+    is_ok = not faults and all(found.works or (found.rows is None and not found.problem) for found in rehearsals)
+    if as_json:
+        broker = None if offline else faults or "ok"
+        models = {
+            found.model_id: {**asdict(found), "tried": found.n_used > 0 and not found.untried} for found in rehearsals
+        }
+        said = {
+            "ok": is_ok,
+            "broker": broker,
+            "state": None if offline else config.state.doubt or "ok",
+            "models": models,
+        }
+        click.echo(without_user(json.dumps(said, default=str)))
+    else:
+        for line in chain.from_iterable(map(report_lines, rehearsals)):
+            say(line)
+        if offline:
+            say("broker: not asked (--offline)")
+        elif not faults:
+            say(f"broker: ok: topics at {', '.join(config.kafka.brokers)}")
+        if not offline and config.state.doubt:
+            say(f"state: {config.state.doubt}")
+    if not is_ok:
+        say(f"attributary: {_summary(rehearsals, faults)}", err=True)
+    elif not as_json:
+        say(_summary(rehearsals, faults))
+    sys.exit(0 if is_ok else 2)
+
+
+def _chosen(config: Config, model_id: str | None) -> list[str]:
+    if model_id is None:
+        return list(config.models)
+    if model_id not in config.models:
+        raise AttributaryError(f"--model: expected one of {', '.join(config.models)}, got {model_id!r}")
+    return [model_id]
+
+
+def _sample(
+    config: Config,
+    model_ids: list[str],
+    sample: str | None,
+    target: str | None,
+    drop: tuple[str, ...],
+    offline: bool,
+    faults: list[str],
+) -> tuple[dict[str, list[bytes]], list[bytes], str]:
+    """Return the values of each model's rows, those that are looked at beside them, and where they are from.
+
+    A broker's fault joins the others.
+    """
+    from ..kafka.producing import encode_value
+    from ..rehearsal.finding import MADE_UP
+    from ..rehearsal.rows import N_ROWS
+    from ..replay.files import SAMPLE
+
+    if sample is None:
+        return {}, [], MADE_UP
+    if not sample.isdecimal():
+        if len(model_ids) > 1:
+            raise AttributaryError(f"whose observations are in {sample}? Name one with --model: {', '.join(model_ids)}")
+        source = open_observations(Path(sample), target, drop)
+        values = [encode_value(value) for value in islice(source.values(), SAMPLE)]
+        return {model_ids[0]: values[:N_ROWS]}, values[N_ROWS:], f"rows of {sample}"
+    if offline:
+        raise AttributaryError("--sample N reads the observations topic, and --offline leaves it alone: give a file")
+    if int(sample) < 1:
+        raise AttributaryError(f"--sample: expected a file, or at least 1 record, got {sample}")
+    from ..kafka.clients import client_log_muted
+    from ..kafka.samples import read_sample
+
+    topic = config.kafka.topics.observations
+    try:
+        with client_log_muted():
+            found = asyncio.run(read_sample(config, model_ids, int(sample)))
+    except AttributaryError as error:
+        faults.append(str(error))
+        return {}, [], MADE_UP
+    return {name: values for name, values in found.items() if values}, [], f"the last records of {topic}"
+
+
+def _rehearsed(config: Config, model_id: str, values: list[bytes] | None, more: list[bytes], rows: str) -> Rehearsal:
+    from ..rehearsal.finding import MADE_UP
+    from ..rehearsal.rehearsal import rehearse
+
+    found = rehearse(config, model_id, values, MADE_UP if values is None else rows, more)
+    if values is None and rows != MADE_UP:
+        from ..kafka.samples import MOST
+
+        found.sought = f"the last {MOST} records of each partition of {config.kafka.topics.observations}"
+    return found
+
+
+def _broker_faults(config: Config) -> list[str]:
+    from ..kafka.admin import check_group
+    from ..kafka.topics import check_topics
+    from ..state.admin import check_stored
+    from ..state.objects import check_objects
+
+    for checked in (check_topics, check_group, check_objects, check_stored):
+        try:
+            checked(config)
+        except AttributaryError as error:  # the next would say the same once more
+            return [str(error)]
+    return []
+
+
+def _summary(rehearsals: list[Rehearsal], faults: list[str]) -> str:
+    n_bad = sum(found.problem is not None for found in rehearsals)
+    n_untried = sum(found.problem is None and not found.works for found in rehearsals)
+    said = [f"{len(rehearsals) - n_bad - n_untried} of {len(rehearsals)} models work"]
+    said += [f"{n_untried} not tried"] if n_untried else []
+    said += [f"{n_bad} cannot work"] if n_bad else []
+    return "; ".join([*said, *faults])

@@ -1,0 +1,215 @@
+"""Reads the batches of a fetched partition: whatever a producer has sent, nothing of it ends the reader.
+
+aiokafka unpacks a batch whatever it grows to, and raises in the middle of a fetch, before any code of ours, where it
+cannot read one: after each restart a worker would end at the same place. Here the records that can be read are read,
+and for what cannot there is one record, which is marked: `unread_batch` returns the mark. It stands at the last offset
+of its batch, so that those who have read it have read the whole batch.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record import memory_records
+from aiokafka.record.default_records import _DefaultRecordPy
+from aiokafka.record.memory_records import _MemoryRecordsPy
+
+from attributary_topics import InvalidRecordError
+
+from .aiokafka_fixes import BoundedSet, LenientBatch
+from .unpacking import CODECS, TooLargeError, UnreadableError, unpack
+
+MAX_BYTES = 32 * 2**20
+"""Bound on an unpacked batch, unless `bound_batches` has said another."""
+
+POLL_BYTES = 16 * 2**20
+"""Values of a partition after which a poll ends: a few MB that are fetched can unpack to a thousand times as much."""
+
+_HEADER = 61  # bytes of a batch's header: its records follow
+_ATTRIBUTES, _CODEC = 22, 0x07
+_OLD_ATTRIBUTES = 17
+_MARK = "attributary-unread-batch"
+_UNREADABLE = (CorruptRecordException, ValueError, IndexError, OverflowError, AssertionError, SystemError, struct.error)
+
+
+class UnreadBatch(bytes):
+    """Marks the record that stands for what could not be read of a batch: the value of its only header.
+
+    A producer cannot forge it: what comes from the broker is plain bytes.
+    """
+
+    reason: str
+    wanted: str
+    found: str
+
+    def __repr__(self) -> str:
+        return self.found
+
+    def error(self) -> InvalidRecordError:
+        """Return why the batch has not been read."""
+        return InvalidRecordError(self.reason, "batch", self.wanted, _Words(self.found))
+
+
+class _Words(str):
+    """Is shown as it is in a message."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def unread_batch(headers: Iterable[tuple[str, Any]] | None) -> UnreadBatch | None:
+    """Return the mark among the headers of a record that stands for a batch; None for every other record."""
+    for _, value in headers or ():
+        if type(value) is UnreadBatch:
+            return value
+    return None
+
+
+class _Batch:
+    """Reads a batch with upstream's class, unpacked within the bound, and with `LenientBatch` where that one cannot.
+
+    What neither can read is one record with a mark.
+    """
+
+    def __init__(self, batch: Any, data: memoryview, max_bytes: int) -> None:
+        self._batch = batch
+        self._data = data
+        self._max_bytes = max_bytes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._records()
+        except TooLargeError:
+            yield self._stand_in("batch_too_large", f"at most {self._max_bytes} bytes unpacked (kafka.max_batch_bytes)")
+        except UnreadableError as error:
+            yield self._stand_in("unreadable_batch", f"records, but {error}")
+        except _UNREADABLE:
+            yield self._stand_in("unreadable_batch", "records as Kafka defines them")
+
+    def _records(self) -> Iterator[Any]:
+        data = self._data
+        if data[_ATTRIBUTES] & _CODEC:
+            data = _unpacked(data, self._max_bytes)
+        read = 0
+        try:
+            # Not the one that the fetcher asks about checksums: that one would unpack the batch itself.
+            for record in memory_records.DefaultRecordBatch(data):
+                yield record
+                read += 1
+        except _UNREADABLE:  # a header's name: UnicodeDecodeError in C, CorruptRecordException in Python
+            yield from islice(LenientBatch(data), read, None)
+
+    @property
+    def _codec(self) -> int:
+        return self._data[_ATTRIBUTES] & _CODEC
+
+    @property
+    def _timestamp(self) -> int:
+        found: int = self._batch.max_timestamp
+        return found
+
+    @property
+    def _offsets(self) -> str:
+        return f"offsets {self._batch.base_offset} to {self._batch.next_offset - 1}"
+
+    def _stand_in(self, reason: str, wanted: str) -> Any:
+        mark = UnreadBatch()
+        mark.reason, mark.wanted = reason, wanted
+        codec = CODECS.get(self._codec, "no codec")
+        mark.found = f"{len(self._data)} bytes ({codec}), {self._offsets}"
+        return _DefaultRecordPy(self._batch.next_offset - 1, self._timestamp, 0, None, None, [(_MARK, mark)])
+
+
+class _OldSet(_Batch):
+    """Reads a compressed set of records in a format from before Kafka 0.11; it names its last offset only."""
+
+    def _records(self) -> Iterator[Any]:
+        yield from BoundedSet(self._data, self._data[_MemoryRecordsPy.MAGIC_OFFSET], self._max_bytes)
+
+    @property
+    def _codec(self) -> int:
+        return self._data[_OLD_ATTRIBUTES] & _CODEC
+
+    @property
+    def _timestamp(self) -> int:
+        is_dated = self._data[_MemoryRecordsPy.MAGIC_OFFSET] == 1
+        return int.from_bytes(self._data[18:26], signed=True) if is_dated else 0
+
+    @property
+    def _offsets(self) -> str:
+        return f"offsets up to {self._batch.next_offset - 1}"
+
+
+def _unpacked(data: memoryview, max_bytes: int) -> memoryview:
+    """Return the batch as its producer would have sent it without compressing."""
+    plain = unpack(data[_ATTRIBUTES] & _CODEC, data[_HEADER:], max_bytes, _HEADER)
+    plain[:_HEADER] = data[:_HEADER]
+    plain[_ATTRIBUTES] &= 0xFF ^ _CODEC
+    struct.pack_into(">i", plain, _MemoryRecordsPy.LENGTH_OFFSET, len(plain) - _MemoryRecordsPy.LOG_OVERHEAD)
+    return plain
+
+
+class BoundedRecords(_MemoryRecordsPy):  # type: ignore[misc]  # aiokafka is untyped
+    """Reads the batches of a fetched partition.
+
+    Upstream's class in C takes the format of the first batch for that of all: where a topic has records from before
+    Kafka 0.11 it fails at the first newer one. The one in Python does not, and makes the same batches, in C.
+    """
+
+    max_bytes = MAX_BYTES
+
+    def next_batch(self) -> Any:
+        """Return the next batch; None behind the last."""
+        data = self._next_slice
+        batch = super().next_batch()
+        if batch is None or batch.is_control_batch:
+            return batch
+        if data[self.MAGIC_OFFSET] >= 2:
+            return _Batch(batch, data, self.max_bytes)
+        return _OldSet(batch, data, self.max_bytes) if data[_OLD_ATTRIBUTES] & _CODEC else batch
+
+
+class BoundedResult(fetcher.FetchResult):  # type: ignore[misc]
+    """Hands out what has been fetched of a partition, up to a number of bytes at a time."""
+
+    _partition_records: Any
+
+    def getall(self, max_records: int | None = None) -> list[Any]:
+        """Return the next records, at least one where there is one."""
+        if not self.check_assignment(self._topic_partition) or not self.has_more():
+            return []
+        records, size = [], 0
+        for record in self._partition_records:
+            records.append(record)
+            size += len(record.value or b"")
+            if len(records) == max_records or size >= POLL_BYTES:
+                self._update_position()
+                return records
+        self._update_position()
+        self._partition_records = None
+        return records
+
+
+def bound_batches(max_bytes: int = MAX_BYTES) -> None:
+    """Let every consumer of this process read `BoundedRecords` by `BoundedResult`.
+
+    aiokafka has no place to say so for one alone.
+
+    Parameters
+    ----------
+    max_bytes
+        The most bytes that a batch may have, unpacked.
+    """
+    BoundedRecords.max_bytes = max_bytes
+    fetcher.MemoryRecords = BoundedRecords
+    fetcher.FetchResult = BoundedResult

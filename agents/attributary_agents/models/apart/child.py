@@ -1,0 +1,78 @@
+"""What runs in the process of its own: it limits itself, takes its work from stdin, and answers on stdout.
+
+The answer begins with one byte when the work begins, and goes on with another when it is done: `+` for a result, `M`
+for too little memory, `!` for the type and place of an exception. Eight bytes with the length of what follows come
+next: the end of the stream does not tell, since processes that the work has started may hold it open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...errors import without_text
+
+BEGUN, RESULT, NO_MEMORY, FAILED = b".", b"+", b"M", b"!"
+
+HEAD_BYTES = 9
+"""How an answer was come to, and how long it is."""
+
+
+def main(job: dict[str, Any]) -> None:
+    """Do the job that the worker has named, and end.
+
+    Parameters
+    ----------
+    job
+        `function`, as module:function, from bytes to what does the work; `memory` in bytes, or None; `cpu_s`, seconds.
+    """
+    _limit(job["memory"], job["cpu_s"])
+    answers = os.dup(1)
+    # What a model prints is no answer.
+    os.dup2(2, 1)
+    with os.fdopen(0, "rb", closefd=False) as given:
+        payload = given.read()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    with os.fdopen(answers, "wb") as out:
+        try:
+            work = _prepare(job["function"], payload)
+            out.write(BEGUN)
+            out.flush()
+            answer = RESULT + work()
+        except MemoryError:
+            answer = NO_MEMORY
+        except Exception as error:  # noqa: BLE001 - said by the worker
+            answer = FAILED + without_text(error).encode()
+        out.write(answer[:1] + (len(answer) - 1).to_bytes(HEAD_BYTES - 1) + answer[1:])
+    os._exit(0)  # threads of the model, and what it registered for the end, are not waited for
+
+
+def _prepare(path: str, payload: bytes) -> Callable[[], bytes]:
+    module, _, name = path.partition(":")
+    function: Callable[[bytes], Callable[[], bytes]] = getattr(importlib.import_module(module), name)
+    return function(payload)
+
+
+def _limit(memory: int | None, cpu_s: int) -> None:
+    """Take limits, and end with the worker; what the system cannot do is left to the worker's own clock."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, cpu_s)]
+        if memory is not None:
+            limits.append((resource.RLIMIT_DATA, memory))
+        for kind, most in limits:
+            with contextlib.suppress(ValueError, OSError):  # a limit that is lower already
+                resource.setrlimit(kind, (most, most))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        # Where memory runs out all the same, the system ends this process and not the worker.
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")

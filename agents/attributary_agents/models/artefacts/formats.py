@@ -1,0 +1,150 @@
+"""Loads a model from the content of its file, of skops, joblib or pickle by the ending, or says what to do about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import logging
+import pickle
+import re
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import PurePosixPath
+from typing import Any
+
+from attributary_explainers import load_model
+
+from ...errors import DeploymentError, NotAllowedError, told
+
+logger = logging.getLogger(__name__)
+
+_EXTRA = ("sklearn", "skops", "joblib")
+"""Packages that the extra `sklearn` installs."""
+
+_OTHER_FORMATS = (pickle.UnpicklingError, EOFError, KeyError, struct.error, zipfile.BadZipFile, zlib.error)
+"""What is raised by bytes that no writer of the format has written."""
+
+_MADE_WITH = re.compile(rb"_sklearn_version.{1,200}?(\d+\.\d+(?:\.\d+)?)", re.DOTALL)
+
+
+def load_artefact(name: str, content: bytes, allowed: Sequence[str], *, in_full: bool = True) -> Any:
+    """Return the model in a file. But for skops that runs code: load only what you trust.
+
+    Parameters
+    ----------
+    name
+        Name of the file: `.skops`, `.joblib`, or `.pkl` as `dump_model` or `pickle` writes it.
+    allowed
+        Packages, modules or types that a skops file may hold beside those that skops trusts: `control.allowed`.
+    in_full
+        Whether messages may hold the texts of exceptions that are not ours.
+
+    Raises
+    ------
+    DeploymentError
+        It cannot be read; the message says what to do.
+    NotAllowedError
+        It holds types that are not allowed; nothing has been loaded then.
+    """
+    ending = PurePosixPath(name).suffix.lower()
+    if ending == ".onnx":
+        raise DeploymentError(f"{name}: ONNX files cannot be read yet; save the model with skops, joblib or pickle")
+    if ending not in _FORMATS:
+        raise DeploymentError(f"{name}: expected a file that ends in {', '.join(_FORMATS)}")
+    kind, load = _FORMATS[ending]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = load(name, content, allowed)
+        except (DeploymentError, MemoryError):
+            raise
+        except ImportError as error:
+            raise DeploymentError(f"{name}: {_not_installed(error, content)}") from error
+        except Exception as error:  # unpickling runs code of the file's: anything may come of it
+            raise DeploymentError(_unreadable(name, kind, content, error, in_full)) from error
+    for one in caught:
+        if (made_with := getattr(one.message, "original_sklearn_version", None)) is None:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        else:
+            logger.warning("%s: %s", name, _releases(made_with))
+            break
+    return model
+
+
+def _pickle(_name: str, content: bytes, _allowed: Sequence[str]) -> Any:
+    return load_model(content)
+
+
+def _joblib(_name: str, content: bytes, _allowed: Sequence[str]) -> Any:
+    import joblib  # type: ignore[import-untyped]  # an extra: most users have no scikit-learn
+
+    return joblib.load(io.BytesIO(content))
+
+
+def _skops(name: str, content: bytes, allowed: Sequence[str]) -> Any:
+    from skops import io as skops_io  # type: ignore[import-untyped]  # an extra, too
+
+    odd = skops_io.get_untrusted_types(data=content)
+    refused = [kind for kind in odd if not _is_allowed(kind, allowed)]
+    if refused:
+        raise NotAllowedError(f"{name} holds types not allowed: {', '.join(refused)}; add them to control.allowed")
+    return skops_io.loads(content, trusted=odd)
+
+
+_FORMATS: dict[str, tuple[str, Callable[[str, bytes, Sequence[str]], Any]]] = {
+    ".skops": ("skops file", _skops),
+    ".joblib": ("joblib file", _joblib),
+    ".pkl": ("pickle", _pickle),
+    ".pickle": ("pickle", _pickle),
+}
+
+
+def _is_allowed(kind: str, allowed: Sequence[str]) -> bool:
+    return any(f"{kind}.".startswith(f"{prefix.rstrip('.')}.") for prefix in allowed)
+
+
+def _not_installed(error: ImportError, content: bytes) -> str:
+    package = (error.name or "").split(".")[0]
+    if package in _EXTRA and importlib.util.find_spec(package) is None:
+        return f"{package} is not installed: pip install 'attributary[sklearn]'"
+    if package == "sklearn" and (made_with := _made_with(content)):
+        return f"{error}. {_releases(made_with)}"
+    return f"{error}: install the package {package!r} that it needs, or put its module on PYTHONPATH"
+
+
+def _unreadable(name: str, kind: str, content: bytes, error: Exception, in_full: bool) -> str:
+    said = told(error, in_full)
+    made_with = _made_with(content)
+    if made_with is not None and made_with != _installed():
+        return f"{name}: {said}. {_releases(made_with)}"
+    if isinstance(error, AttributeError) and "__main__" in str(error):
+        return f"{name}: {said}. Define the class in a module that can be imported, not in a script or notebook"
+    is_other = isinstance(error, _OTHER_FORMATS)
+    if is_other or (kind == "pickle" and not content.startswith(b"\x80")):
+        return f"{name} is no {kind} ({said}): save the model again, or give the file the ending of its format"
+    return f"{name}: {said}"
+
+
+def _made_with(content: bytes) -> str | None:
+    """Return the release of scikit-learn that wrote the estimators of a file, where it can be found."""
+    if zipfile.is_zipfile(file := io.BytesIO(content)):
+        with zipfile.ZipFile(file) as archive:
+            content = archive.read("schema.json") if "schema.json" in archive.namelist() else b""
+    found = _MADE_WITH.search(content)
+    return found[1].decode() if found else None
+
+
+def _releases(made_with: str) -> str:
+    here = _installed()
+    return (
+        f"it was made with scikit-learn {made_with}, and {here} is installed here: install scikit-learn=={made_with}, "
+        f"or train and save the model with {here}"
+    )
+
+
+def _installed() -> str:
+    return version("scikit-learn") if importlib.util.find_spec("sklearn") else "none"

@@ -1,0 +1,65 @@
+"""Makes up observations of a model whose features are known, for a rehearsal without data."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from attributary_explainers import Loss
+from attributary_explainers.models.batch import BatchModel
+from attributary_explainers.models.sklearn import SklearnModel
+from attributary_explainers.typing import Prediction
+
+from ..config.models import ModelConfig
+from ..models.guards.ranges import ALL_OTHERS
+
+N_ROWS = 40
+"""Rows of a rehearsal, where nothing else is said."""
+
+
+def known_features(config: ModelConfig, model: Any) -> dict[str, str]:
+    """Return the features that are declared, or that the model names, with their types; empty where nobody says."""
+    if config.features is not None:
+        return config.features
+    names = model.features if isinstance(model, (BatchModel, SklearnModel)) else None
+    estimator = model.estimator if isinstance(model, SklearnModel) else model
+    names = getattr(estimator, "feature_names_in_", ()) if names is None else names
+    return {str(name): "number" for name in names}
+
+
+def made_up_rows(
+    features: Mapping[str, str], config: ModelConfig, loss: Loss, prediction: Prediction
+) -> list[dict[str, Any]]:
+    """Make the values of records with these features, the same each time.
+
+    Parameters
+    ----------
+    loss
+        Of the model: whether its targets are numbers.
+    prediction
+        What the model predicts before it has learnt: its classes, where it knows some, are the labels.
+    """
+    rng = random.Random(1)
+    labels = [False, True]
+    if isinstance(prediction, dict) and len(prediction) > 1:
+        labels = list(prediction)
+    rows = []
+    for _ in range(N_ROWS):
+        x = {
+            name: _value(rng, kind, config.bounds.get(name) or config.bounds.get(ALL_OTHERS))
+            for name, kind in features.items()
+        }
+        y = rng.random() if loss.output in ("number", "any") else rng.choice(labels)
+        rows.append({"x": x, "y": y})
+    return rows
+
+
+def _value(rng: random.Random, kind: str, bounds: tuple[float | None, float | None] | None) -> Any:
+    if kind == "category":
+        return rng.choice(["a", "b", "c"])
+    if kind == "boolean":
+        return rng.random() < 0.5
+    low, high = bounds or (None, None)
+    least = low if low is not None else (0.0 if high is None else high - 1.0)
+    return rng.uniform(least, high if high is not None else least + 1.0)

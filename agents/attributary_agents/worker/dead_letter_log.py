@@ -1,0 +1,132 @@
+"""Says in the log how many records could not be used, and why, without a value or a key of any of them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field
+
+from attributary_topics import REASONS, InvalidRecordError
+
+from ..config.settings import Config
+from ..errors import without_text
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 60.0
+"""Seconds between two lines about one reason."""
+
+_MAX_PLACES = 200
+"""Distinct places that are counted apart between two lines; what comes beyond them is counted together."""
+
+_SHOWN = 3
+"""Places that a line names, the most frequent first."""
+
+_ELSEWHERE = "elsewhere"
+
+
+@dataclass
+class _Held:
+    """What has not been said yet of one reason."""
+
+    said_at: float
+    places: Counter[str] = field(default_factory=Counter)
+
+
+class DeadLetterLog:
+    """Logs dead letters: the first of a reason at once, those after it by their number, in a line a minute at most.
+
+    A line names the reason, the configured model, the stage, and the field where its name is ours or declared. A key
+    that is no model's id, the name of a feature that is not declared, and whatever the text of an exception holds may
+    come from the record: they are in the headers of the dead letter alone.
+
+    Parameters
+    ----------
+    config
+        Says which models there are, and which features they declare.
+    clock
+        Seconds.
+    """
+
+    def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._held: dict[str, _Held] = {}
+
+    def note(self, key: bytes | None, stage: str, reason: str, error: Exception, where: str) -> None:
+        """Log a dead letter, or count it for the next line about its reason.
+
+        Parameters
+        ----------
+        key
+            The record's.
+        where
+            Topic, partition and offset of the record.
+        """
+        place = self._place(key, stage, error)
+        held = self._held.get(reason)
+        if held is None:
+            self._held[reason] = _Held(self._clock())
+            topic = self._config.kafka.topics.dead_letters
+            logger.warning(
+                "dead letter: %s (%s), %s; %s has the record, %s", reason, _meaning(reason), place, topic, where
+            )
+            return
+        held.places[place if place in held.places or len(held.places) < _MAX_PLACES else _ELSEWHERE] += 1
+        self.say_due()
+
+    def say_due(self) -> None:
+        """Log what has been counted of each reason of which nothing has been said for a minute."""
+        now = self._clock()
+        for reason, held in list(self._held.items()):
+            if now - held.said_at < EVERY_S:
+                continue
+            if held.places:
+                self._say(reason, now)
+            else:
+                del self._held[reason]  # the next one is the first again
+
+    def say_rest(self) -> None:
+        """Log what has been counted and not been said yet: the worker stops, or the file ends."""
+        now = self._clock()
+        for reason, held in list(self._held.items()):
+            if held.places:
+                self._say(reason, now)
+        self._held.clear()
+
+    def _say(self, reason: str, now: float) -> None:
+        held = self._held[reason]
+        shown = [f"{place}: {n}" for place, n in held.places.most_common(_SHOWN)]
+        others = held.places.total() - sum(n for _, n in held.places.most_common(_SHOWN))
+        logger.warning(
+            "%d more dead letters in %.0f s: %s (%s), %s",
+            held.places.total(),
+            now - held.said_at,
+            reason,
+            _meaning(reason),
+            "; ".join([*shown, *([f"others: {others}"] if others else [])]),
+        )
+        self._held[reason] = _Held(now)
+
+    def _place(self, key: bytes | None, stage: str, error: Exception) -> str:
+        """Return what may be said of where the fault is: model, stage, and field or type of exception."""
+        model_id = None if key is None else key.decode(errors="replace")
+        model = self._config.models.get(model_id) if model_id is not None else None
+        if model is None:
+            return f"no configured model, at {stage}"
+        if not isinstance(error, InvalidRecordError):
+            return f"model {model_id}, at {stage}: {without_text(error)}"
+        return f"model {model_id}, at {stage}: {_field(error.field, model.features or ())}"
+
+
+def _field(path: str, declared: Container[str]) -> str:
+    """Return the field of a fault, as far as its name is ours or declared."""
+    if path.startswith("x."):
+        return path if path.removeprefix("x.") in declared else "a feature that is not declared"
+    return path if path in ("key", "value", "x", "y", "model_id") else "another field"
+
+
+def _meaning(reason: str) -> str:
+    return REASONS.get(reason, reason)

@@ -1,0 +1,187 @@
+"""Keeps what ends workers from ending a third one: notes what is under way, and tries the suspect apart.
+
+An owner writes one note when it begins and one when it releases the partition; nothing for a record. Where the next
+owner finds the note open, the one before it has ended, and the next one is careful: before each model that it restores,
+and each observation that the one before it may have come to, it notes which one it is. If it ends too, that one is
+suspect. The third owner lets a process of its own restore the model or handle the observation. What ends that process
+as well is refused, and noted; what does not was not the reason, and is handled like any other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from ...errors import DamagedStateError
+from ...models.apart import ApartError
+from ...state.names import note_key
+from .note import Note, decode_note, encode_note
+
+logger = logging.getLogger(__name__)
+
+MAX_ENDED = 3
+"""Workers that may end at a suspect: where its trials end them too, it is refused without a further one."""
+
+MAX_BUILDING = 2
+"""Workers that may end while they build a deployment."""
+
+Trial = Callable[[], Awaitable[None]]
+"""Does what is suspect in a process of its own; raises ApartError where that process does not finish."""
+
+
+class Store(Protocol):
+    """What is needed of `PartitionStore`."""
+
+    def load(self, name: bytes) -> bytes | None:
+        """Return the bytes last written."""
+        ...
+
+    async def put(self, name: bytes, blob: bytes) -> None:
+        """Write the bytes durably."""
+        ...
+
+
+class Endings:
+    """Keeps the note of one partition while it is ours.
+
+    Parameters
+    ----------
+    checkpointed
+        Last offset in the partition's checkpoint.
+    reach
+        Offsets after which a checkpoint is wanted: `checkpoint.max_observations`.
+    """
+
+    def __init__(self, store: Store, partition: int, checkpointed: int, reach: int) -> None:
+        self._store = store
+        self._key = note_key(partition)
+        self._step = reach
+        note = self._load()
+        self.is_careful = note.is_open
+        """Whether the owner before us has ended: what it may have done since its checkpoint is under suspicion."""
+        self._careful_to = checkpointed + note.reach if note.is_open else -1
+        suspects = {offset: n for offset, n in note.suspects.items() if int(offset) > checkpointed}
+        models = dict(note.suspect_models)
+        if note.is_open and note.observation > checkpointed:
+            suspects[str(note.observation)] = suspects.get(str(note.observation), 0) + 1
+        if note.is_open and note.restore:
+            models[note.restore] = models.get(note.restore, 0) + 1
+        ended = [offset for offset in note.ended if offset > checkpointed]
+        self._note = Note(True, reach, -1, "", note.deployment, suspects, models, ended)
+        self._is_open = False
+        self._watched = self._find_watched(checkpointed)
+
+    def _load(self) -> Note:
+        try:
+            return decode_note(self._store.load(self._key))
+        except DamagedStateError as error:
+            logger.warning("%s: what ended earlier workers is not known", error)
+            return Note(is_open=True, reach=self._step)
+
+    def _find_watched(self, checkpointed: int) -> int:
+        """Return the last offset that needs more than a comparison."""
+        # One beyond those of which a note is made: there it is taken back.
+        return max([checkpointed, self._careful_to + 1, *map(int, self._note.suspects), *self._note.ended])
+
+    async def _write(self) -> None:
+        await self._store.put(self._key, encode_note(self._note))
+
+    async def open(self) -> None:
+        """Note that the partition has an owner, before it does anything; the first call counts."""
+        if self._is_open:
+            return
+        self._is_open = True
+        await self._write()
+        if self.is_careful:
+            logger.warning(
+                "%s: its last owner has ended without releasing it; each observation up to offset %d is noted before "
+                "it is handled",
+                self._key.decode().removeprefix("\0note/"),
+                self._careful_to,
+            )
+
+    async def close(self) -> None:
+        """Note that the partition has been released with all that was handled stored."""
+        if self._is_open:
+            self._is_open = self._note.is_open = False
+            self._note.observation, self._note.restore = -1, ""
+            await self._write()
+
+    def concerns(self, offset: int, checkpointed: int) -> bool:
+        """Return whether `allows` has to be asked before this observation is handled."""
+        return offset <= self._watched or offset - checkpointed > self._note.reach
+
+    async def allows(self, offset: int, checkpointed: int, trial: Trial) -> bool:
+        """Note durably what is about to be handled, where that is needed; return whether it may be.
+
+        It may not when it has ended a worker that had noted it, and a process of its own as well.
+        """
+        note, name = self._note, str(offset)
+        if offset in note.ended:
+            return False
+        is_suspect = name in note.suspects
+        noted = offset if is_suspect or offset <= self._careful_to else -1
+        is_further = offset - checkpointed > note.reach
+        if is_further:
+            note.reach = offset - checkpointed + self._step
+        if is_further or noted != note.observation:
+            note.observation = noted
+            await self._write()
+        if is_suspect and not await _survives(f"the observation at offset {name}", note.suspects[name], trial):
+            note.ended.append(offset)
+            note.observation = -1
+            del note.suspects[name]
+            await self._write()  # before the dead letter: a successor sends the same one
+            return False
+        return True
+
+    async def allows_restore(self, model_id: str, trial: Trial) -> bool:
+        """Note durably which model is about to be restored, where that is needed; return whether it may be."""
+        note = self._note
+        is_suspect = model_id in note.suspect_models
+        if self.is_careful or is_suspect:
+            note.restore = model_id
+            await self._write()
+        if is_suspect:
+            if not await _survives(f"restoring model {model_id}", note.suspect_models[model_id], trial):
+                # Tried again by the next owner: it may have been mended.
+                note.suspect_models[model_id] = min(note.suspect_models[model_id], MAX_ENDED - 1)
+                return False
+            del note.suspect_models[model_id]
+        return True
+
+    async def restored(self) -> None:
+        """Note that all models are restored."""
+        if self._note.restore:
+            self._note.restore = ""
+            await self._write()
+
+    async def begin_deployment(self, offset: int) -> bool:
+        """Note durably that a deployment is about to be built; return False where two workers have ended at it."""
+        noted, n = self._note.deployment
+        n = n if noted == offset else 0
+        if n >= MAX_BUILDING:
+            return False
+        self._note.deployment = (offset, n + 1)
+        await self._write()
+        return True
+
+    async def leave_deployment(self) -> None:
+        """Note that the deployment has not been built because the partition goes, and not because it ended us."""
+        self._note.deployment = (-1, 0)
+        await self._write()
+
+
+async def _survives(what: str, n_ended: int, trial: Trial) -> bool:
+    """Return whether a process of its own survives what workers have not."""
+    if n_ended >= MAX_ENDED:
+        return False
+    try:
+        await trial()
+    except ApartError as error:
+        if error.kind in ("time", "memory", "ended"):
+            logger.error("%s has ended a worker, and a process of its own too: %s", what, error)
+            return False
+        logger.warning("%s cannot be tried apart, %s: it is handled", what, error)
+    return True

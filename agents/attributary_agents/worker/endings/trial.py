@@ -1,0 +1,114 @@
+"""Does in a process of its own what has ended a worker: handles an observation, or restores a model."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...config.security import SecurityConfig
+from ...config.settings import Config
+from ...config.state import StateConfig
+from ...errors import DamagedStateError
+from ...models.apart import run_apart
+from ...models.apart.memory import memory_in_use, memory_there_is
+from ...state.codec import decode_state, encode_state
+from ...state.deployment_log import encode_log
+from ...state.names import control_key
+from ..partition import Partition
+from ..records import Record
+
+_SHARE = 0.9
+"""Part of the memory that is free, and of the time after which a worker ends itself."""
+
+_LEAST_MEMORY = 500_000_000
+
+
+@dataclass(frozen=True)
+class _Handling:
+    config: Config
+    record: Record
+    stored: dict[bytes, bytes]
+
+
+@dataclass(frozen=True)
+class _Restoring:
+    config: Config
+    model_id: str
+    blob: bytes
+
+
+async def try_observation(partition: Partition, record: Record) -> None:
+    """Handle an observation apart, from the state that its model has now.
+
+    Raises
+    ------
+    ApartError
+        The process ended, took longer than a worker may, or more memory than there is.
+    """
+    config = partition.config
+    key = record.key or b""
+    model_id = next((model_id for model_id in config.models if model_id.encode() == key), None)
+    stored: dict[bytes, bytes] = {}
+    if model_id is not None:
+        if (state := partition.models.get(model_id)) is not None:
+            stored[key] = encode_state(state)
+        with contextlib.suppress(DamagedStateError):  # a dead letter, as it will be when it is handled
+            stored[control_key(model_id, partition.number)] = encode_log(partition.models.log(model_id))
+    await _run(f"{__name__}:handle_here", _Handling(_public(config), record, stored), config)
+
+
+async def try_restore(config: Config, model_id: str, blob: bytes) -> None:
+    """Restore a stored state apart.
+
+    Raises
+    ------
+    ApartError
+        As for `try_observation`.
+    """
+    await _run(f"{__name__}:restore_here", _Restoring(_public(config), model_id, blob), config)
+
+
+async def _run(function: str, work: object, config: Config) -> None:
+    there_is = memory_there_is()
+    memory = None if there_is is None else max(int(_SHARE * (there_is - memory_in_use())), _LEAST_MEMORY)
+    await run_apart(function, pickle.dumps(work), within_s=_SHARE * config.watchdog.end_after_s, memory=memory)
+
+
+def _public(config: Config) -> Config:
+    """Return the configuration without its secrets."""
+    kafka = config.kafka.model_copy(update={"security": SecurityConfig()})
+    return config.model_copy(update={"kafka": kafka, "state": StateConfig()})
+
+
+def handle_here(payload: bytes) -> Callable[[], bytes]:
+    """Restore the model in this process, and return what handles the observation; what comes of it is forgotten."""
+    logging.disable(logging.CRITICAL)
+    work: _Handling = pickle.loads(payload)
+    partition = Partition(work.record.topic, work.record.partition, work.config, work.stored.get)
+    for name in work.stored:
+        if name in map(str.encode, work.config.models):
+            partition.models.find(name.decode())
+
+    def handle() -> bytes:
+        for outgoing in partition.handle(work.record):
+            # A partition takes it for a failure of the model like any other; without this limit it is none.
+            if dict(outgoing.headers).get("attributary-dlq-error") == b"MemoryError":
+                raise MemoryError
+        return b""
+
+    return handle
+
+
+def restore_here(payload: bytes) -> Callable[[], bytes]:
+    """Return what restores the state in this process; that it cannot be used is for the worker to find and to say."""
+    logging.disable(logging.CRITICAL)
+    work: _Restoring = pickle.loads(payload)
+
+    def restore() -> bytes:
+        decode_state(work.model_id, work.config.models[work.model_id], work.blob)
+        return b""
+
+    return restore

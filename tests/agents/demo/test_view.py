@@ -1,0 +1,60 @@
+"""What the demo shows as plain lines, of a stream of any length."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from attributary_agents.demo.view import LiveView, PlainView
+
+
+def event(observation: int, importance: float) -> dict[str, Any]:
+    return {
+        "observation": observation,
+        "features": {"age": {"importance": importance, "half_width": 0.01}},
+        "discrepancy": None,
+        "model_loss": 0.2,
+        "baseline_loss": 0.5,
+        "quality": {},
+        "loss": "brier",
+        "loss_unit": "squared probability",
+        "loss_largest": 2.0,
+    }
+
+
+def lines(n: int, every: int = 50) -> list[str]:
+    """The lines that are printed of a stream of `n` observations."""
+    text = io.StringIO()
+    view = PlainView(Console(file=text, width=200), n)
+    for t in range(every, n + 1, every):
+        view.importance(event(t, t / 10_000))
+    view.end()
+    return text.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(("n", "expected"), [(442, 9), (10_000, 11), (1001, 11), (120, 3)])
+def test_a_stream_of_any_length_has_some_lines_and_its_last_importances(n: int, expected: int) -> None:
+    header, *rows = lines(n)
+    assert header == "importance by feature (in brackets: its change over 1000 observations)"
+    assert len(rows) + 1 == expected
+    last = n // 50 * 50
+    assert rows[-1].startswith(f"{last}/{n} observations, "), "the last event is shown, and once"
+    assert f"{last}/{n}" not in rows[-2]
+
+
+def test_a_change_is_shown_when_so_many_observations_have_passed() -> None:
+    _, *rows = lines(3000)
+    assert "age 0.03 (brier loss" in rows[0]
+    assert "age 0.3 (+0.100) (brier loss" in rows[-1]
+
+
+def test_the_table_has_no_change_before_that() -> None:
+    view = LiveView(Console(file=io.StringIO(), width=120), 2000)
+    for t, shown in ((50, False), (1050, True)):
+        view.importance(event(t, t / 1000))
+        text = io.StringIO()
+        Console(file=text, width=120).print(view._render())
+        assert ("+1" in text.getvalue()) is shown
