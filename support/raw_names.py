@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer
@@ -25,11 +26,13 @@ def _name(raw: bytes) -> _Name:
     return name
 
 
-def builder(records: Sequence[Record], codec: int = 0) -> _DefaultRecordBatchBuilderPy:
+def builder(
+    records: Sequence[Record], codec: int = 0, first_ms: int = 1_700_000_000_000
+) -> _DefaultRecordBatchBuilderPy:
     """A batch of `records`; aiokafka's extension in C takes no such names, its Python does."""
     batch = _DefaultRecordBatchBuilderPy(2, codec, 0, -1, -1, -1, 1_000_000)
     for i, (key, value, headers) in enumerate(records):
-        batch.append(i, 1_700_000_000_000 + i, key, value, [(_name(raw), of) for raw, of in headers])
+        batch.append(i, first_ms + i, key, value, [(_name(raw), of) for raw, of in headers])
     return batch
 
 
@@ -43,7 +46,8 @@ async def _produce_raw(bootstrap: str, topic: str, records: Sequence[Record]) ->
     await producer.start()
     try:
         batch = producer.create_batch()
-        batch._builder, batch._relative_offset = builder(records), len(records)
+        now = int(time.time() * 1000)  # of records older than a week a broker may soon delete the segment
+        batch._builder, batch._relative_offset = builder(records, first_ms=now), len(records)
         await (await producer.send_batch(batch, topic, partition=0))
     finally:
         await producer.stop()

@@ -18,6 +18,7 @@ CANARY = "canary4Kq9"
 """Part of every password: it must not be in anything that is printed."""
 KEY_PASSWORD = f"{CANARY}-key"
 USERS = ("creator", "worker", "producer", "deployer", "reader", "nobody")
+_PAGE = Path(__file__).resolve().parents[1] / "docs" / "security.md"
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -33,6 +34,16 @@ class Acl(NamedTuple):
     resource: str
     name: str
     operations: tuple[str, ...]
+
+
+def documented_acls(name: str) -> list[Acl]:
+    """Return the table of docs/security.md, for a topic prefix and group of this name."""
+    rows = re.findall(r"(?m)^\| (\w+) \| (topic|group|cluster) \| `([^`]+)` \| ([\w, ]+) \|$", _PAGE.read_text())
+    acls = [
+        Acl(user, what, which.replace("attributary", name), tuple(how.split(", "))) for user, what, which, how in rows
+    ]
+    assert {acl.user for acl in acls} == {"worker", "producer", "deployer", "reader", "creator"}
+    return acls
 
 
 class SecureKafka(KafkaBroker):

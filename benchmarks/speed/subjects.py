@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 from river import compose, ensemble, forest, linear_model, naive_bayes, neighbors, preprocessing, tree
@@ -15,6 +16,10 @@ Observation = tuple[dict[str, Any], Any]
 
 DRIFT = 20_000
 """Observations after which `agrawal` goes on with another function."""
+
+
+TEXTS = ("car", "elevel", "zipcode")
+"""Features of Agrawal that are categories."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,19 @@ def agrawal() -> Iterator[Observation]:
         for function in (1, 3, 6):
             yield from synth.Agrawal(classification_function=function, seed=1 + rounds).take(DRIFT)
             rounds += 1
+
+
+def mixed() -> Iterator[Observation]:
+    """Agrawal's features, three of them text."""
+    for x, y in agrawal():
+        yield {name: f"{name[0]}{value}" if name in TEXTS else value for name, value in x.items()}, y
+
+
+def canonical() -> Any:
+    """What River's documentation shows for numbers and text: a scaler for the ones, one-hot columns for the others."""
+    numbers = compose.SelectType(Number) | preprocessing.StandardScaler()
+    texts = compose.SelectType(str) | preprocessing.OneHotEncoder()
+    return (numbers + texts) | linear_model.LogisticRegression()
 
 
 def rbf(d: int) -> Iterator[Observation]:
@@ -110,6 +128,7 @@ SUBJECTS = (
         target=1.6,
         quick=True,
     ),
+    Subject("mixed", "scaler, one-hot encoder, logistic regression, d 9", mixed, canonical, quick=True),
     Subject(
         "naive-bayes",
         "Gaussian naive Bayes, d 9",

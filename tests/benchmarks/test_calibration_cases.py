@@ -23,6 +23,8 @@ from benchmarks.calibration.worlds import AUTOREGRESSIVE, REGIMES, SEASONS, Worl
 from attributary_explainers import batch_pfi
 from attributary_explainers.models.function import model_function
 
+pytestmark = pytest.mark.long
+
 Array = npt.NDArray[np.float64]
 BLOCKS, STREAM, ROWS, DRAWS = 20, 50_000, 1500, 100
 

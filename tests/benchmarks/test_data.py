@@ -114,6 +114,7 @@ def test_a_regression_runs_on_the_stand_in(tmp_path: Path) -> None:
     assert values["rank of batch SAGE's first, alpha 0.001"] == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.embedded
 def test_the_main_job_runs_on_the_stand_in(capsys: pytest.CaptureFixture[str]) -> None:
     assert main_job.main(["--data", "made", "--rows", "400", "--broker", "embedded"]) == 0

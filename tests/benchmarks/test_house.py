@@ -186,6 +186,7 @@ def test_what_defines_a_name_is_found_wherever_it_lies(made: Path) -> None:
         definer(made, "serve")
 
 
+@pytest.mark.long
 def test_one_explanation_and_one_record_are_walked(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["walk", "--warm-up", "30", "--observations", "20"]) == 0
     said = capfd.readouterr().out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,11 @@ def test_bad_records_end_in_the_dead_letters_and_the_worker_goes_on(
     for reason in {reason for _, _, reason in BAD.values()}:
         count = by_reason[("partition", "0"), ("reason", reason), ("topic", topics.observations)]
         assert count == sum(reason == other for _, _, other in BAD.values())
+    by_name = Counter(reason for _, _, reason in BAD.values())
+    # The log has each reason once as it comes, the rest by number at the stop, and nothing out of a record.
+    log = worker.log.read_text(errors="replace")
+    for reason in by_name:
+        n_more = [int(n) for n in re.findall(rf"(\d+) more dead letters in \d+ s: {reason} ", log)]
+        assert log.count(f"dead letter: {reason} ") + sum(n_more) == by_name[reason]
+        assert log.count(f"dead letter: {reason} ") == 1
+    assert not [text for text in ("poison", "debit", '"one"') if text in log]

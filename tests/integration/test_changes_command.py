@@ -110,4 +110,4 @@ def test_an_unknown_model_is_a_user_s_fault(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(logistic_config("localhost:1", models=("m", "n"))))
     result = CliRunner().invoke(cli, ["changes", "credit", "--config", str(path)])
     assert isinstance(result.exception, AttributaryError)
-    assert str(result.exception) == "no model 'credit' is configured, but m, n"
+    assert str(result.exception) == "no model 'credit' is configured; configured are m, n"

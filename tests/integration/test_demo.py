@@ -24,10 +24,10 @@ LIMIT = "3000"
 class Demo:
     """The command as a child, its output in a file."""
 
-    def __init__(self, folder: Path, *args: str) -> None:
+    def __init__(self, folder: Path, *args: str, limit: str = LIMIT) -> None:
         self.port = free_port()
         self.output = folder / "demo.out"
-        argv = [sys.executable, "-m", "attributary_agents.cli", "demo", "--limit", LIMIT, "--port", str(self.port)]
+        argv = [sys.executable, "-m", "attributary_agents.cli", "demo", "--limit", limit, "--port", str(self.port)]
         # Its own temporary folder: what is in there afterwards is what it left behind.
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
@@ -86,7 +86,7 @@ def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: 
     assert sentence, text
     assert "elevel gained" in sentence[1]
     assert "salary lost" in sentence[1]
-    assert re.search(r"2000/3000 observations, \d+/s, discrepancy 0\.\d\d: ", text)
+    assert re.search(r"2100/3000 observations, \d+/s, discrepancy 0\.\d+: ", text)
     assert f"all {LIMIT} observations handled: {LIMIT} explained, 0 dead letters" in text
     with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/metrics", timeout=10) as answer:
         assert b'attributary_feature_importance{explainer="pfi",feature="elevel",model_id="credit"}' in answer.read()
@@ -132,3 +132,14 @@ def _ends_cleanly(demo: Demo, number: signal.Signals) -> None:
     assert "stopping" in demo.text
     assert all(map(_gone, children)), children
     assert list(demo.temporary.iterdir()) == []
+
+
+def test_the_readme_begins_with_what_the_demo_prints(tmp_path: Path) -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    block = re.search(r"^```\n(.*?)^```$", readme, flags=re.MULTILINE | re.DOTALL)
+    assert block
+    demo = Demo(tmp_path, "--exit", limit="10000")
+    assert demo.process.wait(250) == 0, demo.text
+    printed = [line.removeprefix(">>> ") for line in demo.text.splitlines()]
+    for line in block[1].splitlines():
+        assert line in printed, f"the README says\n{line}\nand the demo prints\n" + "\n".join(printed)

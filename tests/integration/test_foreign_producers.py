@@ -14,7 +14,7 @@ from support.raw_names import produce_raw
 from support.worker_process import WorkerProcess
 
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.aiokafka_fixes import LenientRecords
+from attributary_agents.kafka.batches import BoundedRecords
 from attributary_agents.kafka.deployments import read_deployments
 from attributary_agents.state.admin import read_records
 from tests.integration.configs import created, observation
@@ -62,7 +62,7 @@ def test_a_worker_reads_header_names_that_are_no_utf8_and_every_codec(kafka_brok
 def test_what_the_broker_has_compressed_is_read(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[int] = set()
 
-    class Seen(LenientRecords):
+    class Seen(BoundedRecords):
         def next_batch(self) -> Any:
             batch = super().next_batch()
             if batch is not None:

@@ -63,7 +63,7 @@ def test_a_state_of_megabytes_survives_sigkill(
 
     raw["state"]["key"] = "another " * 4
     with WorkerProcess(raw, tmp_path) as other:
-        assert other.wait(60) == 1
+        assert other.wait(60) == 2
     assert "is signed with another key" in other.log_tail
     assert KEY not in other.log.read_text()
     assert KEY not in worker.log.read_text()

@@ -27,6 +27,7 @@ from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.state.deployment_log import DeploymentLog, encode_log
 from attributary_agents.state.files import read_file
 from attributary_agents.state.names import control_key
+from attributary_agents.state.owners import Owners
 from attributary_agents.state.records import head_key
 from attributary_agents.state.seal import Seal
 from attributary_agents.state.writing import changelog_writer
@@ -198,7 +199,7 @@ def test_another_group_on_the_same_observations_goes_on_behind_those_in_the_file
     async def damaged() -> None:
         records = await read_records(config)
         async with changelog_writer(config) as send:
-            await send(0, head_key(b"credit", records.last_epoch(0)), b"garbage")
+            await send(0, head_key(b"credit", Owners(records, 0, Seal()).last), b"garbage")
             await store_of(config, records, 0, send).put(control_key("credit", 0), encode_log(DeploymentLog(7)))
 
     asyncio.run(damaged())

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from click.testing import CliRunner
 from faust.types import TP
 from support.kafka import create_topics, produce, read_all
-from support.secure_kafka import CANARY, USERS, Acl, SecureKafka
+from support.secure_kafka import CANARY, USERS, Acl, SecureKafka, documented_acls
 from support.worker_process import WorkerProcess
 
 from attributary_agents.app import create_app
@@ -36,7 +35,6 @@ from attributary_agents.worker.gaps import Gaps
 from tests.integration.configs import logistic_config, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
-ROOT = Path(__file__).resolve().parents[2]
 N = 300
 TOPIC_SETTINGS = {"cleanup.policy": "compact", "max.message.bytes": "20000000"}
 
@@ -50,17 +48,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))  # as tests/conftest.py does
     with started:
         yield started
-
-
-def documented(name: str) -> list[Acl]:
-    """The table of docs/security.md, for a topic prefix and group of this name."""
-    text = (ROOT / "docs/security.md").read_text()
-    rows = re.findall(r"(?m)^\| (\w+) \| (topic|group|cluster) \| `([^`]+)` \| ([\w, ]+) \|$", text)
-    acls = [
-        Acl(user, what, which.replace("attributary", name), tuple(how.split(", "))) for user, what, which, how in rows
-    ]
-    assert {acl.user for acl in acls} == {"worker", "producer", "deployer", "reader", "creator"}
-    return acls
 
 
 WAYS = ["SCRAM-SHA-512", "PLAIN", "certificate"]
@@ -97,13 +84,13 @@ class Deployment:
 def test_the_whole_way_with_the_documented_acls(way: str, broker: SecureKafka, tmp_path: Path) -> None:
     deployment = Deployment(broker, way, tmp_path)
     config, topics = deployment.config, deployment.config.kafka.topics
-    broker.allow(documented(config.kafka.group))
+    broker.allow(documented_acls(config.kafka.group))
     rows = [json.loads(observation(i)) for i in range(N)]
     data = tmp_path / "data.csv"
     data.write_text("a,b,c,y\n" + "".join(f"{r['x']['a']},{r['x']['b']},{r['x']['c']},{r['y']:d}\n" for r in rows))
 
     assert "created" in deployment.run("creator", "topics", "create")
-    assert "ok: 1 models" in deployment.run("worker", "check")
+    assert "broker: ok" in deployment.run("worker", "check")
     assert f"{N} observations sent" in deployment.run("producer", "produce", str(data))
     worker = deployment.worker()
     with worker:
@@ -155,7 +142,7 @@ def test_the_consumer_that_looks_into_a_gap_connects_too(broker: SecureKafka) ->
     topic = config.kafka.topics.observations
     create_topics(broker.at("PLAINTEXT"), {topic: 1})
     produce(broker.at("PLAINTEXT"), topic, [(b"credit", observation(i), []) for i in range(5)])
-    broker.allow([acl for acl in documented(config.kafka.group) if acl.user == "worker"])
+    broker.allow([acl for acl in documented_acls(config.kafka.group) if acl.user == "worker"])
     assert asyncio.run(Gaps(create_app(config).app, config)._first_offset(TP(topic, 0), 3)) == 3
 
 
@@ -226,6 +213,9 @@ def refused(broker: SecureKafka, folder: Path, user: str, raw: dict[str, Any], *
     path = folder / "config.yaml"
     path.write_text(yaml.safe_dump({**raw, "kafka": {**raw["kafka"], "security": broker.sasl(user)}}))
     done = CliRunner().invoke(cli, [*arguments, "--config", str(path)])
+    if arguments == ("check",):  # it rehearses the models first, and says what came out
+        assert done.exit_code == 2, (done.output, done.exception)
+        return done.stderr
     assert isinstance(done.exception, AttributaryError), (done.output, done.exception)
     assert done.output == ""
     return str(done.exception)

@@ -21,8 +21,8 @@ _TREE = {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period
 
 _BAD: tuple[bytes | None, ...] = (
     b"{poison",
-    b'{"x": {"a": NaN, "b": 0.5, "c": 0.5}, "y": true}',
-    b'{"x": {"a": 0.5, "b": 0.5}, "y": true}',
+    b'{"x": {"a": Infinity, "b": 0.5, "c": 0.5}, "y": true}',
+    b'{"x": {}, "y": true}',
     None,
     b'{"x": {"a": 0.5, "b": 0.5, "c": 0.5}, "y": null}',
 )

@@ -1,0 +1,1 @@
+"""The attacks, a module for each door that they come through."""

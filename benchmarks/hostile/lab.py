@@ -1,0 +1,74 @@
+"""The place of one attack: a broker, a folder, and workers that watch models of its own."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from support.worker_process import WorkerProcess
+
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.kafka.topics import create_topics
+
+_numbers = itertools.count(1)
+
+LOGISTIC: dict[str, Any] = {
+    "model": [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}],
+    "explainers": {"pfi": {"n_samples": 2}},
+    "change": None,
+}
+"""A model that costs little, for attacks that are not about the model."""
+
+
+class Lab:
+    """One attack's broker and folder.
+
+    Parameters
+    ----------
+    broker
+        A running Apache Kafka, which all attacks share; each has a group and topics of its own.
+    folder
+        Empty; for configurations, logs and artefacts.
+    rounds
+        How often that is measured which time decides.
+    """
+
+    def __init__(self, broker: Broker, folder: Path, rounds: int = 15) -> None:
+        self.broker = broker
+        self.folder = folder
+        self.rounds = rounds
+
+    def configure(self, models: dict[str, Any], **sections: Any) -> tuple[dict[str, Any], Config]:
+        """Return a configuration as it is written and as it is read, with topics that have been created.
+
+        Parameters
+        ----------
+        models
+            Model id to settings.
+        sections
+            Further sections; `kafka` is added to what the lab says.
+        """
+        name = f"hostile{next(_numbers)}"
+        kafka = {
+            "brokers": [self.broker.bootstrap],
+            "group": name,
+            "topic_prefix": name,
+            "partitions": 1,
+            "session_timeout_s": 6.0,
+        }
+        raw = {
+            "models": models,
+            "checkpoint": {"interval_s": 1, "max_observations": 500},
+            **sections,
+            "kafka": kafka | sections.get("kafka", {}),
+        }
+        config = parse_config(raw)
+        create_topics(config)
+        return raw, config
+
+    def worker(self, raw: dict[str, Any]) -> WorkerProcess:
+        """Return a worker of this configuration, not yet started: `with lab.worker(raw) as worker`."""
+        return WorkerProcess(raw, self.folder)

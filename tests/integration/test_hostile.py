@@ -1,0 +1,22 @@
+"""Every attack of `make hostile` is held off, on a real Apache Kafka."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.hostile.attack import ATTACKS
+from benchmarks.hostile.attacks import registry
+from benchmarks.hostile.lab import Lab
+
+from attributary_agents.demo.brokers import Broker
+
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
+
+assert registry.__all__ is not None  # importing it lists the attacks
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_the_attack_is_held_off(name: str, kafka_broker: Broker, tmp_path: Path) -> None:
+    found = ATTACKS[name].run(Lab(kafka_broker, tmp_path, rounds=1))
+    assert found.held, found.figure
