@@ -8,20 +8,30 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos cardinality dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: .venv/.installed ## Create .venv with the package, the demo's broker and the development tools
 
-.venv/.installed: pyproject.toml
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or later is needed: make venv PYTHON=python3.12" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	@echo "making .venv, a virtual environment of this folder"
+	@$(PYTHON) -m venv .venv
+
+.venv/.installed: pyproject.toml | .venv/bin/python
+	@echo "installing Attributary, its demonstration and the development tools: some 100 packages, 1 GB on disk"
 	@# Older versions of pip do not know --group.
-	$(BIN)/python -m pip install --quiet 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev --editable '.[demo]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@$(BIN)/python deploy/install.py --group dev --editable '.[demo]'
+	@touch $@
+
+# What a user installs, without development tools; an environment that has these has that too.
+.venv/.demo: pyproject.toml | .venv/bin/python
+	@echo "installing Attributary and its demonstration, once: some 50 packages, 150 MB to fetch, 570 MB on disk"
+	@$(BIN)/python deploy/install.py --editable '.[demo]'
 	@touch $@
 
 kafka: $(JARS)/.complete ## Fetch the jars of Apache Kafka (needs Java 17 and Maven)
@@ -38,7 +48,7 @@ kafka-or-warn:
 	@[ -n "$$ATTRIBUTARY_KAFKA_LIB" ] || $(MAKE) --no-print-directory kafka || { [ -z "$$CI" ] \
 	  && echo "warning: no Apache Kafka here, for the reason above; the tests that need it are skipped" >&2; }
 
-demo: venv ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
+demo: $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.demo) ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
 	@exec $(BIN)/attributary demo $(ARGS)
 
 test: venv kafka-or-warn lint types layers kernels ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
@@ -84,6 +94,9 @@ reference: venv ## Install iXAI, which speed compares with
 
 chaos: venv kafka-or-warn ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
+
+hostile: venv kafka-or-warn ## Attack workers as a security team would, and print what each attack does: make hostile ARGS="--list"
+	$(BIN)/python -m benchmarks.hostile $(ARGS)
 
 cardinality: venv ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
 	$(BIN)/python -m benchmarks.cardinality $(ARGS)

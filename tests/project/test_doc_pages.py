@@ -16,6 +16,8 @@ from support.doc_pages import Page, normalised, picture_differences, same_text
 
 import attributary_explainers
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "explainers"
 IMAGES = FOLDER / "images"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))

@@ -68,7 +68,9 @@ def test_every_topic_is_documented() -> None:
     config = parse_config(yaml.safe_load(EXAMPLE))
     text = (ROOT / "docs" / "topics.md").read_text()
     for spec in topic_specs(config):
-        assert spec.name in text
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{spec.name}` |"))
+        settings = set(re.findall(r"`([\w.]+=\w[\w.]*)`", row))
+        assert settings == {f"{name}={value}" for name, value in spec.settings.items()}, row
 
 
 def test_every_dead_letter_reason_is_documented() -> None:

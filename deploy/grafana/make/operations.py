@@ -165,9 +165,10 @@ def operations() -> Board:
     board.line(
         graph(
             "Checkpoints",
-            "Age of the oldest record that is handled and not yet stored, by partition; and of each worker's last "
-            "checkpoint, which grows while nothing comes.",
+            "Age of the oldest record that is handled and not yet stored, by partition; of each worker's last "
+            "checkpoint, which grows while nothing comes; and how long an open transaction has held up a partition.",
             Query(pending, "not stored: {{topic}} {{partition}}"),
+            Query(f"{latest('transaction_open_seconds')} > 0", "open transaction: {{topic}} {{partition}}"),
             Query(age, "last checkpoint: {{instance}}"),
             unit="s",
             least=0,
@@ -184,11 +185,12 @@ def operations() -> Board:
         ),
         graph(
             "Refused and foreign",
-            "Models whose stored state is damaged, models without series, and records in the state's changelog that no "
-            "worker has written.",
+            "Models whose stored state is damaged, models without series, records in the state's changelog that no "
+            "worker has written, and how often models went back to their last good state.",
             Query(f"sum({total('models_refused')})", "models refused"),
             Query(f"sum({total('series_dropped_models')})", "models without series"),
             Query(f"sum({total('state_records_foreign_total')})", "foreign records"),
+            Query(f"sum({latest('model_recoveries_total')})", "recoveries"),
             least=0,
             at_least_up_to=1,
             size=(8, 8),

@@ -113,9 +113,13 @@ def reference(board: Board) -> None:
     board.line(
         graph(
             "Observations",
-            "Observed, and those of the chosen explainer that were not explained, by reason.",
+            "Observed, those of the chosen explainer that were not explained, by reason, values that were missing, "
+            "categories beyond the bound, and observations that the model forgot when it went back to a good state.",
             Query(per_second("model_observations_total", **OF), "observed"),
             Query(known(skipped, ever, "reason"), "skipped: {{reason}}"),
+            Query(per_second("model_missing_values_total", **OF), "missing values"),
+            Query(per_second("model_other_categories_total", **OF), "categories as __other__"),
+            Query(per_second("model_observations_forgotten_total", **OF), "forgotten"),
             unit="ops",
             least=0,
             size=(8, 8),

@@ -1,0 +1,126 @@
+"""The events that docs/topics.md shows are those of a run, shortened.
+
+`UPDATE_DOCS=1 pytest tests/project/test_topic_examples.py` writes them anew.
+"""
+
+import json
+import math
+import os
+import random
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from river.datasets import synth
+from support.doc_pages import same_text
+
+from attributary_agents.config.reading import parse_config
+from attributary_agents.replay.files import Source
+from attributary_agents.replay.replay import replay
+
+pytestmark = pytest.mark.long
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "topics.md"
+WIDTH = 116
+_BLOCK = re.compile(r"^```json\n(\{\n(?:.*?)^\})\n```$", re.MULTILINE | re.DOTALL)
+
+FOREST = {"class": "river.forest.ARFClassifier", "params": {"n_models": 3, "seed": 1}}
+TREE = {"class": "river.tree.HoeffdingTreeClassifier"}
+
+
+def _other_rule() -> Iterator[dict[str, Any]]:
+    """Return credit data whose rule changes from one moment to the next."""
+    first = synth.Agrawal(classification_function=1, seed=1).take(5000)
+    second = synth.Agrawal(classification_function=2, seed=2).take(5000)
+    return ({"x": x, "y": y} for x, y in chain(first, second))
+
+
+def _heavier_feature() -> Iterator[dict[str, Any]]:
+    """Yield observations whose label depends more on the education level from one moment to the next."""
+    rng = random.Random(1)
+    for t in range(12_000):
+        x = {name: rng.gauss(0.0, 1.0) for name in ("salary", "elevel", "age")}
+        yield {"x": x, "y": x["salary"] + (0.3 if t < 11_000 else 1.5) * x["elevel"] > 0}
+
+
+def _label_of_another_kind() -> Iterator[dict[str, Any]]:
+    """Yield observations of which one has a text for a label, and ruins a forest that is to take any label."""
+    rng = random.Random(1)
+    for t in range(500):
+        x = {name: rng.random() for name in ("salary", "elevel", "age")}
+        yield {"x": x, "y": "true" if t == 430 else x["salary"] > 0.5}
+
+
+def _events(
+    folder: Path, model: Any, values: Callable[[], Iterator[dict[str, Any]]], **settings: Any
+) -> list[dict[str, Any]]:
+    explainers = {"pfi": {"n_samples": 2}}
+    chosen = {"model": model, "alpha": 0.002, "explainers": explainers, **settings}
+    config = parse_config({"models": {"credit": chosen}})
+    replay(Source(folder / "credit.jsonl", "y", None, values, lambda: 0), "credit", config, folder)
+    names = ("changes.jsonl", "importances.jsonl")
+    return [json.loads(line) for name in names for line in (folder / name).read_text().splitlines()]
+
+
+def _kind(event: dict[str, Any]) -> str:
+    return str(event.get("event", "importance"))
+
+
+def _shortened(value: Any, name: str = "") -> Any:
+    """Return an event with three digits, and the first of the features."""
+    if isinstance(value, float):
+        return float(f"{value:.3g}") if math.isfinite(value) else value
+    if isinstance(value, list):
+        return [_shortened(item) for item in value[:1]]
+    if isinstance(value, dict):
+        items = list(value.items())[:1] if name == "features" else value.items()
+        return {key: _shortened(item, key) for key, item in items}
+    return value
+
+
+def _text(value: Any, indent: int = 0) -> str:
+    """Return JSON whose short items share lines."""
+    if not isinstance(value, dict) or len(json.dumps(value, ensure_ascii=False)) + indent <= WIDTH - 20:
+        return json.dumps(value, ensure_ascii=False)
+    lines, line = [], ""
+    for i, (key, item) in enumerate(value.items()):
+        text = f"{json.dumps(key)}: {_text(item, indent + 2)}" + ("," if i < len(value) - 1 else "")
+        if line and ("\n" in text or len(line) + len(text) + indent + 3 > WIDTH):
+            lines.append(line)
+            line = text
+        else:
+            line = f"{line} {text}" if line else text
+        if "\n" in text:
+            lines.append(line)
+            line = ""
+    lines += [line] if line else []
+    pad = " " * (indent + 2)
+    return "{\n" + "".join(f"{pad}{line}\n" for line in lines) + " " * indent + "}"
+
+
+def test_the_events_on_the_page_are_those_of_a_run(tmp_path: Path) -> None:
+    runs = [
+        _events(tmp_path / "other", FOREST, _other_rule),
+        _events(tmp_path / "heavier", TREE, _heavier_feature),
+        _events(tmp_path / "kind", FOREST, _label_of_another_kind, label="any"),
+    ]
+    page = PAGE.read_text(encoding="utf-8")
+    shown = list(_BLOCK.finditer(page))
+    assert len(shown) >= 5
+    faults = []
+    for block in reversed(shown):
+        kind = _kind(json.loads(block[1]))
+        candidates = next((same for run in runs if (same := [event for event in run if _kind(event) == kind])), None)
+        assert candidates, f"no run has an event of the kind {kind}"
+        event = candidates[9 if kind == "importance" else -1 if kind == "alarm" else 0]
+        found = _text(_shortened(event))
+        if not same_text(found, block[1]):
+            faults.append(f"the page shows\n{block[1]}\nand the run has\n{found}")
+            page = page[: block.start(1)] + found + page[block.end(1) :]
+    if os.environ.get("UPDATE_DOCS"):
+        assert not os.environ.get("CI")
+        PAGE.write_text(page, encoding="utf-8")
+        return
+    assert not faults, "\n\n".join(faults)
