@@ -99,13 +99,14 @@ def test_the_whole_way_with_the_documented_acls(way: str, broker: SecureKafka, t
         deploy = ["models", "deploy", "credit", "--class", "river.naive_bayes.GaussianNB", "--version", "2"]
         assert "is deployed" in deployment.run("deployer", *deploy)
         assert "deployed 2" in deployment.run("deployer", "models", "list")
+        worker.wait_consumed(N + 1, timeout_s=60)  # it is made, and stored: a stop would leave it to the next owner
         with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}/metrics", timeout=5) as answer:
             deployment.said += answer.read().decode()
         assert worker.stop() == 0
     if way == WAYS[0]:
         assert f"{N} observations sent" in deployment.run("producer", "produce", str(data))
         with worker:
-            worker.wait_consumed(2 * N, timeout_s=60)
+            worker.wait_consumed(2 * N + 1, timeout_s=60)
             assert worker.total("model_observations_total") == 2 * N
             assert worker.total("model_versions_total") == 1
             assert worker.stop() == 0
