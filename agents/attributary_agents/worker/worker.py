@@ -43,6 +43,7 @@ class Worker:
         self.assigned: dict[int, Assigned] = {}
         self.view = WorkerView(self.assigned, table.sink)
         self.under_way = UnderWay()
+        self._has_given_up = False
         self._shared = Shared(app, config, table, outputs, self.view)
 
     async def handle(self, event: Any) -> None:
@@ -70,7 +71,7 @@ class Worker:
     def _is_late(self, tp: TP, generation: int) -> bool:
         """Return whether a record was fetched before the rebalance that gave us the partition; it comes again."""
         known = self.assigned.get(tp.partition)
-        return known is not None and generation < known.generation
+        return self._has_given_up or (known is not None and generation < known.generation)
 
     def _assign(self, tp: TP, generation: int) -> Assigned:
         """Return the partition in this generation of the group or a later one; make it where it is not there yet."""
@@ -82,12 +83,18 @@ class Worker:
             self.assigned[tp.partition] = assigned
         return assigned
 
+    def give_up(self) -> None:
+        """Leave all partitions as they are, for good: they have another owner, who repeats what we have not stored."""
+        self._has_given_up = True
+        with self.view.lock:
+            self.assigned.clear()
+
     async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
         """Take over partitions whose state has been recovered, before their first record.
 
         Their models are explained from the start of a scrape, not from their next observation.
         """
-        for tp in partitions:
+        for tp in () if self._has_given_up else partitions:
             await self._assign(tp, generation).restore()
 
     async def ask_backlog_ends(self) -> None:
