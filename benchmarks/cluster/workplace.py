@@ -85,8 +85,14 @@ def wait_settled(workers: list[WorkerProcess], n_partitions: int = PARTITIONS, t
 
 
 @contextmanager
-def passing_member(config: Config) -> Iterator[None]:
-    """Be a member of the group inside the block: it takes its share of the partitions, by Faust's assignor, idly."""
+def passing_member(config: Config, instance_id: str | None = None) -> Iterator[None]:
+    """Be a member of the group inside the block: it takes its share of the partitions, by Faust's assignor, idly.
+
+    Parameters
+    ----------
+    instance_id
+        Its name in the group; with one it stays a member behind the block, until its session is over.
+    """
     joined, leave = threading.Event(), threading.Event()
 
     async def belong() -> None:
@@ -96,6 +102,7 @@ def passing_member(config: Config) -> Iterator[None]:
             *topics,
             bootstrap_servers=config.kafka.brokers,
             group_id=config.kafka.group,
+            group_instance_id=instance_id,
             partition_assignment_strategy=[app.assignor],
             enable_auto_commit=False,
             session_timeout_ms=int(config.kafka.session_timeout_s * 1000),

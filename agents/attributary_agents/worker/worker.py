@@ -106,9 +106,9 @@ class Worker:
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
     def tick(self) -> None:
-        """Note once a second that the loop is alive and how far behind the partitions are; start checkpoints that are due.
+        """Note once a second that the loop is alive and how far behind the partitions are; start what is due.
 
-        They run beside each other, at most one of a partition: a long one delays neither another's nor the next tick.
+        Checkpoints run beside each other, at most one of a partition: a long one delays neither another's nor the next tick.
 
         Raises
         ------
