@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ def raw_config(bootstrap: str, group: str, *, kilobytes: int = 0, n_models: int 
         "model": LOGISTIC,
         "features": dict.fromkeys("abc", "number"),
         "alpha": 0.01,
-        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
+        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 2}},
         "publish": {"every": 50},
     }
     model = ballast_config(kilobytes) if kilobytes else small
@@ -62,7 +63,8 @@ def created(raw: dict[str, Any]) -> Config:
 
 def observation(i: int) -> bytes:
     """Return the i-th observation of a fixed sequence, whose label its first feature decides."""
-    a, b, c = ((i * k % 101) / 50 - 1 for k in (37, 53, 71))
+    rng = random.Random(i)
+    a, b, c = (round(rng.uniform(-1, 1), 3) for _ in range(3))
     return json.dumps({"x": {"a": a, "b": b, "c": c}, "y": a > 0}).encode()
 
 

@@ -1,4 +1,4 @@
-"""Freed memory goes back to the system, also after a large block was freed; elsewhere than with glibc nothing is done."""
+"""Freed memory goes back to the system, also after a large block was freed; without glibc nothing is done."""
 
 from __future__ import annotations
 

@@ -108,7 +108,8 @@ class Worker:
     def tick(self) -> None:
         """Note once a second that the loop is alive and how far behind the partitions are; start what is due.
 
-        Checkpoints run beside each other, at most one of a partition: a long one delays neither another's nor the next tick.
+        Checkpoints run beside each other, at most one of a partition: a long one delays neither another's nor the next
+        tick.
 
         Raises
         ------
