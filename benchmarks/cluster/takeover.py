@@ -25,6 +25,8 @@ from benchmarks.cluster.workplace import SteadyStream, created, raw_config, wait
 
 AT_MOST_S = 15.0
 
+_OBSERVATION = (("stage", "observation"),)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 where a worker with a name takes too long."""
@@ -61,12 +63,11 @@ def measure(worker: WorkerProcess, raw: dict[str, object], kills: int) -> list[f
     with worker, SteadyStream(config, 50.0):
         wait_settled([worker])
         for _ in range(kills):
-            before = worker.total("records_consumed_total") + 200
-            worker.wait_consumed(before, timeout_s=120)
+            worker.wait_consumed(worker.total("records_consumed_total") + 200, timeout_s=120)
             worker.kill()
             killed_at = time.monotonic()
             worker.start()
-            worker.wait_consumed(before + 100, timeout_s=180)
+            wait_for("the next process handles observations", lambda: _handled(worker), 180)
             took.append(time.monotonic() - killed_at)
     with worker:
         wait_for("all is handled", lambda: is_drained(config.kafka.brokers[0], config), 180, every_s=0.5)
@@ -74,6 +75,11 @@ def measure(worker: WorkerProcess, raw: dict[str, object], kills: int) -> list[f
             raise RuntimeError(f"the worker did not end cleanly:\n{worker.log_tail}")
     check_equal(config.kafka.brokers[0], config)
     return took
+
+
+def _handled(worker: WorkerProcess) -> int:
+    """Return the observations that this process has handled; 0 while it does not answer."""
+    return int(worker.metrics().get("attributary_stage_duration_seconds_count", {}).get(_OBSERVATION, 0))
 
 
 if __name__ == "__main__":
