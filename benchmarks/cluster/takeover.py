@@ -60,10 +60,10 @@ def measure(worker: WorkerProcess, raw: dict[str, object], kills: int) -> list[f
     """
     config = created(raw)
     took = []
-    with worker, SteadyStream(config, 50.0):
+    with worker, SteadyStream(config, 10.0):
         wait_settled([worker])
         for _ in range(kills):
-            worker.wait_consumed(worker.total("records_consumed_total") + 200, timeout_s=120)
+            worker.wait_consumed(worker.total("records_consumed_total") + 50, timeout_s=120)
             worker.kill()
             killed_at = time.monotonic()
             worker.start()
