@@ -74,7 +74,7 @@ def partitions_of(worker: WorkerProcess) -> set[int]:
     return {int(dict(labels)["partition"]) for labels in samples}
 
 
-def wait_settled(workers: list[WorkerProcess], n_partitions: int = PARTITIONS, timeout_s: float = 120.0) -> None:
+def wait_settled(workers: list[WorkerProcess], n_partitions: int = PARTITIONS, timeout_s: float = 300.0) -> None:
     """Wait until the workers have so many partitions between them and are ready."""
 
     def settled() -> bool:
