@@ -291,18 +291,20 @@ class Assigned(PartitionView):
             self._shared.gaps.check_not_recreated(self.tp, self.partition.checkpointed)
         await self._shared.gaps.check(self.partition, offset, is_first=is_first)
 
-    async def tick(self) -> None:
-        """Note how far behind the partition is, and what holds it up; checkpoint where that is due."""
+    def tick(self) -> bool:
+        """Note how far behind the partition is, and what holds it up; return whether a checkpoint is due."""
         self._note_lags()
         self.transaction_s, self.control_transaction_s = (
             held.see(reach(self._shared.app, *at)) for at, held in self._transactions
         )
-        if self._is_apart:
-            return  # a process of its own is waited for, with the lock: the loop is to be seen alive
-        if self._schedule.is_due(self.partition.n_pending):
-            async with self._steps:
-                if self._goes_on():
-                    await self._checkpoint()
+        # Apart, a process of its own is waited for, with the lock.
+        return not self._is_apart and self._schedule.is_due(self.partition.n_pending)
+
+    async def checkpoint_due(self) -> None:
+        """Make a checkpoint unless an observation has made it since it was found due."""
+        async with self._steps:
+            if self._goes_on() and self._schedule.is_due(self.partition.n_pending):
+                await self._checkpoint()
 
     def _note_lags(self) -> None:
         if (lag := self._find_lag()) is not None:

@@ -14,6 +14,7 @@ from faust.types import TP
 
 from ..config.settings import Config
 from .assigned import Assigned
+from .schedule import UnderWay
 from .shared import Shared
 from .view import WorkerView
 
@@ -41,6 +42,8 @@ class Worker:
         self.outputs = outputs
         self.assigned: dict[int, Assigned] = {}
         self.view = WorkerView(self.assigned, table.sink)
+        self.under_way = UnderWay()
+        self._has_given_up = False
         self._shared = Shared(app, config, table, outputs, self.view)
 
     async def handle(self, event: Any) -> None:
@@ -68,7 +71,7 @@ class Worker:
     def _is_late(self, tp: TP, generation: int) -> bool:
         """Return whether a record was fetched before the rebalance that gave us the partition; it comes again."""
         known = self.assigned.get(tp.partition)
-        return known is not None and generation < known.generation
+        return self._has_given_up or (known is not None and generation < known.generation)
 
     def _assign(self, tp: TP, generation: int) -> Assigned:
         """Return the partition in this generation of the group or a later one; make it where it is not there yet."""
@@ -80,12 +83,18 @@ class Worker:
             self.assigned[tp.partition] = assigned
         return assigned
 
+    def give_up(self) -> None:
+        """Leave all partitions as they are, for good: they have another owner, who repeats what we have not stored."""
+        self._has_given_up = True
+        with self.view.lock:
+            self.assigned.clear()
+
     async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
         """Take over partitions whose state has been recovered, before their first record.
 
         Their models are explained from the start of a scrape, not from their next observation.
         """
-        for tp in partitions:
+        for tp in () if self._has_given_up else partitions:
             await self._assign(tp, generation).restore()
 
     async def ask_backlog_ends(self) -> None:
@@ -96,19 +105,31 @@ class Worker:
             except KafkaError as error:  # asked again when it is needed
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
-    async def tick(self) -> None:
-        """Note once a second that the loop is alive, and checkpoint what is due."""
+    def tick(self) -> None:
+        """Note once a second that the loop is alive and how far behind the partitions are; start what is due.
+
+        Checkpoints run beside each other, at most one of a partition: a long one delays neither another's nor the next
+        tick.
+
+        Raises
+        ------
+        Exception
+            What a checkpoint has failed with since the last tick.
+        """
         self.view.activity.beat()
         self._shared.dead_letter_log.say_due()
-        for assigned in list(self.assigned.values()):
-            await assigned.tick()
+        for assigned in self.assigned.values():
+            if assigned.tick():
+                self.under_way.start(assigned, assigned.checkpoint_due)
+        self.under_way.check()
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:
         """Checkpoint and forget partitions, all by default: they are lost, or we are stopping.
 
         All have one deadline, whatever their number. Where it fails, the next owner repeats from the last checkpoint.
         """
-        if numbers is None:
+        is_last = numbers is None
+        if is_last:
             self._shared.dead_letter_log.say_rest()
         numbers = list(self.assigned if numbers is None else numbers)
         leaving = [self.assigned[number] for number in numbers if number in self.assigned]
@@ -134,3 +155,5 @@ class Worker:
             with self.view.lock:
                 if assigned.is_ours:
                     del self.assigned[assigned.tp.partition]
+        if is_last:
+            await self.under_way.cancel()
