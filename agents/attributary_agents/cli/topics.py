@@ -31,7 +31,7 @@ def topics() -> None:
     "--reassignment",
     "as_reassignment",
     is_flag=True,
-    help="Print which brokers are to have the partitions that have too few replicas, as kafka-reassign-partitions reads it.",
+    help="Print which brokers are to have the partitions that lack replicas, as kafka-reassign-partitions reads it.",
 )
 @json_option
 def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bool) -> None:

@@ -115,7 +115,7 @@ def check_topics(config: Config, only: str | None = None) -> None:
         raise PreflightError("; ".join(said))
 
 
-AGAIN = "wait until they are up, then run it again; `attributary topics list` shows what each of them tells"
+AGAIN = "run it again in a moment, when they are up; `attributary topics list` shows what each of them tells"
 
 
 def faults(config: Config, specs: list[TopicSpec], seen: Seen) -> list[str]:

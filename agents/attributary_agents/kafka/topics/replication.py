@@ -75,7 +75,11 @@ def _replicas(config: Config, found: dict[str, FoundTopic], brokers: list[int]) 
             late.setdefault(tuple(sorted(missing)), []).append(name)
         if topic.leaderless:
             yield f"{name}: partitions {_numbers(topic.leaderless)} have no leader: start the brokers of their replicas"
-    says = f"kafka.replication_factor is {wanted}" if kafka.replication_factor else f"the brokers allow {wanted}"
+    says = (
+        f"kafka.replication_factor is {wanted}"
+        if kafka.replication_factor
+        else f"the {len(brokers)} brokers that are up allow {wanted}"
+    )
     for n, names in few.items():
         which = f"{', '.join(names)}: {_count(n)} of each partition, {says}"
         if wanted > len(brokers):
