@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import io
+import re
+import shutil
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +19,7 @@ from attributary_agents.demo.local_broker import HOST, ask, free_port
 
 from .waiting import wait_for
 
-KNOWN_WITHIN_S = 90.0
+KNOWN_WITHIN_S = 120.0
 """Longest wait for what a cluster settles by itself: a quorum, a leader, a coordinator."""
 
 
@@ -25,6 +27,7 @@ class ClusterNode(KafkaBroker):
     """One node, broker and controller at once."""
 
     _heap = "256m"
+    _start_timeout_s = 240.0  # of several JVMs that start at once on a busy machine
 
     def __init__(self, number: int, cluster: KafkaCluster) -> None:
         super().__init__(cluster.folder / f"node-{number}")
@@ -39,7 +42,31 @@ class ClusterNode(KafkaBroker):
         assert self._dir is not None
         self._require()
         self._dir.mkdir(parents=True, exist_ok=True)
+        formatted = [node for node in self._cluster.nodes.values() if node.is_formatted]
+        if formatted and not self.is_formatted:
+            self._format_like(formatted[0])
         self._prepare(self._dir)
+
+    @property
+    def is_formatted(self) -> bool:
+        """Whether the data folder is as Kafka wants it."""
+        return (self.data / "meta.properties").is_file()
+
+    @property
+    def data(self) -> Path:
+        """The data folder."""
+        return self._cluster.folder / f"node-{self.number}" / "data"
+
+    def _format_like(self, other: ClusterNode) -> None:
+        # A JVM less to start: data folders of one cluster differ in two lines.
+        self.data.mkdir()
+        for path in other.data.iterdir():
+            if path.is_file() and path.name != "meta.properties":
+                shutil.copy(path, self.data)
+        said = (other.data / "meta.properties").read_text()
+        said = re.sub(r"(?m)^node\.id=.*$", f"node.id={self.number}", said)
+        said = re.sub(r"(?m)^directory\.id=.*$", f"directory.id={self.new_cluster_id()}", said)
+        (self.data / "meta.properties").write_text(said)
 
     def _next_controller_port(self) -> int:
         return self.controller_port  # the other nodes know it
@@ -121,7 +148,7 @@ class KafkaCluster:
         Without a quorum there would be no end of that: start as many at once as are needed for one.
         """
         for number in numbers:
-            self.nodes[number].prepare()
+            self.nodes[number].prepare()  # all before the first one starts: its folder is what the others copy
         for number in numbers:
             if self.nodes[number].pid is None:
                 self.nodes[number].launch()

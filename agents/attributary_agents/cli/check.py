@@ -169,19 +169,18 @@ def _rehearsed(config: Config, model_id: str, values: list[bytes] | None, more: 
 def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
     """Return why the broker or what is stored cannot be used; what is only below what it could be joins the remarks."""
     from ..kafka.admin import check_group
-    from ..kafka.topics import check_topics, topics_there
+    from ..kafka.topics import changelog_remarks, check_topics, topics_there
     from ..state.admin import check_stored
     from ..state.objects import check_objects
 
-    for checked in (check_topics, check_group, check_objects, check_stored):
-        try:
-            checked(config)
-        except AttributaryError as error:  # the next would say the same once more
-            return [str(error)]
     try:
+        for checked in (check_topics, check_group, check_objects):
+            checked(config)
+        size = check_stored(config)
         remarks += topics_there(config).remarks(config)
-    except AttributaryError as error:
+    except AttributaryError as error:  # the next would say the same once more
         return [str(error)]
+    remarks += changelog_remarks(config, size.read, size.live)
     return []
 
 

@@ -11,6 +11,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError, PreflightError
 from attributary_agents.kafka.topics import (
+    changelog_remarks,
     check_topics,
     checks,
     create_topics,
@@ -292,6 +293,21 @@ class TestRemarks:
             "attributary.models.v1: takes no record, as min.insync.replicas is 2 and 1 replica in sync: start the "
             "brokers that are away",
         ]
+
+    @pytest.mark.parametrize(
+        ("read", "live", "is_said"),
+        [(100_000_000, 1_000_000, False), (200_000_000, 1_000_000, True), (5_000_000_000, 1_000_000_000, False)],
+    )
+    def test_a_changelog_of_many_times_its_state(self, read: int, live: int, is_said: bool) -> None:
+        said = changelog_remarks(config(brokers=["one:9092"]), read, live)
+        assert bool(said) == is_said
+        for line in said:
+            assert "attributary-state-changelog has 200 MB for 1 MB of state, and a restart reads all of it" in line
+            assert line.endswith(
+                "kafka-configs.sh --bootstrap-server one:9092 --alter --entity-type topics --entity-name "
+                "attributary-state-changelog --add-config cleanup.policy=compact,segment.bytes=16777216,segment.ms=60000,"
+                "min.cleanable.dirty.ratio=0.3"
+            )
 
     def test_a_reassignment_keeps_what_there_is_and_spreads_the_rest(self, run: Any) -> None:
         settings = config()

@@ -2,7 +2,7 @@
 
 from .checks import check_topics
 from .creation import create_topics
-from .replication import TopicsThere, reassignment, topics_there
+from .replication import TopicsThere, changelog_remarks, reassignment, topics_there
 from .specs import TopicSpec, topic_specs
 from .told import FoundTopic, Told
 
@@ -11,6 +11,7 @@ __all__ = [
     "Told",
     "TopicSpec",
     "TopicsThere",
+    "changelog_remarks",
     "check_topics",
     "create_topics",
     "reassignment",

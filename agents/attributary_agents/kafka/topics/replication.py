@@ -11,8 +11,11 @@ from aiokafka.admin import AIOKafkaAdminClient
 from ...config.settings import Config
 from ..admin import with_admin
 from .checks import Seen, tool_options
-from .specs import topic_specs, wanted_min_insync, wanted_replicas
+from .specs import CHANGELOG_SETTINGS, topic_specs, wanted_min_insync, wanted_replicas
 from .told import FoundTopic, ask_every
+
+MUCH = 5
+"""A changelog of more live states than this, and than what waits to be compacted, is too large."""
 
 REASSIGNMENT = "replicas.json"
 """Name of the file in the command lines that are printed."""
@@ -127,6 +130,29 @@ def _set_min_insync(config: Config, name: str, n: int) -> str:
         f"kafka-configs.sh {tool_options(config.kafka)} --alter --entity-type topics --entity-name {name} "
         f"--add-config min.insync.replicas={n}"
     )
+
+
+def changelog_remarks(config: Config, read: int, live: int) -> list[str]:
+    """Say where a restart reads many times what it needs, and which settings of the changelog change that.
+
+    Parameters
+    ----------
+    read
+        Bytes that the changelog has.
+    live
+        Bytes of them that are the newest record of their key.
+    """
+    kafka = config.kafka
+    # Beside the live state, in each partition a segment that is written and one that waits are as they should be.
+    waiting = 2 * int(CHANGELOG_SETTINGS["segment.bytes"]) * kafka.partitions
+    if read <= MUCH * live + waiting:
+        return []
+    settings = ",".join(f"{name}={value}" for name, value in CHANGELOG_SETTINGS.items())
+    return [
+        f"{kafka.changelog} has {read / 1e6:.3g} MB for {live / 1e6:.3g} MB of state, and a restart reads all of it: "
+        f"kafka-configs.sh {tool_options(kafka)} --alter --entity-type topics --entity-name {kafka.changelog} "
+        f"--add-config {settings}"
+    ]
 
 
 def reassignment(config: Config, there: TopicsThere) -> str:
