@@ -83,7 +83,6 @@ def create_app(config: Config) -> Application:
         store="memory://",
         autodiscover=False,
         topic_partitions=kafka.partitions,
-        topic_replication_factor=kafka.replication_factor,
         topic_disable_leader=True,
         topic_allow_declare=False,  # `attributary topics create` does, with the settings that state needs
         table_standby_replicas=0,

@@ -81,8 +81,8 @@ class TestOnABroker:
         ("which", "n", "said"),
         [
             ("observations", 2, ["2 partitions", "set kafka.partitions to 2"]),
-            ("changelog", 1, ["1 partition", "delete it"]),
-            ("models", 3, ["3 partitions", "as many as {observations}", "delete it"]),
+            ("changelog", 1, ["1 partition", "--alter --topic", "--partitions 4"]),
+            ("models", 3, ["3 partitions", "as many as {observations}", "--partitions 4"]),
         ],
     )
     def test_a_topic_with_other_partitions(

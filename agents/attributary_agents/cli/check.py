@@ -68,8 +68,9 @@ def check(
     faults: list[str] = []
     values, more, rows = _sample(config, model_ids, sample, target, drop, offline, faults)
     rehearsals = [_rehearsed(config, each, values.get(each), more, rows) for each in model_ids]
+    remarks: list[str] = []
     if not offline and not faults:
-        faults += _broker_faults(config)
+        faults += _broker_faults(config, remarks)
     is_ok = not faults and all(found.works or (found.rows is None and not found.problem) for found in rehearsals)
     if as_json:
         broker = None if offline else faults or "ok"
@@ -79,6 +80,7 @@ def check(
         said = {
             "ok": is_ok,
             "broker": broker,
+            "topics": remarks,
             "state": None if offline else config.state.doubt or "ok",
             "models": models,
         }
@@ -90,6 +92,8 @@ def check(
             say("broker: not asked (--offline)")
         elif not faults:
             say(f"broker: ok: topics at {', '.join(config.kafka.brokers)}")
+        for remark in remarks:
+            say(f"topics: {remark}")
         if not offline and config.state.doubt:
             say(f"state: {config.state.doubt}")
     if not is_ok:
@@ -162,17 +166,21 @@ def _rehearsed(config: Config, model_id: str, values: list[bytes] | None, more: 
     return found
 
 
-def _broker_faults(config: Config) -> list[str]:
+def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
+    """Return why the broker or what is stored cannot be used; what is only below what it could be joins the remarks."""
     from ..kafka.admin import check_group
-    from ..kafka.topics import check_topics
+    from ..kafka.topics import changelog_remarks, check_topics, topics_there
     from ..state.admin import check_stored
     from ..state.objects import check_objects
 
-    for checked in (check_topics, check_group, check_objects, check_stored):
-        try:
+    try:
+        for checked in (check_topics, check_group, check_objects):
             checked(config)
-        except AttributaryError as error:  # the next would say the same once more
-            return [str(error)]
+        size = check_stored(config)
+        remarks += topics_there(config).remarks(config)
+    except AttributaryError as error:  # the next would say the same once more
+        return [str(error)]
+    remarks += changelog_remarks(config, size.read, size.live)
     return []
 
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..config.settings import Config
-from .commands import Commands, config_option, json_option
+from ..config.settings import Config, KafkaConfig
+from ..errors import AttributaryError
+from .commands import Commands, config_option, json_option, say
+
+if TYPE_CHECKING:
+    from ..kafka.topics import FoundTopic, TopicSpec, TopicsThere
+
+ASKED_WITHIN_S = 15.0
+"""Longest time that `topics list` takes over brokers that do not answer."""
 
 
 @click.group(cls=Commands)
@@ -17,22 +26,86 @@ def topics() -> None:
 
 @topics.command("list")
 @config_option
+@click.option("--wanted", is_flag=True, help="Print what is needed only, and ask no broker.")
+@click.option(
+    "--reassignment",
+    "as_reassignment",
+    is_flag=True,
+    help="Print which brokers are to have the partitions that lack replicas, as kafka-reassign-partitions reads it.",
+)
 @json_option
-def topics_list(config: Config, as_json: bool) -> None:
-    """Print every needed topic with its partitions and settings. Asks no broker.
+def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bool) -> None:
+    """Print every needed topic with its partitions and settings, and as the brokers have it.
+
+    What is below the configuration, or below what the cluster allows, is said in a line each, with the command that
+    mends it. Where no broker answers, only what is needed is printed.
 
     \b
         attributary topics list --config attributary.yaml
+        attributary topics list --wanted      # asks no broker
     """
-    from ..kafka.topics import topic_specs
+    from ..kafka.topics import reassignment, topic_specs, topics_there
 
-    specs = topic_specs(config)
-    if as_json:
-        click.echo(json.dumps([vars(spec) for spec in specs], indent=2))
+    if as_reassignment:
+        if wanted:
+            raise AttributaryError("--reassignment asks the brokers what there is, and --wanted asks none: choose one")
+        click.echo(reassignment(config, topics_there(config)))
         return
-    for spec in specs:
-        settings = " ".join(f"{name}={value}" for name, value in spec.settings.items())
-        click.echo(f"{spec.name}\tpartitions={spec.partitions}\t{settings}\t# {spec.purpose}")
+    specs, there, unasked = topic_specs(config), None, ""
+    if not wanted:
+        try:
+            there = topics_there(config, within_s=ASKED_WITHIN_S)
+        except AttributaryError as error:
+            unasked = str(error)
+    remarks = there.remarks(config) if there else []
+    if as_json:
+        listed = [_as_json(config, spec, there) for spec in specs]
+        click.echo(json.dumps({"topics": listed, "remarks": remarks, "unasked": unasked or None}, indent=2))
+    else:
+        for spec in specs:
+            settings = " ".join(f"{name}={value}" for name, value in spec.settings.items())
+            click.echo(f"{spec.name}\tpartitions={spec.partitions}\t{settings}\t# {spec.purpose}")
+            if there:
+                click.echo(f"\t{_there(spec, there)}")
+        for remark in remarks:
+            click.echo(remark)
+        if not there:
+            click.echo(f"# {_wanted_copies(config.kafka)}")
+    if unasked:
+        say(f"attributary: what there is of them is not known: {unasked}", err=True)
+
+
+def _wanted_copies(kafka: KafkaConfig) -> str:
+    replicas = kafka.replication_factor or "as many as there are brokers, at most 3"
+    return f"replicas: {replicas}; min.insync.replicas: {kafka.min_insync_replicas or '2 of three replicas, else 1'}"
+
+
+def _there(spec: TopicSpec, there: TopicsThere) -> str:
+    topic = there.found.get(spec.name)
+    if topic is None:
+        return "missing: attributary topics create" if spec.name in there.seen.missing else "not told by all brokers"
+    least = "?" if topic.min_insync is None else topic.min_insync
+    return (
+        f"there: partitions={topic.partitions} replicas={topic.least_replicas} in-sync={topic.least_in_sync} "
+        f"min.insync.replicas={least}"
+    )
+
+
+def _as_json(config: Config, spec: TopicSpec, there: TopicsThere | None) -> dict[str, Any]:
+    topic: FoundTopic | None = there.found.get(spec.name) if there else None
+    wanted = {"replicas": config.kafka.replication_factor, "min_insync_replicas": config.kafka.min_insync_replicas}
+    found = (
+        None
+        if topic is None
+        else {
+            "partitions": topic.partitions,
+            "replicas": topic.least_replicas,
+            "in_sync": topic.least_in_sync,
+            "min_insync_replicas": topic.min_insync,
+            "leaderless": list(topic.leaderless),
+        }
+    )
+    return {**asdict(spec), **wanted, "found": found}
 
 
 @topics.command("create")
@@ -40,11 +113,23 @@ def topics_list(config: Config, as_json: bool) -> None:
 def topics_create(config: Config) -> None:
     """Create the topics that are missing; those that are there are left as they are.
 
+    It ends when every broker of the cluster knows them. Each partition gets as many replicas as there are brokers,
+    at most 3, or as `kafka.replication_factor` says; of three, two must have a record before it counts as written.
+
     \b
         attributary topics create --config attributary.yaml
     """
-    from ..kafka.topics import create_topics
+    from ..kafka.topics import create_topics, topics_there
 
-    for spec, created in create_topics(config):
-        partitions = f"{spec.partitions} partition{'' if spec.partitions == 1 else 's'}"
-        click.echo(f"{'created' if created else 'exists '} {spec.name} ({partitions})")
+    created = create_topics(config)
+    there = topics_there(config)
+    for spec, is_new in created:
+        topic = there.found.get(spec.name)
+        counts = [_count(spec.partitions, "partition"), *([_count(topic.least_replicas, "replica")] if topic else [])]
+        click.echo(f"{'created' if is_new else 'exists '} {spec.name} ({', '.join(counts)})")
+    for remark in there.remarks(config):
+        say(f"attributary: {remark}", err=True)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"

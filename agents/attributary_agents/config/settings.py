@@ -33,7 +33,16 @@ class KafkaConfig(Section):
         "attributary", pattern=r"^[A-Za-z0-9._-]{1,200}$", description="First part of every topic's name."
     )
     partitions: PositiveInt = Field(4, description="Partitions of the observations topic and of the state's changelog.")
-    replication_factor: PositiveInt = Field(1, description="For `attributary topics create`.")
+    replication_factor: PositiveInt | None = Field(
+        None,
+        description="Replicas of each partition that `attributary topics create` asks for. null: as many as there are "
+        "brokers, at most 3.",
+    )
+    min_insync_replicas: PositiveInt | None = Field(
+        None,
+        description="Replicas that must have a record before it counts as written: min.insync.replicas of the topics. "
+        "null: 2 where there are three replicas or more, otherwise 1.",
+    )
     instance_id: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9._-]{1,200}$",
@@ -60,6 +69,16 @@ class KafkaConfig(Section):
             raise ValueError(
                 f"max_batch_bytes ({self.max_batch_bytes}) must be at least max_record_bytes "
                 f"({self.max_record_bytes}): a worker reads its own records again"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> KafkaConfig:
+        most = self.replication_factor or 3  # as many as are made at most where nothing is said
+        if self.min_insync_replicas is not None and self.min_insync_replicas > most:
+            raise ValueError(
+                f"min_insync_replicas ({self.min_insync_replicas}) must be at most replication_factor "
+                f"({self.replication_factor or 'null: 3'}): no record could ever be written"
             )
         return self
 

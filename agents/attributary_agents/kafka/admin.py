@@ -27,8 +27,13 @@ COORDINATOR_WITHIN_S = 15.0
 _NOT_YET = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
 
 
-def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitable[T]]) -> T:
+def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitable[T]], *, within_s: float = 30.0) -> T:
     """Run `work` with an admin client.
+
+    Parameters
+    ----------
+    within_s
+        Longest time, in seconds, for the connection and the work.
 
     Raises
     ------
@@ -48,7 +53,7 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
 
     async def bounded() -> T:
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(within_s):
                 return await run()
         except (KafkaError, OSError, TimeoutError) as error:
             raise await client_fault(kafka, error) from None

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from ..config.settings import Config
 from ..errors import AttributaryError, DamagedStateError, StateError
@@ -30,13 +31,34 @@ READINGS = 3
 """Attempts to read a state: while workers write, compaction may remove what is about to be read for something newer."""
 
 
-async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords:
+@dataclass
+class ChangelogSize:
+    """Bytes of a changelog as it is read, and of what is left when only the newest record of each key counts."""
+
+    read: int = 0
+    newest: dict[tuple[int, bytes | None], int] = field(default_factory=dict)
+
+    def count(self, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Count a record."""
+        size = len(key or b"") + len(value or b"")
+        self.read += size
+        self.newest[partition, key] = size
+
+    @property
+    def live(self) -> int:
+        """Bytes that a restart would read if there were nothing but the newest records."""
+        return sum(self.newest.values())
+
+
+async def read_records(config: Config, also: Iterable[str] = (), size: ChangelogSize | None = None) -> StateRecords:
     """Read all records of the configured models from the state's changelog.
 
     Parameters
     ----------
     also
         Further models, which need not be configured.
+    size
+        What counts the records that are read.
 
     Raises
     ------
@@ -48,6 +70,8 @@ async def read_records(config: Config, also: Iterable[str] = ()) -> StateRecords
         async for batch in reader.present():
             for record in batch:
                 records.apply(record.partition, record.key, record.value)
+                if size is not None:
+                    size.count(record.partition, record.key, record.value)
     await read_again(config, records)
     return records
 
@@ -91,13 +115,14 @@ def _nothing_is_sent(_partition: int, _key: bytes, _value: bytes | None) -> asyn
     raise AssertionError("this store is for reading")
 
 
-def check_stored(config: Config) -> None:
+def check_stored(config: Config) -> ChangelogSize:
     """Raise AttributaryError where a worker would stop at its start over what is stored; read the changelog for it.
 
-    Models are not loaded, and objects of `state.url` are not fetched.
+    Models are not loaded, and objects of `state.url` are not fetched. Returns the size of what has been read.
     """
+    size = ChangelogSize()
     with client_log_muted():
-        records = asyncio.run(read_records(config))
+        records = asyncio.run(read_records(config, size=size))
     try:
         for n in range(config.kafka.partitions):
             store = store_of(config, records, n)
@@ -109,6 +134,7 @@ def check_stored(config: Config) -> None:
                     check_readable(model_id, model, store.load(model_id.encode()))
     except StateError as error:
         raise AttributaryError(f"what is stored cannot be used: {error}") from None
+    return size
 
 
 def export_state(config: Config, model_id: str) -> ExportedState:

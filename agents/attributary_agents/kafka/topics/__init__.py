@@ -1,0 +1,20 @@
+"""Lists, creates and checks the topics that a worker needs."""
+
+from .checks import check_topics
+from .creation import create_topics
+from .replication import TopicsThere, changelog_remarks, reassignment, topics_there
+from .specs import TopicSpec, topic_specs
+from .told import FoundTopic, Told
+
+__all__ = [
+    "FoundTopic",
+    "Told",
+    "TopicSpec",
+    "TopicsThere",
+    "changelog_remarks",
+    "check_topics",
+    "create_topics",
+    "reassignment",
+    "topic_specs",
+    "topics_there",
+]

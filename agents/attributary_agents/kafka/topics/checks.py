@@ -1,0 +1,187 @@
+"""Checks that the topics can hold what a worker needs; a fault counts when every broker tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from aiokafka.admin import AIOKafkaAdminClient
+
+from ...config.settings import Config, KafkaConfig
+from ...errors import PreflightError
+from ..admin import with_admin
+from .specs import TopicSpec, topic_specs
+from .told import FoundTopic, Told, agree, ask, ask_until, nodes
+
+RECORD_BYTES = 1_000_000
+"""Longest record of the changelog, generously, with key and head; brokers take 1 048 588 by default."""
+
+AGREED_WITHIN_S = 10.0
+"""Longest wait, in seconds, until all brokers tell the same; less than `with_admin` allows in all."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the brokers tell of the needed topics, once they agree or the time for that is over."""
+
+    answers: list[Told]
+
+    @property
+    def found(self) -> dict[str, FoundTopic]:
+        """The topics that a broker tells, where no two of them tell different numbers of partitions."""
+        found: dict[str, FoundTopic] = {}
+        for told in self.answers:
+            found = {**told.found, **found}
+        return {name: topic for name, topic in found.items() if len(self._numbers(name)) == 1}
+
+    def _numbers(self, name: str) -> set[int]:
+        return {told.found[name].partitions for told in self.answers if name in told.found}
+
+    def confirmed(self, name: str) -> bool:
+        """Return whether every broker has answered, knows the topic and tells the same number of partitions."""
+        return len(self._numbers(name)) == 1 and all(name in told.found for told in self.answers)
+
+    @property
+    def missing(self) -> set[str]:
+        """The topics of which no broker that answers has heard, or of which this user may not hear."""
+        answered = [told for told in self.answers if not told.fault]
+        asked = {name for told in answered for name in (*told.found, *told.untold, *told.hidden)}
+        return {name for name in asked if all(name in told.unknown | told.hidden for told in answered)}
+
+    def not_told(self, names: AbstractSet[str]) -> list[str]:
+        """Say of each broker what it does not tell though it should, and why; and where two do not tell the same."""
+        said = [f"{told.node}: {told.fault}" for told in self.answers if told.fault]
+        for told in self.answers:
+            why: dict[str, list[str]] = {}
+            for name in sorted(names & told.untold.keys()):
+                why.setdefault(told.untold[name], []).append(name)
+            said += [f"{told.node} does not tell {', '.join(which)} yet ({reason})" for reason, which in why.items()]
+        for name in sorted(names):
+            if len(self._numbers(name)) > 1:
+                each = (f"{told.found[name].partitions} by {told.node}" for told in self.answers if name in told.found)
+                said.append(f"partitions of {name}: {', '.join(each)}")
+        return said
+
+
+async def see(
+    admin: AIOKafkaAdminClient, config: Config, is_fine: Callable[[Seen], bool] = lambda _seen: False
+) -> Seen:
+    """Ask one broker about the needed topics and, where it does not tell what is fine, all until they agree.
+
+    Parameters
+    ----------
+    is_fine
+        Whether what one broker tells needs nobody else to confirm it.
+    """
+    names = [spec.name for spec in topic_specs(config)]
+    for node in await nodes(admin):
+        told = await ask(admin, node, names)
+        if not told.fault:
+            if is_fine(Seen([told])):
+                return Seen([told])
+            break
+    return Seen(await ask_until(admin, names, agree, AGREED_WITHIN_S))
+
+
+def check_topics(config: Config, only: str | None = None) -> None:
+    """Raise PreflightError, naming every fault, unless the topics exist and can hold what they must.
+
+    Parameters
+    ----------
+    only
+        Name of the one topic to check; None checks all.
+    """
+    specs = [spec for spec in topic_specs(config) if only in (None, spec.name)]
+    names = {spec.name for spec in specs}
+
+    def is_fine(seen: Seen) -> bool:
+        return names <= seen.found.keys() and not faults(config, specs, seen)
+
+    async def work(admin: AIOKafkaAdminClient) -> Seen:
+        return await see(admin, config, is_fine)
+
+    seen = with_admin(config.kafka, work)
+    missing = [spec.name for spec in specs if spec.name in seen.missing]
+    # Kafka shows a user only the topics that it may describe.
+    hint = "" if config.kafka.security.protocol == "PLAINTEXT" else ", or let this user describe them"
+    make = f"(make them with `attributary topics create`{hint})"
+    said = [f"missing topics: {', '.join(missing)} {make}"] if missing else []
+    said += faults(config, specs, seen)
+    # What a broker has not told says nothing about the topic, only about the broker.
+    if untold := seen.not_told(names - set(missing)):
+        said.append(f"not all brokers tell the same after {AGREED_WITHIN_S:.0f} s: {'; '.join(untold)}: {AGAIN}")
+    if said:
+        raise PreflightError("; ".join(said))
+
+
+AGAIN = "run it again in a moment, when they are up; `attributary topics list` shows what each of them tells"
+
+
+def faults(config: Config, specs: list[TopicSpec], seen: Seen) -> list[str]:
+    """Say what is wrong with the topics that are there, and what to do about it."""
+    said: list[str] = []
+    for spec in specs:
+        if spec.name in seen.found:
+            said += partition_faults(config, spec.name, seen)
+            said += _setting_faults(config, spec, seen.found[spec.name])
+    return said
+
+
+def _needed_partitions(config: Config, found: Mapping[str, FoundTopic]) -> int:
+    """Return how many partitions the topics have to have: what the observations have decides, then the state."""
+    for name in (config.kafka.topics.observations, config.kafka.changelog):
+        if name in found:
+            return found[name].partitions
+    return config.kafka.partitions
+
+
+def partition_faults(config: Config, name: str, seen: Seen) -> Iterator[str]:
+    """Yield what is wrong with the number of partitions of a topic, with the remedy that loses least."""
+    kafka, observations = config.kafka, config.kafka.topics.observations
+    if name not in (observations, kafka.topics.models, kafka.changelog):
+        return
+    needed, n = _needed_partitions(config, seen.found), seen.found[name].partitions
+    has = f"{name} has {n} partition{'' if n == 1 else 's'}"
+    if n == needed:
+        if n != kafka.partitions and name in (observations, kafka.changelog):
+            yield f"{has}, kafka.partitions is {kafka.partitions}: set kafka.partitions to {n}"
+        return
+    wrong = f"{has}, and must have as many as {observations}, {needed}"
+    if n < needed:
+        alter = f"--alter --topic {name} --partitions {needed}"
+        yield f"{wrong}: add what is missing, nothing is lost by it: kafka-topics.sh {tool_options(kafka)} {alter}"
+    elif name == kafka.changelog:
+        yield (
+            f"{wrong}: set kafka.group to another name and run `attributary topics create`: the models begin afresh, "
+            f"and the states in {name} stay as they are"
+        )
+    elif not seen.confirmed(name):
+        yield f"{wrong}, as far as the brokers that answer know"
+    else:
+        yield (
+            f"{wrong}; partitions cannot be taken away: delete it, run `attributary topics create`, and send again the "
+            "versions that no worker has taken over yet"
+        )
+
+
+def tool_options(kafka: KafkaConfig) -> str:
+    """Return the options with which Kafka's own tools reach the brokers."""
+    how = "" if kafka.security.protocol == "PLAINTEXT" else " --command-config client.properties"
+    return f"--bootstrap-server {','.join(kafka.brokers)}{how}"
+
+
+def _setting_faults(config: Config, spec: TopicSpec, found: FoundTopic) -> Iterator[str]:
+    observations, changelog = config.kafka.topics.observations, config.kafka.changelog
+    if spec.name == changelog and "compact" not in found.settings.get("cleanup.policy", "compact"):
+        yield f"{spec.name} is not compacted, so it would lose states: set its cleanup.policy to compact"
+    # A record above the topic's limit is refused when it is written, which stops the worker then.
+    limit = found.settings.get("max.message.bytes")
+    needed = spec.settings.get("max.message.bytes")
+    if spec.name != observations and limit and needed and int(limit) < int(needed):
+        yield (
+            f"{spec.name} takes records of {limit} bytes, kafka.max_record_bytes is {needed}: set its "
+            f"max.message.bytes to {needed}, or kafka.max_record_bytes to {limit}"
+        )
+    if spec.name == changelog and limit and int(limit) < RECORD_BYTES:
+        yield f"{spec.name} takes records of {limit} bytes: set its max.message.bytes to {RECORD_BYTES} or more"

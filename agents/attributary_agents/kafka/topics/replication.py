@@ -1,0 +1,181 @@
+"""Says what of the topics' replicas is below the configuration, or below what the cluster allows, and what mends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aiokafka.admin import AIOKafkaAdminClient
+
+from ...config.settings import Config
+from ..admin import with_admin
+from .checks import Seen, tool_options
+from .specs import CHANGELOG_SETTINGS, topic_specs, wanted_min_insync, wanted_replicas
+from .told import FoundTopic, ask_every
+
+MUCH = 5
+"""A changelog of more live states than this, and than what waits to be compacted, is too large."""
+
+REASSIGNMENT = "replicas.json"
+"""Name of the file in the command lines that are printed."""
+
+
+@dataclass(frozen=True)
+class TopicsThere:
+    """The needed topics as the brokers have them."""
+
+    seen: Seen
+
+    @property
+    def found(self) -> dict[str, FoundTopic]:
+        """The topics that are there, by name."""
+        return self.seen.found
+
+    @property
+    def brokers(self) -> list[int]:
+        """Numbers of the brokers that are up."""
+        return [told.node.number for told in self.seen.answers]
+
+    def remarks(self, config: Config) -> list[str]:
+        """Return a line for everything that is below what it should be, with the command that mends it."""
+        found = {spec.name: self.found[spec.name] for spec in topic_specs(config) if spec.name in self.found}
+        untold = self.seen.not_told({spec.name for spec in topic_specs(config)} - self.seen.missing)
+        return [*untold, *_replicas(config, found, self.brokers), *_acknowledged(config, found)]
+
+
+def topics_there(config: Config, *, within_s: float = 30.0) -> TopicsThere:
+    """Ask every broker that is up about the needed topics.
+
+    Parameters
+    ----------
+    within_s
+        Longest time, in seconds, for the connection and the answers.
+
+    Raises
+    ------
+    PreflightError
+        No broker answers, or it refuses.
+    """
+
+    async def work(admin: AIOKafkaAdminClient) -> TopicsThere:
+        return TopicsThere(Seen(await ask_every(admin, [spec.name for spec in topic_specs(config)])))
+
+    return with_admin(config.kafka, work, within_s=within_s)
+
+
+def _replicas(config: Config, found: dict[str, FoundTopic], brokers: list[int]) -> Iterator[str]:
+    """Yield what is said of the number of replicas and of those that are in sync."""
+    kafka = config.kafka
+    wanted = wanted_replicas(kafka, len(brokers))
+    few: dict[int, list[str]] = {}
+    late: dict[tuple[int, ...], list[str]] = {}
+    for name, topic in found.items():
+        if topic.least_replicas < wanted:
+            few.setdefault(topic.least_replicas, []).append(name)
+        missing = {broker for n, replicas in topic.replicas.items() for broker in {*replicas} - {*topic.in_sync[n]}}
+        if missing:
+            late.setdefault(tuple(sorted(missing)), []).append(name)
+        if topic.leaderless:
+            yield f"{name}: partitions {_numbers(topic.leaderless)} have no leader: start the brokers of their replicas"
+    says = (
+        f"kafka.replication_factor is {wanted}"
+        if kafka.replication_factor
+        else f"the {len(brokers)} brokers that are up allow {wanted}"
+    )
+    for n, names in few.items():
+        which = f"{', '.join(names)}: {_count(n)} of each partition, {says}"
+        if wanted > len(brokers):
+            yield f"{which}, and {len(brokers)} of the brokers are up: start the others first"
+        else:
+            yield f"{which}: {_reassign(config)}"
+    for numbers, names in late.items():
+        which = f"broker {numbers[0]} is" if len(numbers) == 1 else f"brokers {_numbers(numbers)} are"
+        yield f"{', '.join(names)}: not all replicas are in sync: {which} away or behind"
+
+
+def _acknowledged(config: Config, found: dict[str, FoundTopic]) -> Iterator[str]:
+    """Yield what is said of min.insync.replicas."""
+    for name, topic in found.items():
+        if (told := topic.min_insync) is None:
+            continue
+        wanted = wanted_min_insync(config.kafka, topic.least_replicas)
+        stops = f"{name}: takes no record, as min.insync.replicas is {told}"
+        if told > topic.least_replicas:
+            lower = min(wanted, topic.least_replicas)
+            yield f"{stops} and there is {_count(topic.least_replicas)}: {_set_min_insync(config, name, lower)}"
+        elif told > topic.least_in_sync:
+            yield f"{stops} and {_count(topic.least_in_sync)} in sync: start the brokers that are away"
+        elif told < wanted <= topic.least_replicas:
+            yield f"{name}: min.insync.replicas is {told}, should be {wanted}: {_set_min_insync(config, name, wanted)}"
+
+
+def _count(n: int) -> str:
+    return f"{n} replica{'' if n == 1 else 's'}"
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
+
+
+def _reassign(config: Config) -> str:
+    return (
+        f"attributary topics list --reassignment > {REASSIGNMENT} && kafka-reassign-partitions.sh "
+        f"{tool_options(config.kafka)} --reassignment-json-file {REASSIGNMENT} --execute"
+    )
+
+
+def _set_min_insync(config: Config, name: str, n: int) -> str:
+    return (
+        f"kafka-configs.sh {tool_options(config.kafka)} --alter --entity-type topics --entity-name {name} "
+        f"--add-config min.insync.replicas={n}"
+    )
+
+
+def changelog_remarks(config: Config, read: int, live: int) -> list[str]:
+    """Say where a restart reads many times what it needs, and which settings of the changelog change that.
+
+    Parameters
+    ----------
+    read
+        Bytes that the changelog has.
+    live
+        Bytes of them that are the newest record of their key.
+    """
+    kafka = config.kafka
+    # Beside the live state, in each partition a segment that is written and one that waits are as they should be.
+    waiting = 2 * int(CHANGELOG_SETTINGS["segment.bytes"]) * kafka.partitions
+    if read <= MUCH * live + waiting:
+        return []
+    settings = ",".join(f"{name}={value}" for name, value in CHANGELOG_SETTINGS.items())
+    return [
+        f"{kafka.changelog} has {read / 1e6:.3g} MB for {live / 1e6:.3g} MB of state, and a restart reads all of it: "
+        f"kafka-configs.sh {tool_options(kafka)} --alter --entity-type topics --entity-name {kafka.changelog} "
+        f"--add-config {settings}"
+    ]
+
+
+def reassignment(config: Config, there: TopicsThere) -> str:
+    """Return what kafka-reassign-partitions reads to give every partition the replicas that it should have, as JSON.
+
+    Replicas that are there stay where they are; further ones go to the brokers that have the fewest so far.
+    """
+    brokers = there.brokers
+    wanted = min(wanted_replicas(config.kafka, len(brokers)), len(brokers))
+    load = dict.fromkeys(brokers, 0)
+    for topic in there.found.values():
+        for replicas in topic.replicas.values():
+            for broker in replicas:
+                load[broker] = load.get(broker, 0) + 1
+    partitions = []
+    for name, topic in there.found.items():
+        for n, replicas in topic.replicas.items():
+            if len(replicas) >= wanted:
+                continue
+            chosen = list(replicas)
+            while len(chosen) < wanted:
+                least = min((broker for broker in brokers if broker not in chosen), key=lambda b: (load[b], b))
+                chosen.append(least)
+                load[least] += 1
+            partitions.append({"topic": name, "partition": n, "replicas": chosen})
+    return json.dumps({"version": 1, "partitions": partitions})

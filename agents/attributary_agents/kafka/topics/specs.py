@@ -1,0 +1,70 @@
+"""Says which topics a worker needs, with which settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...config.settings import Config, KafkaConfig
+
+DAY_MS = 86_400_000
+
+MOST_REPLICAS = 3
+"""Replicas of a partition where the configuration names no number and there are brokers enough."""
+
+# Only closed segments are compacted, and a restart reads all that is left (`python -m benchmarks.changelog` measures
+# it). So segments are closed after a minute, which keeps a small state's changelog small, or when they are full, which
+# keeps a large one's; of a large one they are still large enough for few files. The ratio is how much may be left of
+# older states before it is all copied anew.
+CHANGELOG_SETTINGS = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(16 * 1024 * 1024),
+    "segment.ms": "60000",
+    "min.cleanable.dirty.ratio": "0.3",
+}
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    """One topic as it should be."""
+
+    name: str
+    partitions: int
+    settings: dict[str, str]
+    purpose: str
+
+
+def topic_specs(config: Config) -> list[TopicSpec]:
+    """Return every topic that the configuration needs, with the settings that it needs."""
+    kafka, topics = config.kafka, config.kafka.topics
+    # A dead letter carries the original record, which may be as large as its topic allows. An event has every feature:
+    # of thousands it is larger than Kafka's default of 1 MB, and refused it stops the worker.
+    large = {"max.message.bytes": str(kafka.max_record_bytes)}
+    month, year = {"retention.ms": str(30 * DAY_MS)}, {"retention.ms": str(365 * DAY_MS)}
+    # Importances are not compacted: several explainers share a model id, and compaction would keep one of them.
+    wanted = [
+        (topics.observations, {"max.message.bytes": "4194304"}, "in: observations with labels"),
+        (
+            topics.models,
+            {"cleanup.policy": "compact"},
+            "in: new versions; who may write here may replace models",
+        ),
+        (topics.importances, {**large, **month}, "out: importance"),
+        (topics.changes, {**large, **year}, "out: explained model changes"),
+        (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
+        (kafka.changelog, CHANGELOG_SETTINGS, "state of every model"),
+    ]
+    return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
+
+
+def wanted_replicas(kafka: KafkaConfig, n_brokers: int) -> int:
+    """Return how many replicas each partition should have in a cluster of so many brokers."""
+    return kafka.replication_factor or min(MOST_REPLICAS, n_brokers)
+
+
+def wanted_min_insync(kafka: KafkaConfig, replicas: int) -> int:
+    """Return how many of so many replicas must have a record before it counts as written.
+
+    Two of three: with one, what has been acknowledged is lost with one disk; with three, one broker that is away stops
+    every write.
+    """
+    return kafka.min_insync_replicas or (2 if replicas >= MOST_REPLICAS else 1)

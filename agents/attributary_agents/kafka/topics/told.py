@@ -1,0 +1,203 @@
+"""Asks brokers what they know of topics, one by one: a broker that has not heard of one yet tells nothing of it.
+
+The controller creates a topic; each broker hears of it on its own, a moment later, and a broker that was away later
+still. Until then it answers UNKNOWN_TOPIC_OR_PARTITION, or tells partitions that have no leader yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResourceType
+from aiokafka.errors import (
+    KafkaError,
+    NodeNotReadyError,
+    NoError,
+    ReplicaNotAvailableError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+from aiokafka.protocol.admin import DescribeConfigsRequest
+from aiokafka.protocol.metadata import MetadataRequest
+
+ANSWER_WITHIN_S = 5.0
+"""Longest wait for one broker's answer."""
+
+_MOST_PAUSE_S = 0.5
+
+
+@dataclass(frozen=True, order=True)
+class Node:
+    """A broker of the cluster."""
+
+    number: int
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"broker {self.number} ({self.host}:{self.port})"
+
+
+@dataclass(frozen=True)
+class FoundTopic:
+    """One topic as a broker tells it; no settings where this user may not read them."""
+
+    replicas: dict[int, tuple[int, ...]]
+    """Numbers of the brokers that have a replica, by partition; the first is preferred as the leader."""
+    in_sync: dict[int, tuple[int, ...]]
+    """Those of them that are in sync."""
+    leaderless: tuple[int, ...] = ()
+    """Partitions that have no leader: they can neither be read nor written."""
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return len(self.replicas)
+
+    @property
+    def least_replicas(self) -> int:
+        """Fewest replicas of a partition."""
+        return min(map(len, self.replicas.values()))
+
+    @property
+    def least_in_sync(self) -> int:
+        """Fewest replicas of a partition that are in sync."""
+        return min(map(len, self.in_sync.values()))
+
+    @property
+    def min_insync(self) -> int | None:
+        """Replicas that must have a record before it counts as written; None where it is not told."""
+        said = self.settings.get("min.insync.replicas")
+        return None if said is None else int(said)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one broker tells of the topics that it was asked about."""
+
+    node: Node
+    found: dict[str, FoundTopic] = field(default_factory=dict)
+    untold: dict[str, str] = field(default_factory=dict)
+    """Why it told nothing, by topic, in Kafka's words."""
+    hidden: frozenset[str] = frozenset()
+    """Topics of which this user may not hear."""
+    fault: str = ""
+    """Why it did not answer at all."""
+
+    @property
+    def unknown(self) -> set[str]:
+        """Topics of which this broker has not heard."""
+        return {name for name, why in self.untold.items() if why == _says(UnknownTopicOrPartitionError.errno)}
+
+    def settled(self) -> Any:
+        """Return what must be equal at all brokers: which topics there are, and how many partitions they have."""
+        return (
+            {name: (topic.partitions, topic.settings) for name, topic in self.found.items()},
+            self.untold,
+            self.hidden,
+            self.fault,
+        )
+
+
+async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
+    """Return the brokers of the cluster that are up, as one that answers tells them now.
+
+    Raises
+    ------
+    NodeNotReadyError
+        None of them answers.
+    """
+    cluster = admin._client.cluster
+    known = [broker.nodeId for broker in cluster.brokers()]
+    for number in random.sample(known, len(known)):  # not always the same one, which may be the one that hangs
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                metadata = await admin._send_request(MetadataRequest([]), number)
+        except (KafkaError, OSError, TimeoutError):
+            continue
+        cluster.update_metadata(metadata)
+        return sorted(Node(broker.nodeId, broker.host, broker.port) for broker in cluster.brokers())
+    raise NodeNotReadyError("no broker of the cluster answers")
+
+
+async def ask(admin: AIOKafkaAdminClient, node: Node, names: Collection[str]) -> Told:
+    """Ask one broker about topics; what fails is part of the answer."""
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            # By name, and so that it creates none of them.
+            request = MetadataRequest(list(names), allow_auto_topic_creation=False)
+            metadata = (await admin._send_request(request, node.number)).to_object()
+            asked = [(ConfigResourceType.TOPIC, name, None) for name in names]
+            settings = await admin._send_request(DescribeConfigsRequest(asked), node.number)
+    except (KafkaError, OSError, TimeoutError) as error:
+        return Told(node, fault=_reason(error))
+    resources = {name: (code, entries) for code, _said, _type, name, entries in settings.resources}
+    found: dict[str, FoundTopic] = {}
+    untold: dict[str, str] = {}
+    hidden = set()
+    for topic in metadata["topics"]:
+        name, code = topic["topic"], topic["error_code"]
+        configs_code, entries = resources.get(name, (UnknownTopicOrPartitionError.errno, []))
+        if code == TopicAuthorizationFailedError.errno:
+            hidden.add(name)
+        elif code or not topic["partitions"]:
+            untold[name] = _says(code or UnknownTopicOrPartitionError.errno)
+        elif configs_code not in (NoError.errno, TopicAuthorizationFailedError.errno):
+            untold[name] = _says(configs_code)
+        else:
+            found[name] = _found(topic["partitions"], {entry[0]: entry[1] for entry in entries})
+    for name in set(names) - found.keys() - untold.keys() - hidden:
+        untold[name] = _says(UnknownTopicOrPartitionError.errno)
+    return Told(node, found, untold, frozenset(hidden))
+
+
+def _found(partitions: Iterable[dict[str, Any]], settings: dict[str, str]) -> FoundTopic:
+    told = {part["partition"]: part for part in partitions}
+    fine = (NoError.errno, ReplicaNotAvailableError.errno)
+    return FoundTopic(
+        {number: tuple(part["replicas"]) for number, part in sorted(told.items())},
+        {number: tuple(part["isr"]) for number, part in sorted(told.items())},
+        tuple(number for number, part in sorted(told.items()) if part["leader"] < 0 or part["error_code"] not in fine),
+        settings,
+    )
+
+
+def _says(code: int) -> str:
+    error = for_code(code)
+    return str(error.message) if error.errno == code else f"error {code}"
+
+
+def _reason(error: BaseException) -> str:
+    return "it does not answer" if isinstance(error, TimeoutError | NodeNotReadyError) else type(error).__name__
+
+
+async def ask_every(admin: AIOKafkaAdminClient, names: Collection[str]) -> list[Told]:
+    """Ask every broker that is up about topics, in the order of their numbers."""
+    return list(await asyncio.gather(*(ask(admin, node, names) for node in await nodes(admin))))
+
+
+async def ask_until(
+    admin: AIOKafkaAdminClient, names: Collection[str], is_done: Callable[[list[Told]], bool], within_s: float
+) -> list[Told]:
+    """Ask every broker again and again until all is as it should be, or the time is over; return the last answers."""
+    now = asyncio.get_running_loop().time
+    deadline, pause = now() + within_s, 0.05
+    while True:
+        answers = await ask_every(admin, names)
+        if is_done(answers) or now() + pause > deadline:
+            return answers
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _MOST_PAUSE_S)
+
+
+def agree(answers: list[Told]) -> bool:
+    """Return whether all brokers have answered, and tell the same."""
+    first, *others = (told.settled() for told in answers)
+    return not any(told.fault for told in answers) and all(other == first for other in others)

@@ -1,0 +1,115 @@
+"""Topics on three real Kafka nodes: on all of them, on two of them, and beside a node that was away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from benchmarks.cluster import create_once
+from click.testing import CliRunner, Result
+from support.cluster import KafkaCluster
+from support.waiting import wait_for
+
+from attributary_agents.cli.main import cli
+from attributary_agents.config.reading import parse_config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.errors import PreflightError
+from attributary_agents.kafka.topics import topic_specs
+from tests.integration.configs import logistic_config
+
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
+
+TIMES = 5
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three nodes; the shared broker decides whether Kafka can run here."""
+    assert kafka_broker.bootstrap
+    with KafkaCluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+def written(cluster: KafkaCluster, folder: Path, **kafka: Any) -> Path:
+    """Return a configuration for this cluster, with topics of its own."""
+    raw = logistic_config(cluster.bootstrap, partitions=2)
+    raw["kafka"] |= {"brokers": cluster.brokers, **kafka}
+    path = folder / f"{raw['kafka']['group']}.yaml"
+    path.write_text(yaml.safe_dump(raw))
+    return path
+
+
+def attributary(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def listed(path: Path) -> Any:
+    return json.loads(attributary("topics", "list", "--json", "-c", path).stdout)
+
+
+def test_fresh_topics_are_created_every_time(cluster: KafkaCluster, tmp_path: Path) -> None:
+    outcomes = [create_once(cluster, tmp_path, f"cluster{n}") for n in range(TIMES)]
+    assert [one.code for one in outcomes] == [0] * TIMES, outcomes
+    assert all(one.said.count("(4 partitions, 3 replicas)") == 6 for one in outcomes), outcomes
+
+
+def test_what_is_listed_is_what_every_node_knows(cluster: KafkaCluster, tmp_path: Path) -> None:
+    path = written(cluster, tmp_path)
+    before = listed(path)
+    assert [one["found"] for one in before["topics"]] == [None] * 6
+    assert attributary("topics", "create", "-c", path).exit_code == 0
+    after = listed(path)
+    found = {"partitions": 2, "replicas": 3, "in_sync": 3, "min_insync_replicas": 2, "leaderless": []}
+    assert [one["found"] for one in after["topics"]] == [found] * 6
+    assert after["remarks"] == []
+    assert attributary("check", "-c", path).exit_code == 0
+
+
+def test_one_replica_is_said_with_the_way_to_three(cluster: KafkaCluster, tmp_path: Path) -> None:
+    path = written(cluster, tmp_path, replication_factor=1)
+    assert attributary("topics", "create", "-c", path).exit_code == 0
+    assert listed(path)["remarks"] == []  # as it is configured
+    raw = yaml.safe_load(path.read_text())
+    del raw["kafka"]["replication_factor"]
+    path.write_text(yaml.safe_dump(raw))
+    (remark,) = listed(path)["remarks"]
+    assert "1 replica of each partition, the 3 brokers that are up allow 3: attributary topics list" in remark
+    checked = attributary("check", "-c", path)
+    assert checked.exit_code == 0
+    assert remark in checked.stdout
+    wanted = json.loads(attributary("topics", "list", "--reassignment", "-c", path).stdout)
+    assert {len(set(one["replicas"])) for one in wanted["partitions"]} == {3}
+    assert len(wanted["partitions"]) == 2 * 6
+
+
+def test_two_of_three_nodes_create_topics_for_three(cluster: KafkaCluster, tmp_path: Path) -> None:
+    path = written(cluster, tmp_path)
+    cluster.kill(2)
+    try:
+        done = attributary("topics", "create", "-c", path)
+        assert done.exit_code == 0, done.output
+        assert "3 replicas" in done.stdout
+        assert "not all replicas are in sync: broker 2 is away or behind" in done.stderr
+        too_many = written(cluster, tmp_path, replication_factor=4)
+        with pytest.raises(PreflightError, match=r"fewer brokers than kafka\.replication_factor, 4: start what is"):
+            attributary("topics", "create", "-c", too_many)
+    finally:
+        cluster.start(2)
+    wait_for("all replicas are in sync", lambda: listed(path)["remarks"] == [])
+
+
+def test_a_node_that_was_away_hears_of_topics_before_it_is_asked(cluster: KafkaCluster, tmp_path: Path) -> None:
+    path = written(cluster, tmp_path)
+    cluster.stop(3)
+    try:
+        assert attributary("topics", "create", "-c", path).exit_code == 0
+    finally:
+        cluster.start(3)
+    again = attributary("topics", "create", "-c", path)
+    assert again.exit_code == 0, again.output
+    names = [spec.name for spec in topic_specs(parse_config(yaml.safe_load(path.read_text())))]
+    assert [line.split()[:2] for line in again.stdout.splitlines()] == [["exists", name] for name in names]
