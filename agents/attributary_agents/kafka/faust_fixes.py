@@ -15,6 +15,8 @@ from faust.tables.recovery import Recovery
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import TP
 
+from .brokers.producer import WaitingProducer
+
 PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
 
 
@@ -135,6 +137,7 @@ class ExactApp(faust.App):  # type: ignore[misc]
     def _new_transport(self) -> Any:
         transport = super()._new_transport()
         transport.Consumer = ExactConsumer
+        transport.Producer = WaitingProducer
         return transport
 
     def _create_directories(self) -> None:

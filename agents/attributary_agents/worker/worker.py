@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from ..config.settings import Config
+from ..kafka.brokers.watch import BROKERS
 from .assigned import Assigned
 from .shared import Shared
 from .view import WorkerView
@@ -40,7 +41,7 @@ class Worker:
         self.config = config
         self.outputs = outputs
         self.assigned: dict[int, Assigned] = {}
-        self.view = WorkerView(self.assigned, table.sink)
+        self.view = WorkerView(self.assigned, table.sink, BROKERS)
         self._shared = Shared(app, config, table, outputs, self.view)
 
     async def handle(self, event: Any) -> None:
@@ -97,8 +98,7 @@ class Worker:
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
     async def tick(self) -> None:
-        """Note once a second that the loop is alive, and checkpoint what is due."""
-        self.view.activity.beat()
+        """Note once a second how far behind the partitions are, and checkpoint what is due."""
         self._shared.dead_letter_log.say_due()
         for assigned in list(self.assigned.values()):
             await assigned.tick()
