@@ -19,6 +19,7 @@ from ..config.settings import KafkaConfig
 from ..errors import BrokersAwayError, ConfigError, PreflightError
 from .batches import bound_batches
 from .brokers import connection
+from .brokers.watch import cause_of
 
 PROBE_MS = 5_000
 """Longest wait for one broker's answer while the cause of a fault is looked for."""
@@ -201,7 +202,7 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
             if found := await _probe(kafka, host, port):
                 if said := _explain(kafka, found):
                     return PreflightError(f"{start}{host}:{port}: {said}")
-                causes.append(f"{host}:{port}: {str(found) or 'no answer'}")
+                causes.append(f"{host}:{port}: {cause_of(found)}")
     return BrokersAwayError(
         f"{start}no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
         "(ATTRIBUTARY_KAFKA__BROKERS=host:9092)",

@@ -21,7 +21,7 @@ import aiokafka.client
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 
-from .watch import BROKERS
+from .watch import BROKERS, cause_of
 
 T = TypeVar("T")
 
@@ -141,7 +141,7 @@ async def _watched_create_conn(host: str, port: int, **options: Any) -> AIOKafka
     try:
         conn = await _within(_create_conn(host, port, on_close=closed, **options), CONNECT_WITHIN_S)
     except Exception as error:
-        BROKERS.fail(node, str(error) or type(error).__name__)
+        BROKERS.fail(node, cause_of(error))
         raise
     conn.is_established = True
     _end_when_unacknowledged(conn)

@@ -6,6 +6,7 @@ Clients tell it of each answer and of each failure (`connection.py`). Nothing is
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +32,14 @@ class _Failing:
     cause: str
     failed_at: float
     said_at: float | None = None
+
+
+def cause_of(error: BaseException) -> str:
+    """Return in a few words why a broker cannot be reached: what the system says, without an address."""
+    if isinstance(error, OSError) and error.errno:
+        # Of addresses that cannot be looked up the numbers are others.
+        return os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
+    return str(error) or type(error).__name__
 
 
 class BrokerWatch:
@@ -75,7 +84,7 @@ class BrokerWatch:
         """Note that the broker `node`, host:port, cannot be reached or does not answer."""
         now = self._clock()
         if self._failed_since is None:
-            self._failed_since = now
+            self._failed_since, self._attempts_before = now, self.n_attempts
         with self._lock:
             failing = self._failing.setdefault(node, _Failing(now, cause, now))
             failing.cause, failing.failed_at = cause, now
@@ -139,8 +148,7 @@ class BrokerWatch:
 
     def _say_away(self, now: float, away_s: float) -> None:
         if self._away_said_at is None:
-            # Before the first failure that is noted there is none to count.
-            self._away_since, self._attempts_before = now - away_s, self.n_attempts
+            self._away_since = now - away_s
         elif now - self._away_said_at < SAY_EVERY_S:
             return
         is_first, self._away_said_at = self._away_said_at is None, now

@@ -8,6 +8,7 @@ import logging
 import pkgutil
 import socket
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import aiokafka
@@ -38,8 +39,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerWatch]:
 
 def test_waits_double_from_the_least_to_the_longest_with_jitter_and_begin_anew() -> None:
     for draw in (0.0, 1.0):
-        now = 0.0
-        backoff = Backoff(lambda: now, lambda draw=draw: draw)  # type: ignore[misc]
+        backoff = Backoff(float, partial(float, draw))
         assert backoff.wait_s == 0
         waits = []
         for _ in range(2000):

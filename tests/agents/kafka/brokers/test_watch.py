@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
+import socket
 
 import pytest
 
-from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch
+from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch, cause_of
 
 ONE, TWO = "kafka-1:9092", "kafka-2:9092"
 REFUSED = "Connection refused"
@@ -67,7 +69,7 @@ def test_an_outage_has_one_line_at_its_beginning_one_a_minute_and_one_at_its_end
     assert first.startswith(f"no broker answers ({ONE}: {REFUSED})")
     assert len(further) == 9
     assert all(line.startswith("no broker has answered for ") for line in further)
-    assert last == "a broker answers again, after 600 s and 598 attempts to connect"
+    assert last == "a broker answers again, after 601 s and 599 attempts to connect"
 
 
 def test_of_several_brokers_the_one_that_fails_is_named_and_the_rest_answers(caplog: pytest.LogCaptureFixture) -> None:
@@ -98,3 +100,11 @@ def test_short_failures_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
         seen.watch.answer(ONE)
         seen.watch.answer(TWO)
     assert caplog.messages == []
+
+
+def test_a_cause_is_what_the_system_says_and_names_no_address_again() -> None:
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 9092)")
+    assert cause_of(refused) == "Connection refused"
+    assert cause_of(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert cause_of(TimeoutError("not connected within 10 s")) == "not connected within 10 s"
+    assert cause_of(EOFError()) == "EOFError"
