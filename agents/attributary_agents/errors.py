@@ -6,6 +6,7 @@ AttributaryError
 │   ├── NotAllowedError   it names what the configuration does not allow
 │   └── EndedWorkerError  workers ended while they handled the record
 ├── PreflightError   the brokers or topics are not as the configuration says
+│   └── BrokersAwayError  no broker answers: it may come
 ├── SourceError      a file of observations cannot be read
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
@@ -72,6 +73,22 @@ class EndedWorkerError(DeploymentError):
 
 class PreflightError(AttributaryError):
     """The brokers or topics are not as the configuration says."""
+
+
+class BrokersAwayError(PreflightError):
+    """No broker answers: it may not be there yet.
+
+    Parameters
+    ----------
+    message
+        Says what is wrong and what to do.
+    causes
+        What the system or the client says of each broker, with its address.
+    """
+
+    def __init__(self, message: str, causes: str) -> None:
+        super().__init__(message)
+        self.causes = causes
 
 
 class SourceError(AttributaryError):

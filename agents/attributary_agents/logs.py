@@ -14,7 +14,13 @@ from typing import Any, TextIO
 from attributary_explainers.wording import printable
 
 # Faust logs under the module of the subclass.
-CHATTY = ("faust", "mode", "aiokafka", "attributary_agents.kafka.faust_fixes")
+CHATTY = (
+    "faust",
+    "mode",
+    "aiokafka",
+    "attributary_agents.kafka.faust_fixes",
+    "attributary_agents.kafka.brokers.producer",
+)
 
 REPEATED_AFTER_S = 30.0
 

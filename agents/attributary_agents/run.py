@@ -6,9 +6,11 @@ import asyncio
 import logging
 import signal
 import time
+from functools import partial
 from typing import Any
 
 import faust
+from aiokafka.client import AIOKafkaClient
 
 from attributary_explainers.wording import show_count
 
@@ -17,6 +19,10 @@ from .app import Application, create_app
 from .config.settings import Config
 from .errors import AttributaryError
 from .kafka.admin import check_group
+from .kafka.brokers.connection import keep_asking
+from .kafka.brokers.producer import has_unsent
+from .kafka.brokers.start import once_brokers_answer
+from .kafka.brokers.watch import BROKERS, BrokerLog
 from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .logs import configure_logging
@@ -29,13 +35,19 @@ from .worker.watchdog import Watchdog
 logger = logging.getLogger(__name__)
 
 
-def run_worker(config: Config) -> int:
+def run_worker(config: Config, *, wait: bool = True) -> int:
     """Run until SIGINT or SIGTERM; return the exit code, 0 after a clean stop and 1 after a crash.
+
+    Parameters
+    ----------
+    wait
+        Whether a start waits for brokers that do not answer.
 
     Raises
     ------
     PreflightError
-        The broker or the topics are not as configured, or the web address is taken.
+        The brokers or the topics are not as configured, the web address is taken, or no broker answers and none is to
+        be waited for.
     AttributaryError
         What is stored cannot be used by this release, or as configured: the message says what to do.
     """
@@ -44,13 +56,29 @@ def run_worker(config: Config) -> int:
     bound_heaps()
     configure_logging(config.log.level)
     check_models(config)
-    check_topics(config)
-    check_group(config)
-    check_name(config)
+    application = create_app(config)
+    try:
+        _prepare(config, application, wait=wait)
+        return _run(config, application, began)
+    finally:
+        application.web.stop()
+
+
+def _prepare(config: Config, application: Application, *, wait: bool) -> None:
+    """Check what the worker needs, and open the web port: before that where brokers are waited for."""
+
+    def check_brokers() -> None:
+        check_topics(config)
+        check_group(config)
+        check_name(config)
+
+    once_brokers_answer(check_brokers, application.web.start, wait=wait)
     check_objects(config)
     warm_up(config)
-    application = create_app(config)
     application.web.start()
+
+
+def _run(config: Config, application: Application, began: float) -> int:
     if config.state.doubt:  # what ends the start is said alone
         logger.warning("%s", config.state.doubt)
     loop = asyncio.new_event_loop()
@@ -60,7 +88,10 @@ def run_worker(config: Config) -> int:
     )
     worker.spinner = None  # drawn on stdout otherwise
     watchdog = Watchdog(
-        config.watchdog, application.worker.view.activity, is_stopping=lambda: application.app.should_stop
+        config.watchdog,
+        application.worker.view.activity,
+        is_stopping=lambda: application.app.should_stop,
+        waits_for_brokers=partial(_waits_for_brokers, application),
     )
 
     def on_stop(number: signal.Signals) -> None:
@@ -70,6 +101,9 @@ def run_worker(config: Config) -> int:
     worker.stop_signals = StopSignals(on_stop)
     application.stop = lambda: on_stop(signal.SIGTERM)
     watchdog.start(loop)
+    telling = BrokerLog(BROKERS)
+    telling.start()
+    asking = loop.create_task(keep_asking(partial(_client_of, application)))
     try:
         worker.execute_from_commandline()
     except SystemExit as stop:
@@ -81,7 +115,9 @@ def run_worker(config: Config) -> int:
             return code
     finally:
         watchdog.close()
-        application.web.stop()
+        telling.close()
+        if not loop.is_closed():
+            asking.cancel()
     if application.unusable:
         raise AttributaryError(application.unusable)
     logger.info("%s", _farewell(application, time.monotonic() - began))
@@ -102,6 +138,18 @@ def _farewell(application: Application, seconds: float) -> str:
     where = f"; {topic} goes on at offset {stands}{more}" if left else ""
     did = f"{handled} observations handled, {stored}" if handled != "0" else "no observation came"
     return f"stopped after {lasted or f'{rest} s'}: {did}{where}"
+
+
+def _client_of(application: Application) -> AIOKafkaClient | None:
+    """Return the client of the running producer, which is of the worker's event loop; None before its start."""
+    producer = application.app.producer._producer
+    return None if producer is None else producer.client
+
+
+def _waits_for_brokers(application: Application) -> bool:
+    """Return whether brokers are away, or have not acknowledged all that was written: a partition has no leader."""
+    producer = application.app.producer._producer
+    return BROKERS.away_s is not None or (producer is not None and has_unsent(producer))
 
 
 _SHOWN = 8  # partitions that the last line names

@@ -4,6 +4,7 @@
     python -m benchmarks.cluster log --minutes 60     # lines by level of a healthy hour
     python -m benchmarks.cluster rebalances           # memory over 100 rebalances
     python -m benchmarks.cluster takeover             # after SIGKILL, with and without a stable name
+    python -m benchmarks.cluster topics --times 50    # `topics create` on three healthy nodes
 
 Each sub-command says in its own help what it does: `python -m benchmarks.cluster away --help`.
 """
@@ -14,7 +15,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS = {name: f"benchmarks.cluster.{name}" for name in ("away", "log", "rebalances", "takeover")}
+COMMANDS = {name: f"benchmarks.cluster.{name}" for name in ("away", "log", "rebalances", "takeover", "topics")}
 """Sub-command to the module whose `main` takes the other arguments and returns the exit code."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from benchmarks.cluster import create_once
+from benchmarks.cluster.topics import create_once
 from click.testing import CliRunner, Result
 from support.cluster import KafkaCluster
 from support.waiting import wait_for

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.long
 FIT = {"cleanup.policy": "compact", "max.message.bytes": "20000000"}
 
 
-def _run(tmp_path: Path, config: dict[str, Any] | str) -> tuple[int, str, str]:
+def _run(tmp_path: Path, config: dict[str, Any] | str, *options: str) -> tuple[int, str, str]:
     path = tmp_path / "config.yaml"
     path.write_text(config if isinstance(config, str) else yaml.safe_dump(config))
-    argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", str(path)]
+    argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", str(path), *options]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -65,9 +65,9 @@ def test_a_missing_configuration_file() -> None:
     _is_one_line_with((done.returncode, done.stdout, done.stderr), "no/such.yaml", "config example")
 
 
-def test_a_broker_that_does_not_answer(tmp_path: Path) -> None:
+def test_a_broker_that_does_not_answer_where_none_is_to_be_waited_for(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
-    _is_one_line_with(_run(tmp_path, logistic_config(address)), address, "kafka.brokers")
+    _is_one_line_with(_run(tmp_path, logistic_config(address), "--no-wait"), address, "kafka.brokers")
 
 
 @pytest.mark.embedded

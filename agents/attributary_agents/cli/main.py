@@ -45,11 +45,13 @@ def cli() -> None:
 
 @cli.command()
 @config_option
-def run(config: Config) -> None:
+@click.option("--no-wait", is_flag=True, help="End with exit code 2 where no broker answers, and do not wait for one.")
+def run(config: Config, no_wait: bool) -> None:
     """Run a worker: explain the observations of every configured model, until Ctrl-C or SIGTERM.
 
-    The worker goes on from its last checkpoint. Logs go to stderr; the last line says what was handled and where the
-    partitions stand. Start as many workers as there are partitions to share the work.
+    The worker goes on from its last checkpoint. While no broker answers it waits, at the start as later. Logs go to
+    stderr; the last line says what was handled and where the partitions stand. Start as many workers as there are
+    partitions to share the work.
 
     \b
         attributary run --config attributary.yaml
@@ -57,7 +59,7 @@ def run(config: Config) -> None:
     """
     from ..run import run_worker  # Faust takes a second to import: only where it is needed
 
-    sys.exit(run_worker(config))
+    sys.exit(run_worker(config, wait=not no_wait))
 
 
 @cli.command()

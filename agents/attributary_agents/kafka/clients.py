@@ -16,8 +16,10 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
 from ..config.settings import KafkaConfig
-from ..errors import ConfigError, PreflightError
+from ..errors import BrokersAwayError, ConfigError, PreflightError
 from .batches import bound_batches
+from .brokers import connection
+from .brokers.watch import cause_of
 
 PROBE_MS = 5_000
 """Longest wait for one broker's answer while the cause of a fault is looked for."""
@@ -40,6 +42,7 @@ def _without_password(record: logging.LogRecord) -> bool:
 
 logging.getLogger("aiokafka.conn").addFilter(_without_password)
 bound_batches()
+connection.install()
 
 
 def client_options(kafka: KafkaConfig) -> dict[str, Any]:
@@ -189,15 +192,21 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
             "user needs"
         )
     if not isinstance(error, errors.KafkaConnectionError | OSError | TimeoutError):
-        told = " ".join(str(error).split())
-        return PreflightError(f"{start}{brokers}: {type(error).__name__}: {told}")
+        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        if getattr(error, "retriable", False):  # a cluster that is coming up, or has lost a leader
+            return BrokersAwayError(f"{start}{brokers}: {told}", told)
+        return PreflightError(f"{start}{brokers}: {told}")
+    causes = []
     with client_log_muted():
-        for host, port, _ in collect_hosts(kafka.brokers):
-            if (found := await _probe(kafka, host, port)) and (said := _explain(kafka, found)):
-                return PreflightError(f"{start}{host}:{port}: {said}")
-    return PreflightError(
+        for host, port, _ in collect_hosts(kafka.brokers, randomize=False):
+            if found := await _probe(kafka, host, port):
+                if said := _explain(kafka, found):
+                    return PreflightError(f"{start}{host}:{port}: {said}")
+                causes.append(f"{host}:{port}: {cause_of(found)}")
+    return BrokersAwayError(
         f"{start}no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
-        "(ATTRIBUTARY_KAFKA__BROKERS=host:9092)"
+        "(ATTRIBUTARY_KAFKA__BROKERS=host:9092)",
+        "; ".join(causes) or f"{brokers}: {type(error).__name__}",
     )
 
 

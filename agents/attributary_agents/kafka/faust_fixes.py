@@ -17,6 +17,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import TP
 from mode import Service
 
+from .brokers.producer import WaitingProducer
 from .membership import NamedCoordinator
 
 PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
@@ -176,6 +177,7 @@ class ExactApp(faust.App):  # type: ignore[misc]
     def _new_transport(self) -> Any:
         transport = super()._new_transport()
         transport.Consumer = ExactConsumer
+        transport.Producer = WaitingProducer
         return transport
 
     def _create_directories(self) -> None:

@@ -132,11 +132,22 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
     "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
+    "broker_up": (
+        "1 while brokers answer, 0 while requests fail and none has answered; absent until one is asked",
+        (),
+    ),
+    "broker_last_answer_timestamp_seconds": ("Time of the last answer of any broker", ()),
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
 
-_WITHOUT_LOCK = ("worker_step_seconds", "worker_step_limit_seconds", "worker_stalls_total")
+_WITHOUT_LOCK = (
+    "worker_step_seconds",
+    "worker_step_limit_seconds",
+    "worker_stalls_total",
+    "broker_up",
+    "broker_last_answer_timestamp_seconds",
+)
 
 _PATIENCE_S = 1.0
 
@@ -202,16 +213,18 @@ class AttributaryCollector(Collector):
         return [*self._last, *self._activity()]
 
     def _activity(self) -> Iterator[Metric]:
-        activity = self._view.activity
-        steps = activity.steps
+        activity, brokers = self._view.activity, self._view.brokers
         values = {
-            "worker_step_seconds": time.monotonic() - steps[0].began if steps else 0.0,
+            "worker_step_seconds": activity.step_s,
             "worker_step_limit_seconds": self._config.watchdog.warn_after_s,
             "worker_stalls_total": float(activity.n_stalls),
+            "broker_up": float(brokers.away_s is None) if brokers.is_known else None,
+            "broker_last_answer_timestamp_seconds": brokers.last_answer_s,
         }
         for name, value in values.items():
             family = _family(name)
-            family.add_metric((), value)  # type: ignore[attr-defined]
+            if value is not None:
+                family.add_metric((), value)  # type: ignore[attr-defined]
             yield family
 
     def _read(self, turns: _Turns) -> Iterator[Metric]:
@@ -240,13 +253,13 @@ class AttributaryCollector(Collector):
         topics = self._config.kafka.topics
         for number, owned in view.partitions.items():
             place = (topics.observations, str(number))
-            _add_records(place, owned.partition.counters, owned.lag, add)
+            _add_records(place, owned.partition.counters, owned.lag.records, add)
             add("checkpoint_pending_seconds", place, owned.pending_s)
             add("transaction_open_seconds", place, owned.transaction_s)
         for number, owned in view.partitions.items():
             if owned.control is not None:
                 place = (topics.models, str(number))
-                _add_records(place, owned.control.counters, owned.control_lag, add)
+                _add_records(place, owned.control.counters, owned.control_lag.records, add)
                 add("transaction_open_seconds", place, owned.control_transaction_s)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):

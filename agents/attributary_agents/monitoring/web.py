@@ -53,13 +53,15 @@ class WebServer:
         return self._server.port
 
     def start(self) -> None:
-        """Listen and serve.
+        """Listen and serve; where it does already, nothing happens.
 
         Raises
         ------
         PreflightError
             The address is in use or not ours.
         """
+        if self._server is not None:
+            return
         host, port = self._config.web.host, self._config.web.port
         self._metrics, self._changes = SingleFlight(self._render), SingleFlight(self._last_changes)
         try:
@@ -91,8 +93,11 @@ class WebServer:
             text = "alive" if alive else f"stuck: no sign of life for {silent:.0f} s{where}"
             return _text(HTTPStatus.OK if alive else HTTPStatus.SERVICE_UNAVAILABLE, text)
         if path == "/readyz":
-            ready = self._view.activity.ready
+            away_s = self._view.brokers.away_s
+            ready = self._view.activity.ready and away_s is None
             text = "ready" if ready else "not ready: joining the group or recovering"
+            if away_s is not None:
+                text = f"not ready: no broker answers ({self._view.brokers.nodes}) for {away_s:.0f} s"
             return _text(HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, text)
         if path == _CHANGES or path.startswith(f"{_CHANGES}/"):
             return self._told(await self._changes.get(""), path.removeprefix(_CHANGES).removeprefix("/"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,8 @@ class Activity:
         self.stop_by: float | None = None
         """When the process must have ended, by `time.monotonic`; None while it is not asked to."""
         self._steps: dict[int, Step] = {}
-        self._beat_at = time.monotonic()
+        self._beat_at: float | None = None
+        self._rested_at = -math.inf
 
     @contextmanager
     def doing(self, step: Step) -> Iterator[None]:
@@ -53,11 +55,25 @@ class Activity:
         """The steps under way, the one that has lasted longest first."""
         return sorted(self._steps.copy().values(), key=lambda step: step.began)
 
+    def since(self, step: Step) -> float:
+        """Return from when on a step under way counts, by `time.monotonic`: waiting for brokers does not."""
+        return max(step.began, self._rested_at)
+
+    def rest(self) -> None:
+        """Let the steps under way count from now on only: they wait for brokers."""
+        self._rested_at = time.monotonic()
+
+    @property
+    def step_s(self) -> float:
+        """Seconds for which a step has lasted, of several the longest, without waiting for brokers; 0 between steps."""
+        steps = self.steps
+        return time.monotonic() - self.since(steps[0]) if steps else 0.0
+
     def beat(self) -> None:
-        """Note that the event loop is alive."""
+        """Note that the event loop is alive; it is watched from the first time on."""
         self._beat_at = time.monotonic()
 
     @property
     def silent_s(self) -> float:
-        """Seconds since the event loop was last known to be alive."""
-        return time.monotonic() - self._beat_at
+        """Seconds since the event loop was last known to be alive; 0 before it runs."""
+        return 0.0 if self._beat_at is None else time.monotonic() - self._beat_at

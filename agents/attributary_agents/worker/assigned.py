@@ -223,7 +223,6 @@ class Assigned(PartitionView):
                 if (model_id := self._shared.model_ids.get(name)) and await self._may_restore(model_id):
                     with self._shared.view.lock:
                         self.partition.models.restore(model_id)
-            self._activity.beat()
             await asyncio.sleep(0)  # there can be thousands
         await self._sign()
         self._is_restored = True
@@ -307,16 +306,12 @@ class Assigned(PartitionView):
                 await self._checkpoint()
 
     def _note_lags(self) -> None:
-        if (lag := self._find_lag()) is not None:
-            self.lag = lag
+        if (end := self._shared.ends.end(self.tp)) is not None:
+            self.lag.note(max(end.offset - self.partition.offset - 1, 0), end.seen_at)
         if self._control_tp in self._shared.app.consumer.assignment():
-            end = self._shared.end(self._control_tp)
+            end = self._shared.ends.end(self._control_tp)
             if end is not None:
-                self.control_lag = max(end - self.control.offset - 1, 0)
-
-    def _find_lag(self) -> int | None:
-        end = self._shared.end(self.tp)
-        return None if end is None else max(end - self.partition.offset - 1, 0)
+                self.control_lag.note(max(end.offset - self.control.offset - 1, 0), end.seen_at)
 
     async def checkpoint(self) -> None:
         """Make everything handled so far durable before the partition goes, in the order that the module describes.
@@ -359,7 +354,7 @@ class Assigned(PartitionView):
 
     def _adapt_budgets(self) -> None:
         with self._shared.view.lock:
-            shares = self.partition.budget.adapt(self.partition.changed, self._find_lag() or 0)
+            shares = self.partition.budget.adapt(self.partition.changed, self.lag.records or 0)
             self.explain_shares.update(shares)
 
     async def _store_models(self) -> float:
@@ -376,7 +371,6 @@ class Assigned(PartitionView):
             writes.append(self._store.put(state.model_id.encode(), blob))
             if len(writes) == WRITES_TOGETHER:
                 await asyncio.gather(*writes)
-                self._activity.beat()
                 writes = []
         await asyncio.gather(*writes)
         return busy_s

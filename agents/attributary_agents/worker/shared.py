@@ -6,9 +6,9 @@ from collections.abc import Awaitable
 from typing import Any
 
 import faust
-from faust.types import TP
 
 from ..config.settings import Config
+from ..kafka.brokers.ends import TopicEnds
 from ..state.objects import object_store
 from ..state.records import StateRecords
 from ..state.seal import seal_of
@@ -37,6 +37,7 @@ class Shared:
         self.outputs = outputs
         self.view = view
         self.records: StateRecords = table.sink
+        self.ends = TopicEnds(app, view.brokers)
         self.gaps = Gaps(app, config)
         self.dead_letter_log = DeadLetterLog(config)
         self.model_ids = {model_id.encode(): model_id for model_id in config.models}
@@ -59,8 +60,3 @@ class Shared:
             key=record.key, value=record.value, headers=record.headers
         )
         return sent
-
-    def end(self, tp: TP) -> int | None:
-        """The offset that the topic's next record will have, as far as the consumer knows."""
-        end: int | None = self.app.consumer.highwater(tp)
-        return end

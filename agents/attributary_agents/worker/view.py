@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from ..kafka.brokers.watch import BrokerWatch
 from ..state.records import StateRecords
 from .activity import Activity
 from .deployments import PartitionControl
@@ -29,6 +31,28 @@ class Durations:
         self.counts[next((i for i, bound in enumerate(self.bounds) if seconds <= bound), len(self.bounds))] += 1
 
 
+END_KNOWN_S = 30.0
+"""Seconds after which it is no longer known where a topic ends."""
+
+
+class Lag:
+    """How far a partition is behind, for as long as it is known where its topic ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._records = 0
+        self._end_seen_at = -math.inf
+
+    def note(self, records: int, end_seen_at: float) -> None:
+        """Note the lag in records, and when the broker said where the topic ends, in seconds since the epoch."""
+        self._records, self._end_seen_at = records, end_seen_at
+
+    @property
+    def records(self) -> int | None:
+        """Records in the topic that are not handled; None where its end is older than END_KNOWN_S."""
+        return self._records if self._clock() - self._end_seen_at <= END_KNOWN_S else None
+
+
 class PartitionView:
     """One partition as a scrape sees it: its models and counters, how far it is behind, and what is not stored yet.
 
@@ -41,9 +65,9 @@ class PartitionView:
     def __init__(self, partition: Partition, control: PartitionControl | None = None) -> None:
         self.partition = partition
         self.control = control
-        self.lag: int | None = None
-        """Observations in the topic that are not handled; None while that is not known."""
-        self.control_lag: int | None = None
+        self.lag = Lag()
+        """Observations in the topic that are not handled."""
+        self.control_lag = Lag()
         """The same of the models topic."""
         self.transaction_s = 0.0
         """Seconds for which an open transaction has held up the observations."""
@@ -79,13 +103,21 @@ class WorkerView:
         The worker's own dictionary of its partitions by number: what leaves it is seen no more.
     records
         What the state's changelog holds.
+    brokers
+        What the clients have seen of the brokers; by default there are none.
     """
 
-    def __init__(self, partitions: Mapping[int, PartitionView], records: StateRecords | None = None) -> None:
+    def __init__(
+        self,
+        partitions: Mapping[int, PartitionView],
+        records: StateRecords | None = None,
+        brokers: BrokerWatch | None = None,
+    ) -> None:
         # Held while an observation changes a state, and by a scrape while it reads one.
         self.lock = threading.Lock()
         self.partitions = partitions
         self.records = records or StateRecords()
+        self.brokers = brokers or BrokerWatch()
         self.activity = Activity()
         self.observation_times = Durations(OBSERVATION_BUCKETS_S)
         self.checkpoint_times = Durations(CHECKPOINT_BUCKETS_S)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..config.settings import WatchdogConfig
-from .activity import Activity
+from .activity import Activity, Step
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ class _Oldest(NamedTuple):
     since: float
     name: str
     blocks_loop: bool
+    step: Step | None = None
 
 
 class Watchdog:
@@ -51,6 +52,8 @@ class Watchdog:
         The steps that are under way.
     is_stopping
         Whether the application is stopping for another reason than a signal: it has crashed.
+    waits_for_brokers
+        Whether what does not block the event loop waits for brokers: however long that takes, it is no stall.
     end
         Ends the process, for tests to replace.
     """
@@ -60,11 +63,13 @@ class Watchdog:
         config: WatchdogConfig,
         activity: Activity,
         is_stopping: Callable[[], bool] = lambda: False,
+        waits_for_brokers: Callable[[], bool] = lambda: False,
         end: Callable[[int], None] = end_process,
     ) -> None:
         self._config = config
         self._activity = activity
         self._is_stopping = is_stopping
+        self._waits_for_brokers = waits_for_brokers
         self._end = end
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
@@ -108,6 +113,7 @@ class Watchdog:
     def _answer(self) -> None:
         self._answered_at = time.monotonic()
         self._answered = True
+        self._activity.beat()
 
     def check(self, now: float) -> None:
         """Log what has lasted for too long at `now`, by `time.monotonic`, and end the process where it must."""
@@ -134,7 +140,7 @@ class Watchdog:
 
     def _log_stalls(self, oldest: _Oldest, now: float) -> None:
         logged, lasted = self._logged, now - oldest.since
-        if logged is not None and logged.since != oldest.since:
+        if logged is not None and not _is_same(logged, oldest):
             logger.warning("%s: moved again after %.0f s", logged.name, now - logged.since)
             self._logged = None
         if lasted >= self._config.warn_after_s and self._logged is None:
@@ -148,7 +154,10 @@ class Watchdog:
         if steps:
             # Of several only the last to begin can block the loop: no other could have begun since.
             step = steps[-1 if blocks_loop else 0]
-            return _Oldest(step.began, str(step), blocks_loop)
+            if not blocks_loop and self._waits_for_brokers():
+                self._activity.rest()
+                return _Oldest(now, str(step), blocks_loop, step)
+            return _Oldest(self._activity.since(step), str(step), blocks_loop, step)
         return _Oldest(self._answered_at if blocks_loop else now, "the event loop", blocks_loop)
 
     def _where(self, oldest: _Oldest) -> str:
@@ -160,3 +169,7 @@ class Watchdog:
         # What lies below the task is the same in every worker.
         first = max((n for n, at in enumerate(frames, 1) if Path(at.filename).parent.name == "asyncio"), default=0)
         return "".join((":\n", *traceback.format_list(frames[first:]))).rstrip()
+
+
+def _is_same(one: _Oldest, other: _Oldest) -> bool:
+    return one.step is other.step if one.step else one.since == other.since

@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from ..config.settings import Config
+from ..kafka.brokers.watch import BROKERS
 from .assigned import Assigned
 from .schedule import UnderWay
 from .shared import Shared
@@ -41,7 +42,7 @@ class Worker:
         self.config = config
         self.outputs = outputs
         self.assigned: dict[int, Assigned] = {}
-        self.view = WorkerView(self.assigned, table.sink)
+        self.view = WorkerView(self.assigned, table.sink, BROKERS)
         self.under_way = UnderWay()
         self._has_given_up = False
         self._shared = Shared(app, config, table, outputs, self.view)
@@ -106,7 +107,7 @@ class Worker:
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
     def tick(self) -> None:
-        """Note once a second that the loop is alive and how far behind the partitions are; start what is due.
+        """Note once a second how far behind the partitions are; start what is due.
 
         Checkpoints run beside each other, at most one of a partition: a long one delays neither another's nor the next
         tick.
@@ -116,7 +117,6 @@ class Worker:
         Exception
             What a checkpoint has failed with since the last tick.
         """
-        self.view.activity.beat()
         self._shared.dead_letter_log.say_due()
         for assigned in self.assigned.values():
             if assigned.tick():

@@ -16,6 +16,7 @@ Top to bottom: are the workers up, do they keep pace, do they store what they ha
 - **Lag** that grows while *busy* is near 100 %: too much work. Add workers, up to the number of partitions, or set
   a budget for explaining.
 - **Lag** that grows while *busy* is low: look at *present step* and the log.
+- **Lag** that is absent: brokers are away; see *silence of the brokers*.
 - **Checkpoints** are written while observations come. What is not yet stored, a crash repeats.
 - **Dead letters** each say why in their headers.
 
@@ -121,6 +122,7 @@ def operations() -> Board:
         ),
     )
     board.heading("Steps of the workers")
+    silent = f"time() - max by (instance) ({series('broker_last_answer_timestamp_seconds', **WORKER)})"
     spent = f"sum by (instance, stage) (rate({series('stage_duration_seconds_sum', '[$__rate_interval]', **WORKER)}))"
     board.line(
         graph(
@@ -148,7 +150,7 @@ def operations() -> Board:
             unit="percentunit",
             least=0,
             stacked=True,
-            size=(6, 8),
+            size=(4, 8),
         ),
         graph(
             "Present step",
@@ -157,8 +159,18 @@ def operations() -> Board:
             Query(f"min({series('worker_step_limit_seconds', **WORKER)})", "a stall from here on"),
             unit="s",
             least=0,
-            size=(6, 8),
+            size=(4, 8),
             dashed="a stall from here on",
+        ),
+        graph(
+            "Silence of the brokers",
+            "Time since any broker has answered the worker, some seconds are healthy; and where they are away.",
+            Query(silent, "{{instance}}"),
+            Query(f"({silent}) and max by (instance) ({series('broker_up', **WORKER)}) == 0", "away: {{instance}}"),
+            unit="s",
+            least=0,
+            size=(4, 8),
+            empty="no broker has answered yet",
         ),
     )
     board.heading("State")

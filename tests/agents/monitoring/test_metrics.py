@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.models.counts import CHANGES, LOSS_SHIFTS
 from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
+from attributary_agents.worker.view import END_KNOWN_S, OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_topics import REASONS
 from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value
@@ -238,7 +240,7 @@ def test_the_live_version_and_the_records_of_the_models_topic() -> None:
         (b'{"version": "v4", "model": {"class": "river.naive_bayes.GaussianNB"}}', b"{poison")
     ):
         control.take(Record(MODELS, 0, offset, 0, b"m", body), -1)
-    own.control_lag = 3
+    own.control_lag.note(3, time.time())
     collector = AttributaryCollector(config, view)
     labels = {"model_id": "m", **BRIER, "detector": "page_hinkley"}
     assert value(samples(collector), "model_info", version="v3", **labels) == 1
@@ -434,3 +436,30 @@ def test_a_partition_that_is_lost_takes_its_series_along() -> None:
     assert {labels: n for (name, labels), n in left.items() if name == "model_state_bytes"} == {
         (("model_id", "n"),): 1001
     }
+
+
+def test_a_lag_is_absent_where_its_end_is_old() -> None:
+    view = filled(config_of("m"), {0: ["m"]}, n=30)
+    collector = AttributaryCollector(config_of("m"), view)
+    lag = ("consumer_lag_records", (("partition", "0"), ("topic", TOPIC)))
+    view.partitions[0].lag.note(7, time.time() - END_KNOWN_S + 10)
+    assert samples(collector)[lag] == 7
+    view.partitions[0].lag.note(7, time.time() - END_KNOWN_S - 1)
+    assert lag not in samples(collector)
+
+
+def test_whether_brokers_answer_is_seen_while_a_step_holds_the_lock() -> None:
+    now = [0.0]
+    view = WorkerView({}, brokers=BrokerWatch(lambda: now[0]))
+    collector = AttributaryCollector(config_of("m"), view)
+    assert ("broker_up", ()) not in samples(collector)
+    view.brokers.fail("kafka:9092", "refused")
+    now[0] = AWAY_AFTER_S
+    with view.lock:
+        found = samples(collector)
+    assert found["broker_up", ()] == 0
+    assert ("broker_last_answer_timestamp_seconds", ()) not in found
+    view.brokers.answer("kafka:9092")
+    found = samples(collector)
+    assert found["broker_up", ()] == 1
+    assert abs(found["broker_last_answer_timestamp_seconds", ()] - time.time()) < 60

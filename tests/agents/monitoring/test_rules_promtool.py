@@ -173,6 +173,22 @@ def test_a_stuck_worker_explains_what_stands_still(alertmanager: Alertmanager) -
     )
 
 
+def test_a_broker_that_is_away_explains_what_stands_still(alertmanager: Alertmanager) -> None:
+    place = {"topic": "attributary.observations.v1", "partition": "3"}
+    tell(
+        alertmanager,
+        "away",
+        ("BrokerAway", {"instance": "a"}, True),
+        ("CheckpointStale", place, False),
+        ("LagGrowing", place, False),
+        ("TransactionOpen", place, False),
+        ("ObservationsStopped", {"model_id": "credit"}, False),
+        ("ModelGone", {"model_id": "churn"}, False),
+        ("FiguresStale", CREDIT, True),
+        ("WorkerStuck", {"instance": "b"}, True),
+    )
+
+
 def test_nothing_is_told_beside_that_no_worker_answers(tmp_path: Path) -> None:
     with Alertmanager(tmp_path, ALERTMANAGER) as alone:
         tell(

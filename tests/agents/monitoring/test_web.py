@@ -16,9 +16,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import PreflightError
+from attributary_agents.kafka.brokers.watch import BrokerWatch
 from attributary_agents.models.telling.changes import exemplar
 from attributary_agents.monitoring.metrics import CATALOGUE
 from attributary_agents.monitoring.web import WebServer
+from attributary_agents.worker.activity import Step
 from attributary_agents.worker.records import Outgoing
 from attributary_agents.worker.view import WorkerView
 from tests.agents.monitoring.views import config_of, filled
@@ -60,9 +62,25 @@ def test_metrics_are_those_of_the_worker_and_of_the_process() -> None:
 
 @pytest.mark.parametrize(("patience_s", "status", "said"), [(1e9, 200, "alive\n"), (1e-9, 503, "stuck")])
 def test_alive_unless_the_loop_has_been_silent_for_too_long(patience_s: float, status: int, said: str) -> None:
-    with serving(WorkerView({}), stuck_after_s=patience_s) as web:
+    view = WorkerView({})
+    with serving(view, stuck_after_s=patience_s) as web:
+        assert get(web, "/livez") == (200, "alive\n"), "no loop runs yet: a start may wait for its brokers"
+        view.activity.beat()
         found, text = get(web, "/livez")
     assert (found, text[: len(said)]) == (status, said)
+
+
+def test_a_worker_whose_brokers_are_away_is_alive_and_not_ready() -> None:
+    now = [0.0]
+    view = WorkerView({}, brokers=BrokerWatch(lambda: now[0]))
+    view.activity.ready = True
+    with serving(view) as web, view.activity.doing(Step("checkpoint", ("t", 0), 5)):
+        view.brokers.fail("kafka:9092", "refused")
+        now[0] = 43.0
+        assert get(web, "/readyz") == (503, "not ready: no broker answers (kafka:9092) for 43 s\n")
+        assert get(web, "/livez") == (200, "alive\n")
+        view.brokers.answer("kafka:9092")
+        assert get(web, "/readyz") == (200, "ready\n")
 
 
 def test_ready_once_the_worker_says_so() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -53,8 +54,9 @@ def filled(
         own = found[number] = PartitionView(partition)
         own.state_bytes = dict.fromkeys(model_ids, 1000 + number)
         own.explain_shares = dict.fromkeys(model_ids, 0.25)
-        own.lag = 5 * (number + 1)
+        own.lag.note(5 * (number + 1), time.time())
     view.record_checkpoint(0.02)
+    view.brokers.answer("kafka:9092")
     return view
 
 

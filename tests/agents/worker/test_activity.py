@@ -36,8 +36,22 @@ def test_steps_are_under_way_inside_their_block_the_longest_first() -> None:
 
 def test_silence_is_counted_from_the_last_beat() -> None:
     activity = Activity()
+    assert activity.silent_s == 0, "no loop runs yet"
+    activity.beat()
     time.sleep(0.01)
     before = activity.silent_s
     activity.beat()
     assert before >= 0.01
     assert activity.silent_s < before
+
+
+def test_waiting_for_brokers_does_not_count() -> None:
+    activity = Activity()
+    waiting = Step("checkpoint", ("t", 0), 1)
+    waiting.began -= 100
+    with activity.doing(waiting):
+        before = activity.step_s
+        activity.rest()
+        assert activity.step_s < 100 <= before
+        assert activity.since(waiting) > waiting.began
+    assert activity.step_s == 0

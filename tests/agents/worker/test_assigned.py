@@ -57,8 +57,8 @@ class Broker:
         )
         self.sink = StateRecords()
 
-    async def _highwaters(self, tp: TP) -> dict[TP, int]:
-        return {tp: 0}
+    async def _highwaters(self, *tps: TP) -> dict[TP, int]:
+        return dict.fromkeys(tps, 0)
 
     async def _commit(self, offsets: dict[TP, int]) -> None:
         self.log += [f"commit {tp.topic}[{tp.partition}] {offset}" for tp, offset in offsets.items()]

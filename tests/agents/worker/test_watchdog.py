@@ -24,10 +24,11 @@ STEP = "observation of model 'credit' at t[3]@17"
 class Watched:
     """A watchdog over an activity, with the exit codes instead of exits."""
 
-    def __init__(self, stops: bool = False) -> None:
+    def __init__(self, stops: bool = False, waits: bool = False) -> None:
         self.activity = Activity()
         self.codes: list[int] = []
-        self.dog = Watchdog(CONFIG, self.activity, is_stopping=lambda: stops, end=self.codes.append)
+        self.waits = waits
+        self.dog = Watchdog(CONFIG, self.activity, lambda: stops, lambda: self.waits, end=self.codes.append)
 
 
 def step() -> Step:
@@ -85,6 +86,35 @@ def test_a_step_that_does_not_end_ends_the_process(caplog: pytest.LogCaptureFixt
         watched.dog.check(long.began + 100)
     assert watched.codes == [1]
     assert re.search(r"end_after_s is 100: the worker ends, the next owner repeats", caplog.text)
+
+
+def test_a_step_that_waits_for_brokers_is_no_stall_and_counts_from_their_return(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    watched = Watched(waits=True)
+    long = step()
+    long.began -= 1000  # the moments below are not before those of the process
+    with watched.activity.doing(long):
+        for after in (40, 101, 1000):
+            watched.dog.check(long.began + after)
+        watched.waits = False
+        returned = watched.activity.since(long)
+        watched.dog.check(returned + 29)
+        assert (watched.codes, watched.activity.n_stalls) == ([], 0)
+        watched.dog.check(returned + 31)
+        watched.dog.check(returned + 100)
+    assert (watched.codes, watched.activity.n_stalls) == ([1], 1), "it waits for something else"
+    assert "waiting; the event loop moves" in caplog.text
+
+
+def test_what_is_logged_has_not_moved_when_brokers_go(caplog: pytest.LogCaptureFixture) -> None:
+    watched = Watched()
+    long = step()
+    with watched.activity.doing(long):
+        watched.dog.check(long.began + 31)
+        watched.waits = True
+        watched.dog.check(long.began + 32)
+    assert "moved again" not in caplog.text
 
 
 def test_a_stop_has_its_time_from_the_first_request(caplog: pytest.LogCaptureFixture) -> None:

@@ -49,6 +49,17 @@ def _workers(options: RuleOptions) -> list[Alert]:
             keep=None,
         ),
         _alert(
+            "BrokerAway",
+            "warning",
+            "attributary_broker_up == 0",
+            "No broker answers worker {{ $labels.instance }}",
+            "It waits and goes on by itself; what it has handled and not stored stays. The last answer was "
+            '{{ with printf "time() - attributary_broker_last_answer_timestamp_seconds{instance=%q}" $labels.instance '
+            "| query }}{{ . | first | value | humanizeDuration }} ago{{ else }}before it started{{ end }}.",
+            wait="1m",
+            keep=None,
+        ),
+        _alert(
             "SeriesDropped",
             "warning",
             f"sum without ({workers}) (attributary_series_dropped_models) > 0",

@@ -1,15 +1,18 @@
-"""What a command does on a cluster of three real Kafka nodes: `python -m benchmarks.cluster topics --times 50`."""
+"""What `topics create` does on three healthy nodes of Kafka.
+
+python -m benchmarks.cluster topics --times 50
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 import yaml
 from aiokafka.admin import AIOKafkaAdminClient
 from click.testing import CliRunner
@@ -53,15 +56,11 @@ async def _delete(cluster: KafkaCluster, names: list[str]) -> None:
         await admin.close()
 
 
-@click.group()
-def main() -> None:
-    """Try a command on three real Kafka nodes."""
-
-
-@main.command()
-@click.option("--times", default=50, show_default=True, help="How often, with other names each time.")
-def topics(times: int) -> None:
-    """Create topics on three healthy nodes; the exit code is 0 where it worked every time."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Create topics on three healthy nodes, again and again; return 0 where it worked every time."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster topics", description=__doc__)
+    parser.add_argument("--times", type=int, default=50, help="how often, with other names each time (default 50)")
+    times: int = parser.parse_args(argv).times
     with tempfile.TemporaryDirectory() as name, KafkaCluster(Path(name) / "cluster") as cluster:
         outcomes = []
         for n in range(1, times + 1):
@@ -74,8 +73,4 @@ def topics(times: int) -> None:
         f"topics create on three healthy nodes: {good} of {times} end with 0; "
         f"{seconds[len(seconds) // 2]:.1f} s in the middle, {seconds[-1]:.1f} s at most"
     )
-    sys.exit(0 if good == times else 1)
-
-
-if __name__ == "__main__":
-    main()
+    return 0 if good == times else 1

@@ -1,0 +1,217 @@
+"""Corrects how aiokafka 0.14.0 connects: with a back-off for each broker, within a time, and seen by `BROKERS`.
+
+Upstream tries again every 100 ms, from each of its loops, and logs each attempt at ERROR. An attempt may last as long
+as a request, which for a worker is minutes. A network that drops what is sent is noticed after as long.
+
+`python -m benchmarks.cluster away` counts the attempts to connect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+import socket
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import aiokafka.client
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection, CloseReason
+
+from .watch import BROKERS, cause_of
+
+T = TypeVar("T")
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.05, 2.0
+"""Seconds between two attempts to connect to the same broker: at first, and at most."""
+
+CONNECT_WITHIN_S = 10.0
+"""Longest attempt to connect, with TLS and SASL."""
+
+UNACKNOWLEDGED_S = 15
+"""Seconds for which the network may leave what was sent without an acknowledgement; then the connection ends."""
+
+ASK_AFTER_S, ANSWER_WITHIN_S = 5.0, 5.0
+"""A broker that has been silent for the first is asked, and fails where it does not answer within the second."""
+
+
+class Backoff:
+    """Says when a broker may be connected to again: after failures, each time twice as late as the last, with jitter.
+
+    Parameters
+    ----------
+    draw
+        Returns a number between 0 and 1, by which the brokers' clients do not come all at once.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, draw: Callable[[], float] = random.random) -> None:
+        self._clock = clock
+        self._draw = draw
+        self._n_failures = 0
+        self._not_before = -math.inf
+        self.lock = asyncio.Lock()
+        """Held by the one attempt that is under way."""
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds to the next attempt; 0 where it is time for it."""
+        return max(self._not_before - self._clock(), 0.0)
+
+    def note(self, *, connected: bool) -> None:
+        """Note how an attempt has ended."""
+        self._n_failures = 0 if connected else self._n_failures + 1
+        if connected:
+            self._not_before = -math.inf
+            return
+        longest = min(FIRST_WAIT_S * 2 ** min(self._n_failures - 1, 30), LONGEST_WAIT_S)
+        self._not_before = self._clock() + longest * (1 + self._draw()) / 2
+
+
+async def keep_asking(find_client: Callable[[], AIOKafkaClient | None]) -> None:
+    """Ask the brokers where nothing has been heard of them for a time, so that a silent one is noticed; never ends.
+
+    A broker that has stopped in the middle of something keeps its connections: no other request would end for minutes.
+
+    Parameters
+    ----------
+    find_client
+        Returns the client that asks, of the running event loop; None while there is none.
+    """
+    asked: dict[asyncio.Future[Any], tuple[str, float]] = {}
+    while True:
+        await asyncio.sleep(1.0)
+        now = time.monotonic()
+        for question, (node, since) in list(asked.items()):
+            if question.done():
+                question.exception()  # noted where it arose
+                del asked[question]
+            elif now - since > ANSWER_WITHIN_S:
+                BROKERS.fail(node, f"connected, and no answer within {ANSWER_WITHIN_S:g} s")
+        client = find_client()
+        if client is None or asked or BROKERS.silent_s < ASK_AFTER_S:
+            continue
+        for broker in list(client.cluster.brokers())[:_ASKED]:
+            question = asyncio.ensure_future(_ask(client, broker.nodeId))
+            asked[question] = (f"{broker.host}:{broker.port}", now)
+
+
+_ASKED = 3  # brokers that are asked at once
+
+
+async def _ask(client: AIOKafkaClient, node_id: int) -> None:
+    conn = await client._get_conn(node_id)
+    if conn is not None:
+        await conn.send(aiokafka.client.MetadataRequest([]))
+
+
+async def _within(work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Return what `work` returns; raise TimeoutError after some seconds in which the event loop was not blocked."""
+    task = asyncio.ensure_future(work)
+    try:
+        while True:
+            began = time.monotonic()
+            await asyncio.wait({task}, timeout=seconds)
+            if task.done():
+                return task.result()
+            if time.monotonic() - began < 1.5 * seconds:
+                raise TimeoutError(f"not connected within {seconds:g} s")
+    finally:
+        task.cancel()
+
+
+_create_conn = aiokafka.client.create_conn
+_get_conn = AIOKafkaClient._get_conn
+_handle_frame = AIOKafkaConnection._handle_frame
+
+
+async def _watched_create_conn(host: str, port: int, **options: Any) -> AIOKafkaConnection:
+    """Connect as upstream does, within CONNECT_WITHIN_S, and note how it ends."""
+    node, on_close = f"{host}:{port}", options.pop("on_close", None)
+
+    def closed(conn: AIOKafkaConnection, reason: CloseReason) -> None:
+        if reason in (CloseReason.CONNECTION_BROKEN, CloseReason.CONNECTION_TIMEOUT):
+            BROKERS.fail(node, "the connection broke" if reason is CloseReason.CONNECTION_BROKEN else "no answer")
+        if on_close is not None:
+            on_close(conn, reason)
+
+    BROKERS.attempt()
+    try:
+        conn = await _within(_create_conn(host, port, on_close=closed, **options), CONNECT_WITHIN_S)
+    except Exception as error:
+        BROKERS.fail(node, cause_of(error))
+        raise
+    conn.is_established = True
+    _end_when_unacknowledged(conn)
+    BROKERS.answer(node)
+    return conn
+
+
+def _end_when_unacknowledged(conn: AIOKafkaConnection) -> None:
+    """Let the system end a connection over which nothing comes through: the machine or the network is gone.
+
+    A blocked event loop and a stopped broker do not count: their systems acknowledge what arrives.
+    """
+    found = None if conn._writer is None else conn._writer.get_extra_info("socket")
+    if found is None or not hasattr(socket, "TCP_USER_TIMEOUT"):  # only Linux has it
+        return
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_S * 1000)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, UNACKNOWLEDGED_S)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, UNACKNOWLEDGED_S // 3)
+
+
+async def _patient_get_conn(self: AIOKafkaClient, node_id: Any, **options: Any) -> AIOKafkaConnection | None:
+    """Return a connection as upstream does; None at once while the broker's back-off lasts."""
+    conn = self._conns.get((node_id, options.get("group", aiokafka.client.ConnectionGroup.DEFAULT)))
+    broker = self.cluster.broker_metadata(node_id)
+    if broker is None or (conn is not None and conn.connected()):
+        return await _get_conn(self, node_id, **options)
+    backoffs: dict[tuple[str, int], Backoff] = self.__dict__.setdefault("_backoffs", {})
+    backoff = backoffs.setdefault((broker.host, broker.port), Backoff())
+    async with backoff.lock:
+        if backoff.wait_s:
+            return None
+        conn = await _get_conn(self, node_id, **options)
+        backoff.note(connected=conn is not None)
+        return conn
+
+
+def _seen_handle_frame(self: AIOKafkaConnection, resp: Any) -> None:
+    _handle_frame(self, resp)
+    if getattr(self, "is_established", False):  # a broker that refuses answers as well
+        BROKERS.answer(f"{self.host}:{self.port}")
+
+
+_ABOUT_CONNECTING = ("Unable connect to", "Unable to request metadata", "Unable to update metadata")
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Return whether a line of a client is to be written: what comes of a broker that is away, BROKERS says."""
+    if not BROKERS.is_failing or record.levelno >= logging.CRITICAL:
+        return True
+    return BROKERS.is_answering and not str(record.msg).startswith(_ABOUT_CONNECTING)
+
+
+_CLIENTS = (
+    "aiokafka",
+    "aiokafka.cluster",
+    "aiokafka.conn",
+    "aiokafka.consumer.consumer",
+    "aiokafka.consumer.fetcher",
+    "aiokafka.consumer.group_coordinator",
+    "aiokafka.producer.producer",
+    "aiokafka.producer.sender",
+)
+"""Loggers of aiokafka: a filter does not concern the loggers below its own."""
+
+
+def install() -> None:
+    """Let all clients of this process connect so; further calls change nothing."""
+    aiokafka.client.create_conn = _watched_create_conn
+    AIOKafkaClient._get_conn = _patient_get_conn
+    AIOKafkaConnection._handle_frame = _seen_handle_frame
+    for name in _CLIENTS:
+        logging.getLogger(name).addFilter(_is_told)

@@ -1,0 +1,193 @@
+"""Knows whether brokers answer, by what all clients of this process see, and says in the log when they do not.
+
+Clients tell it of each answer and of each failure (`connection.py`). Nothing is asked for that alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+logger = logging.getLogger(__name__)
+
+AWAY_AFTER_S = 2.0
+"""Seconds of failures, without an answer of any broker, from which on the brokers count as away."""
+
+SAY_EVERY_S = 60.0
+"""Seconds between two lines about the same outage."""
+
+FORGOTTEN_AFTER_S = 60.0
+"""Seconds after which a broker that nobody tries to reach is no longer told of: it has left the cluster."""
+
+
+@dataclass
+class _Failing:
+    """A broker that has failed and not answered since."""
+
+    since: float
+    cause: str
+    failed_at: float
+    said_at: float | None = None
+
+
+def cause_of(error: BaseException) -> str:
+    """Return in a few words why a broker cannot be reached: what the system says, without an address."""
+    if isinstance(error, OSError) and error.errno:
+        # Of addresses that cannot be looked up the numbers are others.
+        return os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
+    return str(error) or type(error).__name__
+
+
+class BrokerWatch:
+    """What the clients of a process have seen of their brokers.
+
+    Parameters
+    ----------
+    clock
+        Seconds of a clock that never goes back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failing: dict[str, _Failing] = {}
+        self._failed_since: float | None = None
+        """The first failure since the last answer of any broker."""
+        self._answered_at: float | None = None
+        self._away_said_at: float | None = None
+        self._away_since = 0.0
+        self._attempts_before = 0
+        self.last_answer_s: float | None = None
+        """Time of the last answer in seconds since the epoch; None before the first."""
+        self.n_attempts = 0
+        """Attempts to connect, successful ones too."""
+
+    def attempt(self) -> None:
+        """Count an attempt to connect."""
+        self.n_attempts += 1
+
+    def answer(self, node: str) -> None:
+        """Note an answer of the broker `node`, host:port."""
+        self._answered_at, self.last_answer_s, self._failed_since = self._clock(), time.time(), None
+        if node in self._failing:
+            with self._lock:
+                failing = self._failing.pop(node, None)
+            if failing is not None and failing.said_at is not None and self._away_said_at is None:
+                lasted = self._clock() - failing.since
+                logger.warning("the broker at %s answers again, after %.0f s", node, lasted)
+
+    def fail(self, node: str, cause: str) -> None:
+        """Note that the broker `node`, host:port, cannot be reached or does not answer."""
+        now = self._clock()
+        if self._failed_since is None:
+            self._failed_since, self._attempts_before = now, self.n_attempts
+        with self._lock:
+            failing = self._failing.setdefault(node, _Failing(now, cause, now))
+            failing.cause, failing.failed_at = cause, now
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any broker has answered or failed."""
+        return self._answered_at is not None or self._failed_since is not None
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether a broker has failed and not answered since."""
+        return bool(self._failing)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether no broker has failed since the last answer of any."""
+        return self._failed_since is None
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last answer of any broker; infinite before the first."""
+        return float("inf") if self._answered_at is None else self._clock() - self._answered_at
+
+    @property
+    def away_s(self) -> float | None:
+        """Seconds for which brokers have failed and none has answered; None where they are not away."""
+        since = self._failed_since
+        lasted = 0.0 if since is None else self._clock() - since
+        return lasted if lasted >= AWAY_AFTER_S else None
+
+    @property
+    def nodes(self) -> str:
+        """The brokers that fail, host:port, with commas between them."""
+        with self._lock:
+            return ", ".join(sorted(self._failing))
+
+    def say_due(self) -> None:
+        """Log what is due: that brokers are away, at once and then once a minute, and that they are back."""
+        now, away_s = self._clock(), self.away_s
+        if away_s is not None:
+            self._say_away(now, away_s)
+            return
+        if self._away_said_at is not None and self._failed_since is None:
+            logger.warning(
+                "a broker answers again, after %.0f s and %d attempts to connect",
+                now - self._away_since,
+                self.n_attempts - self._attempts_before,
+            )
+            self._away_said_at = None
+        with self._lock:
+            self._failing = {
+                node: failing for node, failing in self._failing.items() if now - failing.failed_at < FORGOTTEN_AFTER_S
+            }
+            due = [(node, failing) for node, failing in self._failing.items() if _is_due(failing, now)]
+        for node, failing in due:
+            failing.said_at = now
+            logger.warning(
+                "the broker at %s has not answered for %.0f s, others do: %s", node, now - failing.since, failing.cause
+            )
+
+    def _say_away(self, now: float, away_s: float) -> None:
+        if self._away_said_at is None:
+            self._away_since = now - away_s
+        elif now - self._away_said_at < SAY_EVERY_S:
+            return
+        is_first, self._away_said_at = self._away_said_at is None, now
+        with self._lock:
+            causes = "; ".join(f"{node}: {failing.cause}" for node, failing in sorted(self._failing.items()))
+        if is_first:
+            logger.warning(
+                "no broker answers (%s): the worker waits and goes on by itself; what is handled and not stored stays",
+                causes,
+            )
+        else:
+            tried = self.n_attempts - self._attempts_before
+            logger.warning("no broker has answered for %.0f s (%s), %d attempts to connect", away_s, causes, tried)
+
+
+def _is_due(failing: _Failing, now: float) -> bool:
+    last = failing.said_at
+    return now - failing.since >= AWAY_AFTER_S if last is None else now - last >= SAY_EVERY_S
+
+
+class BrokerLog:
+    """A thread that logs what the watch has to say: a blocked event loop does not delay it."""
+
+    def __init__(self, watch: BrokerWatch) -> None:
+        self._watch = watch
+        self._closed = threading.Event()
+
+    def start(self) -> None:
+        """Begin."""
+        threading.Thread(target=self._run, name="brokers", daemon=True).start()
+
+    def close(self) -> None:
+        """Log no longer."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        while not self._closed.wait(1.0):
+            self._watch.say_due()
+
+
+BROKERS = BrokerWatch()
+"""What this process has seen of its brokers."""

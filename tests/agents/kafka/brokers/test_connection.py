@@ -1,0 +1,158 @@
+"""How clients connect to a broker that comes and goes, against a port that nobody listens at and one that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import pkgutil
+import socket
+from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
+
+import aiokafka
+import pytest
+from aiokafka.client import AIOKafkaClient
+from aiokafka.structs import BrokerMetadata
+
+from attributary_agents.demo.local_broker import free_port
+from attributary_agents.kafka.brokers import connection
+from attributary_agents.kafka.brokers.connection import (
+    FIRST_WAIT_S,
+    LONGEST_WAIT_S,
+    UNACKNOWLEDGED_S,
+    Backoff,
+    keep_asking,
+)
+from attributary_agents.kafka.brokers.watch import BrokerWatch
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerWatch]:
+    """What this test's clients see."""
+    connection.install()
+    fresh = BrokerWatch()
+    monkeypatch.setattr(connection, "BROKERS", fresh)
+    return fresh
+
+
+def test_waits_double_from_the_least_to_the_longest_with_jitter_and_begin_anew() -> None:
+    for draw in (0.0, 1.0):
+        backoff = Backoff(float, partial(float, draw))
+        assert backoff.wait_s == 0
+        waits = []
+        for _ in range(2000):
+            backoff.note(connected=False)
+            waits.append(backoff.wait_s)
+        wanted = [min(FIRST_WAIT_S * 2**n, LONGEST_WAIT_S) * (1 + draw) / 2 for n in range(8)]
+        assert waits[:8] == wanted
+        assert waits[-1] == LONGEST_WAIT_S * (1 + draw) / 2
+        backoff.note(connected=True)
+        assert backoff.wait_s == 0
+        backoff.note(connected=False)
+        assert backoff.wait_s == wanted[0]
+
+
+async def _client_of(port: int) -> AIOKafkaClient:
+    client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{port}")
+    client.cluster._brokers = {1: BrokerMetadata(1, "127.0.0.1", port, None)}
+    return client
+
+
+def test_a_broker_that_refuses_is_not_asked_again_before_its_time(watch: BrokerWatch) -> None:
+    async def run() -> None:
+        client = await _client_of(free_port())
+        found = await asyncio.gather(*(client._get_conn(1) for _ in range(50)))
+        assert found == [None] * 50
+        assert watch.n_attempts == 1, "the others come in the back-off's time"
+        await asyncio.sleep(2 * FIRST_WAIT_S)
+        assert await client._get_conn(1) is None
+        assert watch.n_attempts == 2
+        await client.close()
+
+    asyncio.run(run())
+    assert watch.is_failing
+    assert not watch.is_answering
+
+
+def test_a_broker_that_accepts_and_does_not_answer_fails_in_time(
+    watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CONNECT_WITHIN_S", 0.2)
+
+    async def run(port: int) -> None:
+        client = await _client_of(port)
+        assert await client._get_conn(1) is None
+        await client.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        port = hanging.getsockname()[1]
+        asyncio.run(run(port))
+    assert watch.nodes == f"127.0.0.1:{port}"
+    assert watch.last_answer_s is None
+
+
+def test_a_network_that_swallows_what_is_sent_ends_the_connection() -> None:
+    if not hasattr(socket, "TCP_USER_TIMEOUT"):
+        pytest.skip("only Linux bounds how long what is sent may be unacknowledged")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
+        writer = SimpleNamespace(get_extra_info={"socket": ours}.get)
+        connection._end_when_unacknowledged(SimpleNamespace(_writer=writer))
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == UNACKNOWLEDGED_S * 1000
+        assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == UNACKNOWLEDGED_S
+
+
+def test_a_silent_broker_is_asked_and_fails_where_it_does_not_answer(
+    watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "ANSWER_WITHIN_S", 0.0)
+
+    class Hanging:
+        """A client whose broker keeps its connection and does not answer."""
+
+        cluster = SimpleNamespace(brokers=lambda: {BrokerMetadata(1, "kafka", 9092, None)})
+
+        async def _get_conn(self, _node_id: int) -> None:
+            await asyncio.Event().wait()
+
+    async def run() -> None:
+        asking = asyncio.ensure_future(keep_asking(Hanging))
+        while not watch.is_failing:
+            await asyncio.sleep(0.05)
+        asking.cancel()
+
+    asyncio.run(run())
+    assert watch.nodes == "kafka:9092"
+
+
+def test_the_lines_of_clients_are_ours_while_brokers_are_away(
+    watch: BrokerWatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, group = logging.getLogger("aiokafka"), logging.getLogger("aiokafka.consumer.group_coordinator")
+
+    def log() -> int:
+        caplog.clear()
+        client.error("Unable connect to node with id %s: %s", 1, "refused")
+        group.error("Heartbeat failed")
+        return len(caplog.messages)
+
+    assert log() == 2, "nothing is known to be away"
+    watch.fail("one", "refused")
+    assert log() == 0
+    watch.answer("two")
+    assert log() == 1, "one broker of two is away: only lines about connecting are ours"
+    watch.answer("one")
+    assert log() == 2
+
+
+def test_every_logger_of_the_clients_is_known() -> None:
+    """A filter of a logger does not concern those below it."""
+    for module in pkgutil.walk_packages(aiokafka.__path__, "aiokafka."):
+        if not module.name.startswith(("aiokafka.record", "aiokafka.helpers")):
+            importlib.import_module(module.name)
+    found = {name for name in logging.root.manager.loggerDict if name.split(".")[0] == "aiokafka"}
+    others = ("aiokafka.admin", "aiokafka.coordinator", "aiokafka.helpers", "aiokafka.consumer.subscription_state")
+    loggers = {name for name in found if isinstance(logging.root.manager.loggerDict[name], logging.Logger)}
+    assert {name for name in loggers if not name.startswith(others)} == set(connection._CLIENTS)

@@ -1,0 +1,77 @@
+"""Where topics end, as fetches and questions tell it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+from faust.types import TP
+
+from attributary_agents.kafka.brokers.ends import ASK_AFTER_S, TopicEnd, TopicEnds
+from attributary_agents.kafka.brokers.watch import BrokerWatch
+
+HERE = TP("t", 3)
+
+
+class App:
+    """Stands in for a Faust app whose consumer has fetched at some time, and answers questions."""
+
+    def __init__(self, fetched: int | None, age_s: float, fails: bool = False) -> None:
+        self.asked: list[tuple[TP, ...]] = []
+        self._fails = fails
+        inner = SimpleNamespace(last_poll_timestamp=lambda _tp: (time.time() - age_s) * 1000)
+        self.consumer = SimpleNamespace(
+            highwater=lambda _tp: fetched,
+            highwaters=self._highwaters,
+            assignment=lambda: {HERE},
+            _thread=SimpleNamespace(_ensure_consumer=lambda: inner),
+        )
+
+    async def _highwaters(self, *tps: TP) -> dict[TP, int]:
+        self.asked.append(tps)
+        if self._fails:
+            raise KafkaConnectionError
+        return dict.fromkeys(tps, 70)
+
+
+async def _looked_twice(app: App, brokers: BrokerWatch) -> list[TopicEnd | None]:
+    ends = TopicEnds(app, brokers)
+    first = ends.end(HERE)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return [first, ends.end(HERE)]
+
+
+def test_a_fetch_tells_it() -> None:
+    app = App(50, 1.0)
+    first, second = asyncio.run(_looked_twice(app, BrokerWatch()))
+    assert first is not None
+    assert second is not None
+    assert (first.offset, second.offset, app.asked) == (50, 50, [])
+    assert abs(time.time() - 1.0 - first.seen_at) < 60
+
+
+@pytest.mark.parametrize(("fetched", "first"), [(50, 50), (None, None)])
+def test_what_has_not_been_fetched_for_a_time_is_asked_for(fetched: int | None, first: int | None) -> None:
+    app = App(fetched, ASK_AFTER_S + 1)
+    old, new = asyncio.run(_looked_twice(app, BrokerWatch()))
+    assert (old and old.offset) == first
+    assert new is not None
+    assert new.offset == 70
+    assert app.asked == [(HERE,)]
+
+
+def test_nothing_is_asked_while_brokers_are_away_and_a_failure_is_no_end() -> None:
+    now = [0.0]
+    away = BrokerWatch(lambda: now[0])
+    away.fail("one", "refused")
+    now[0] = 60.0
+    app = App(None, 60)
+    assert asyncio.run(_looked_twice(app, away)) == [None, None]
+    assert app.asked == []
+    failing = App(None, 60, fails=True)
+    assert asyncio.run(_looked_twice(failing, BrokerWatch())) == [None, None]
+    assert failing.asked[0] == (HERE,)

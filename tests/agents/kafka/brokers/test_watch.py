@@ -1,0 +1,110 @@
+"""When brokers count as away, and how often the log says so."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import math
+import socket
+
+import pytest
+
+from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch, cause_of
+
+ONE, TWO = "kafka-1:9092", "kafka-2:9092"
+REFUSED = "Connection refused"
+
+
+class Seen:
+    """A watch whose clock stands still until it is moved, and whose log is looked at once a second."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.watch = BrokerWatch(lambda: self.now)
+
+    def pass_s(self, seconds: int, *failing: str, answering: str = "") -> None:
+        for _ in range(seconds):
+            for node in failing:
+                self.watch.attempt()
+                self.watch.fail(node, REFUSED)
+            if answering:
+                self.watch.answer(answering)
+            self.now += 1
+            self.watch.say_due()
+
+
+def test_nothing_is_known_before_the_first_answer() -> None:
+    watch = BrokerWatch()
+    assert not watch.is_known
+    assert watch.silent_s == math.inf
+    assert watch.away_s is watch.last_answer_s is None
+
+
+def test_brokers_are_away_when_they_fail_for_a_time_and_none_answers() -> None:
+    seen = Seen()
+    seen.watch.answer(ONE)
+    seen.now = 100.0
+    assert seen.watch.away_s is None, "silence alone is none: nothing may have been asked"
+    seen.watch.fail(ONE, REFUSED)
+    seen.now += AWAY_AFTER_S / 2
+    assert seen.watch.away_s is None
+    seen.now += AWAY_AFTER_S
+    assert seen.watch.away_s == 1.5 * AWAY_AFTER_S
+    assert seen.watch.nodes == ONE
+    seen.watch.answer(ONE)
+    assert seen.watch.away_s is None
+    assert seen.watch.is_known
+    assert not seen.watch.is_failing
+
+
+def test_an_outage_has_one_line_at_its_beginning_one_a_minute_and_one_at_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen = Seen()
+    seen.watch.answer(ONE)
+    seen.pass_s(600, ONE)
+    seen.watch.answer(ONE)
+    seen.pass_s(10, answering=ONE)
+    first, *further, last = caplog.messages
+    assert first.startswith(f"no broker answers ({ONE}: {REFUSED})")
+    assert len(further) == 9
+    assert all(line.startswith("no broker has answered for ") for line in further)
+    assert last == "a broker answers again, after 601 s and 599 attempts to connect"
+
+
+def test_of_several_brokers_the_one_that_fails_is_named_and_the_rest_answers(caplog: pytest.LogCaptureFixture) -> None:
+    seen = Seen()
+    seen.pass_s(130, TWO, answering=ONE)
+    assert seen.watch.away_s is None
+    seen.watch.answer(TWO)
+    seen.pass_s(5, answering=ONE)
+    *lines, last = caplog.messages
+    assert len(lines) == 3
+    assert all(line.startswith(f"the broker at {TWO} has not answered for ") for line in lines)
+    assert last == f"the broker at {TWO} answers again, after 130 s"
+
+
+def test_a_broker_that_has_left_the_cluster_is_told_of_no_longer(caplog: pytest.LogCaptureFixture) -> None:
+    seen = Seen()
+    seen.pass_s(3, TWO, answering=ONE)
+    seen.pass_s(600, answering=ONE)
+    assert len(caplog.messages) <= 2
+    assert not seen.watch.is_failing
+
+
+def test_short_failures_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    seen = Seen()
+    for _ in range(50):
+        seen.pass_s(1, ONE, TWO)
+        seen.watch.answer(ONE)
+        seen.watch.answer(TWO)
+    assert caplog.messages == []
+
+
+def test_a_cause_is_what_the_system_says_and_names_no_address_again() -> None:
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 9092)")
+    assert cause_of(refused) == "Connection refused"
+    assert cause_of(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert cause_of(TimeoutError("not connected within 10 s")) == "not connected within 10 s"
+    assert cause_of(EOFError()) == "EOFError"
