@@ -8,11 +8,11 @@ from typing import Any
 from support.fingerprint import of_state
 
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import encode_checkpoint
-from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.codec import decode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing
+from attributary_agents.worker.storing.cut import Cut
 from tests.agents.stand_ins import DEAD_LETTERS, header
 
 
@@ -29,18 +29,29 @@ class Log:
             assert known == outgoing, "a repeated event has the same bytes"
 
 
-def store_models(partition: Partition, table: dict[bytes, bytes]) -> None:
+def store_models(partition: Partition, table: dict[bytes, bytes], lag: int = 0) -> Cut:
     """Store the models that have changed, as a worker does before its checkpoint."""
-    dirty, partition.dirty = partition.dirty, set()
-    for model_id in dirty:
-        table[model_id.encode()] = encode_state(partition.models[model_id])
+    cut = Cut(partition, lag)
+    while not cut.is_encoded:
+        store_next(cut, table)
+    return cut
 
 
-def checkpoint(partition: Partition, table: dict[bytes, bytes]) -> None:
+def store_next(cut: Cut, table: dict[bytes, bytes]) -> None:
+    """Store one model, as a worker does in a slice of a checkpoint."""
+    model_id, blob = cut.encode_next()
+    table[model_id.encode()] = blob
+
+
+def store_checkpoint(cut: Cut, table: dict[bytes, bytes]) -> None:
+    """Store where the partition was at the cut."""
+    table[checkpoint_key(0)] = cut.encode_checkpoint()
+    cut.finish()
+
+
+def checkpoint(partition: Partition, table: dict[bytes, bytes], lag: int = 0) -> None:
     """Store the models that have changed, then where the partition is."""
-    store_models(partition, table)
-    table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-    partition.record_checkpoint(partition.offset)
+    store_checkpoint(store_models(partition, table, lag), table)
 
 
 def stored_models(table: Mapping[bytes, bytes], config: Config) -> dict[str, Any]:

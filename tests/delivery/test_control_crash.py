@@ -13,12 +13,12 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
-from attributary_agents.state.codec import encode_state
+from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
+from attributary_agents.worker.storing.cut import Cut
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, TOUCHY_FACTORY, observations
 from tests.delivery.remains import Log, stored_models
 
@@ -113,6 +113,7 @@ class Owner:
         self.control = PartitionControl(MODELS, self.partition, self.memory.get)
         self.backlog_end = backlog_end
         self.writes = writes
+        self.cut: Cut | None = None
 
     def write(self, key: bytes, value: bytes) -> None:
         self.memory[key] = value
@@ -133,13 +134,28 @@ class Owner:
         self.cluster.committed[MODELS] = record.offset + 1
 
     def checkpoint(self) -> None:
-        partition = self.partition
-        dirty, partition.dirty = partition.dirty, set()
-        for model_id in sorted(dirty):
-            self.write(model_id.encode(), encode_state(partition.models[model_id]))
-        self.write(checkpoint_key(0), encode_checkpoint(partition.offset, partition.counters))
-        self.cluster.committed[TOPIC] = partition.offset + 1
-        partition.record_checkpoint(partition.offset)
+        """Finish the checkpoint under way, and make one of everything in one piece."""
+        if self.cut is not None:
+            self._finish()
+        self.store_slice()
+        self._finish()
+
+    def _finish(self) -> None:
+        while self.cut is not None:
+            self.store_slice()
+
+    def store_slice(self) -> None:
+        """Begin a checkpoint, or store one more model of the one under way; after the last one, make it."""
+        if self.cut is None:
+            self.cut = Cut(self.partition, lag=0)
+        if not self.cut.is_encoded:
+            model_id, blob = self.cut.encode_next()
+            self.write(model_id.encode(), blob)
+            return
+        cut, self.cut = self.cut, None
+        self.write(checkpoint_key(0), cut.encode_checkpoint())
+        self.cluster.committed[TOPIC] = cut.offset + 1
+        cut.finish()
 
 
 def outcome(cluster: Cluster) -> dict[str, Any]:

@@ -36,9 +36,15 @@ class CheckpointSchedule:
         """Add the time that one observation took."""
         self.work_s += seconds
 
-    def record_checkpoint(self, cost_s: float) -> None:
-        """Begin anew after a checkpoint, which has kept the worker from other work for so long."""
-        self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, 0.0
+    def record_checkpoint(self, cost_s: float, work_s: float = 0.0) -> None:
+        """Begin anew after a checkpoint, which has kept the worker from other work for so long.
+
+        Parameters
+        ----------
+        work_s
+            Time that the observations took which were handled meanwhile, and are not in the checkpoint.
+        """
+        self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, work_s
 
     def is_due(self, n_pending: int) -> bool:
         """Return whether to store now.

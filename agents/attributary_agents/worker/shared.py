@@ -16,6 +16,8 @@ from ..state.store import PartitionStore
 from .dead_letter_log import DeadLetterLog
 from .gaps import Gaps
 from .records import Outgoing
+from .storing.restored import Restored
+from .storing.slices import Slices
 from .view import WorkerView
 
 
@@ -39,6 +41,8 @@ class Shared:
         self.records: StateRecords = table.sink
         self.gaps = Gaps(app, config)
         self.dead_letter_log = DeadLetterLog(config)
+        self.slices = Slices()
+        self.restored = Restored()
         self.model_ids = {model_id.encode(): model_id for model_id in config.models}
         self._seal = seal_of(config)
         self._objects = object_store(config.state.url, config.kafka.group)

@@ -83,10 +83,13 @@ class Worker:
     async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
         """Take over partitions whose state has been recovered, before their first record.
 
-        Their models are explained from the start of a scrape, not from their next observation.
+        A model is restored when it is asked for; the others beside the records, so that a scrape has them soon.
         """
-        for tp in partitions:
-            await self._assign(tp, generation).restore()
+        ours = [self._assign(tp, generation) for tp in partitions]
+        for assigned in ours:
+            await assigned.begin()
+        for assigned in ours:
+            assigned.restore_rest()
 
     async def ask_backlog_ends(self) -> None:
         """Ask where the topic of newly adopted partitions ends, soon after they were."""

@@ -181,10 +181,12 @@ def test_what_took_so_long_changes_nothing_until_the_models_are_stored() -> None
         assert found == prequential(twin, observation, Source("topic", 0, i), 0)
     assert (state.stride, state.explain_every) == (1, 1)
     assert state.explainers["pfi"].snapshot() == twin.explainers["pfi"].snapshot()
-    (share,) = budget.adapt([state], lag=0).values()
+    budget.begin(lag=0)
+    share = budget.adapt(state)
+    assert share is not None
     assert 0.3 < share < 0.7
     assert state.stride == 2
-    assert budget.adapt([state], lag=0) == {}, "nothing has been measured since"
+    assert budget.adapt(state) is None, "nothing has been measured since"
     assert state.stride == 2
 
 
@@ -197,7 +199,8 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
         for _ in range(80):
             i, observation = next(stream)
             prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
-        budget.adapt([state], lag)
+        budget.begin(lag)
+        budget.adapt(state)
         strides.append(state.stride)
     assert strides == [2, 2, 4, 8, 4]
 
@@ -212,8 +215,7 @@ def records(n: int) -> list[Record]:
 
 def store(partition: Partition, table: dict[bytes, bytes], lag: int, *, finish: bool = True) -> None:
     """As the worker stores; not `finish`: it crashes before the partition's own checkpoint."""
-    partition.budget.adapt(partition.changed, lag)
-    (checkpoint if finish else store_models)(partition, table)
+    (checkpoint if finish else store_models)(partition, table, lag)
 
 
 @pytest.mark.parametrize("explain", [{"budget": 0.05}, {"every": 3}, {"budget": 0.9, "max_lag": 50}])
@@ -248,7 +250,8 @@ def test_a_replay_has_no_clock_and_explains_everything() -> None:
     partition = Partition(TOPIC, 0, config_of("m", "n", explain={"budget": 0.01}, change=None), lambda _key: None)
     for record in records(100):
         partition.handle(record)
-    assert partition.budget.adapt(partition.changed, 10**6) == {}
+    partition.budget.begin(10**6)
+    assert [partition.budget.adapt(state) for state in partition.models.values()] == [None, None]
     assert [state.explain_every for state in partition.models.values()] == [1, 1]
 
 

@@ -99,6 +99,12 @@ class Running:
     async def handle(self, offset: int, value: bytes = GOOD, partition: int = 0, generation: int = 1) -> None:
         await self.worker.handle(event(TOPIC, offset, value, partition, generation))
 
+    async def tick_until_it_fails(self) -> None:
+        async with asyncio.timeout(60):
+            while True:
+                await self.worker.tick()
+                await asyncio.sleep(0)
+
 
 def event(topic: str, offset: int, value: bytes, partition: int = 0, generation: int = 1) -> Any:
     message = SimpleNamespace(
@@ -187,7 +193,7 @@ async def test_after_an_event_that_could_not_be_sent_nothing_is_committed() -> N
     assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
     running.broker.log.clear()
     with pytest.raises(RuntimeError, match="no broker"):
-        await running.worker.tick()
+        await running.tick_until_it_fails()
     await running.handle(3)
     await running.worker.release()  # the stop that follows
     assert running.broker.log == []
@@ -202,7 +208,7 @@ async def test_after_a_state_that_could_not_be_written_no_checkpoint_names_it() 
     running.broker.failing.add(0)
     assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="no broker"):
-        await running.worker.tick()
+        await running.tick_until_it_fails()
     running.broker.failing.clear()  # it is back for the stop that follows
     running.broker.log.clear()
     await running.worker.release()
