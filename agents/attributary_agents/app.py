@@ -162,22 +162,26 @@ def _register_lifecycle(application: Application) -> None:
     activity, topic = worker.view.activity, worker.config.kafka.topics.observations
 
     async def tick() -> None:
+        # Waits for nothing: while a timer's call lasts Faust starts no other, and says so at WARNING.
         try:
-            await worker.tick()
-            await take_over()
+            if not is_ready():
+                activity.ready = False
+            elif not activity.ready:
+                worker.under_way.start("take over", take_over)
+            worker.tick()
         except Exception as error:
             await application.end(error)
             raise
 
     async def take_over() -> None:
-        if is_ready() and not activity.ready:
-            ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
-            await worker.adopt(ours, app.consumer_generation_id)
-            if is_ready():
-                logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
-                # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
-                app.add_future(worker.ask_backlog_ends())
-        activity.ready = is_ready()
+        ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
+        generation = app.consumer_generation_id
+        await worker.adopt(ours, generation)
+        if is_ready() and app.consumer_generation_id == generation:
+            logger.info("ready: partitions %s of %s", [tp.partition for tp in ours], topic)
+            # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
+            app.add_future(worker.ask_backlog_ends())
+            activity.ready = True
 
     def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.

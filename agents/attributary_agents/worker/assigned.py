@@ -20,6 +20,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 from faust.types import TP
@@ -95,7 +96,6 @@ class Assigned(PartitionView):
         self._restoring = Restoring(shared, tp, partition, self._store, self._endings, self._goes_on)
         self._restores: asyncio.Task[None] | None = None
         self._stores: asyncio.Task[None] | None = None
-        self._told: set[asyncio.Task[None]] = set()
         self._under_way: Checkpoint | None = None
         self._is_leaving = self._has_begun = self._control_has_begun = False
 
@@ -111,7 +111,6 @@ class Assigned(PartitionView):
 
     async def handle(self, message: Any) -> None:
         """Take one record of the observations topic; begin a checkpoint when enough are pending."""
-        self._raise_failure()
         self._shared.slices.note_record()
         async with self._steps:
             await self._prepare(message.key)
@@ -157,7 +156,6 @@ class Assigned(PartitionView):
 
     async def handle_control(self, message: Any) -> None:
         """Take one record of the models topic, and make what follows from it durable before any other record."""
-        self._raise_failure()
         self._shared.slices.note_record()
         async with self._steps:
             await self._prepare(message.key)
@@ -216,7 +214,8 @@ class Assigned(PartitionView):
     def restore_rest(self) -> None:
         """Begin to restore, beside the records, the models that nobody has asked for; the first call counts."""
         if self._restores is None and not self._is_leaving:
-            self._restores = asyncio.create_task(self._restoring.restore_rest(self._steps))
+            rest = partial(self._restoring.restore_rest, self._steps)
+            self._restores = self._shared.under_way.start((self, "restore"), rest)
 
     async def _prepare(self, key: bytes | None) -> None:
         """Have the model of a record restored before anything else is done of it."""
@@ -249,27 +248,13 @@ class Assigned(PartitionView):
             self._shared.gaps.check_not_recreated(self.tp, self.partition.checkpointed)
         await self._shared.gaps.check(self.partition, offset, is_first=is_first)
 
-    async def tick(self) -> None:
-        """Note how far behind the partition is, and what holds it up; begin a checkpoint where that is due.
-
-        Raises
-        ------
-        Exception
-            What was restored or stored beside the records has failed.
-        """
-        self._raise_failure()
+    def tick(self) -> None:
+        """Note how far behind the partition is, and what holds it up; begin a checkpoint where that is due."""
         self._note_lags()
         self.transaction_s, self.control_transaction_s = (
             held.see(reach(self._shared.app, *at)) for at, held in self._transactions
         )
         self._store_where_due()
-
-    def _raise_failure(self) -> None:
-        """Raise, once, what has failed beside the records: whoever calls stops the worker."""
-        for task in (self._restores, self._stores):
-            if task is not None and task.done() and not task.cancelled() and task not in self._told:
-                self._told.add(task)
-                task.result()
 
     def _note_lags(self) -> None:
         if (lag := self._find_lag()) is not None:
@@ -299,7 +284,7 @@ class Assigned(PartitionView):
         if self._restores is not None:
             self._restores.cancel()
         self._restoring.leave()
-        if self._stores is not None:
+        if self._stores is not None and not self._stores.done():
             await self._stores  # without a rest between its slices
         async with self._steps:
             if self._steps.has_failed:
@@ -314,7 +299,7 @@ class Assigned(PartitionView):
         """Begin a checkpoint beside the records, where one is due and none is under way."""
         is_under_way = self._stores is not None and not self._stores.done()
         if not is_under_way and self._goes_on() and self._schedule.is_due(self.partition.n_pending):
-            self._stores = asyncio.create_task(self._store_in_slices())
+            self._stores = self._shared.under_way.start((self, "store"), self._store_in_slices)
 
     async def _store_in_slices(self) -> None:
         checkpoint, is_done = None, False

@@ -1,12 +1,15 @@
 """When a partition's state is stored: often enough for a short replay, seldom enough to cost little.
 
-Counted in seconds, so a replay stores at other moments; what is published does not depend on it.
+Counted in seconds, so a replay stores at other moments; what is published does not depend on it. What is due runs
+beside the tick that has found it due: the tick itself waits for nothing, so that it comes each second.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any
 
 from ..config.settings import CheckpointConfig
 
@@ -61,3 +64,38 @@ class CheckpointSchedule:
         elapsed = self._clock() - self._stored_at
         wanted = elapsed >= self._config.interval_s or n_pending >= self._config.max_observations
         return wanted and self._cost_s <= self._config.max_share * (elapsed + self._cost_s)
+
+
+class UnderWay:
+    """Runs what is due, at most one of a name at a time, and hands on what fails."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+
+    def start(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
+        """Start `work`, unless an earlier one of the same name is under way; return which of them is."""
+        earlier = self._tasks.get(name)
+        if earlier is None or (earlier.done() and (earlier.cancelled() or earlier.exception() is None)):
+            self._tasks[name] = asyncio.ensure_future(work())
+        return self._tasks[name]
+
+    def check(self) -> None:
+        """Forget what has ended since the last call; raise the first exception that one of it has ended with."""
+        ended = {name: task for name, task in self._tasks.items() if task.done()}
+        failures = [error for task in ended.values() if not task.cancelled() and (error := task.exception())]
+        for name in ended:
+            del self._tasks[name]
+        if failures:
+            raise failures[0]
+
+    async def settle(self) -> None:
+        """Wait until all that is under way has ended; it still fails in `check`."""
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    async def cancel(self) -> None:
+        """End all that is under way: the process stops, and nobody is left to be told of a failure."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()

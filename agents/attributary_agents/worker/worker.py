@@ -42,6 +42,7 @@ class Worker:
         self.assigned: dict[int, Assigned] = {}
         self.view = WorkerView(self.assigned, table.sink)
         self._shared = Shared(app, config, table, outputs, self.view)
+        self.under_way = self._shared.under_way
 
     async def handle(self, event: Any) -> None:
         """Take one record of the observations topic."""
@@ -99,19 +100,29 @@ class Worker:
             except KafkaError as error:  # asked again when it is needed
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
-    async def tick(self) -> None:
-        """Note once a second that the loop is alive, and checkpoint what is due."""
+    def tick(self) -> None:
+        """Note once a second that the loop is alive and how far behind the partitions are; begin due checkpoints.
+
+        They run beside each other, at most one of a partition: a long one delays neither another's nor the next tick.
+
+        Raises
+        ------
+        Exception
+            What a checkpoint or restoring a model has failed with since the last tick.
+        """
         self.view.activity.beat()
         self._shared.dead_letter_log.say_due()
-        for assigned in list(self.assigned.values()):
-            await assigned.tick()
+        for assigned in self.assigned.values():
+            assigned.tick()
+        self.under_way.check()
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:
         """Checkpoint and forget partitions, all by default: they are lost, or we are stopping.
 
         All have one deadline, whatever their number. Where it fails, the next owner repeats from the last checkpoint.
         """
-        if numbers is None:
+        is_last = numbers is None
+        if is_last:
             self._shared.dead_letter_log.say_rest()
         numbers = list(self.assigned if numbers is None else numbers)
         leaving = [self.assigned[number] for number in numbers if number in self.assigned]
@@ -137,3 +148,5 @@ class Worker:
             with self.view.lock:
                 if assigned.is_ours:
                     del self.assigned[assigned.tp.partition]
+        if is_last:
+            await self.under_way.cancel()

@@ -99,12 +99,6 @@ class Running:
     async def handle(self, offset: int, value: bytes = GOOD, partition: int = 0, generation: int = 1) -> None:
         await self.worker.handle(event(TOPIC, offset, value, partition, generation))
 
-    async def tick_until_it_fails(self) -> None:
-        async with asyncio.timeout(60):
-            while True:
-                await self.worker.tick()
-                await asyncio.sleep(0)
-
 
 def event(topic: str, offset: int, value: bytes, partition: int = 0, generation: int = 1) -> Any:
     message = SimpleNamespace(
@@ -192,8 +186,10 @@ async def test_after_an_event_that_could_not_be_sent_nothing_is_committed() -> N
         sent.set_exception(RuntimeError("no broker"))
     assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
     running.broker.log.clear()
+    running.worker.tick()
+    await running.worker.under_way.settle()
     with pytest.raises(RuntimeError, match="no broker"):
-        await running.tick_until_it_fails()
+        running.worker.tick()
     await running.handle(3)
     await running.worker.release()  # the stop that follows
     assert running.broker.log == []
@@ -207,12 +203,41 @@ async def test_after_a_state_that_could_not_be_written_no_checkpoint_names_it() 
     await running.handle(0)
     running.broker.failing.add(0)
     assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
+    running.worker.tick()
+    await running.worker.under_way.settle()
     with pytest.raises(RuntimeError, match="no broker"):
-        await running.tick_until_it_fails()
+        running.worker.tick()
     running.broker.failing.clear()  # it is back for the stop that follows
     running.broker.log.clear()
     await running.worker.release()
     assert running.broker.log == []
+
+
+@in_a_loop
+async def test_a_checkpoint_that_lasts_delays_no_lag_and_no_other_partition() -> None:
+    running = Running()
+    first, second = await running.own(2)
+    running.broker.hanging.add(0)
+    ends = {0: 10, 1: 10}
+    running.broker.consumer.highwater = lambda tp: ends.get(tp.partition)
+    is_ticking = False  # the handling of an observation makes none itself
+    for assigned in (first, second):
+        assigned._schedule.is_due = lambda n_pending: is_ticking and n_pending > 0  # type: ignore[method-assign]
+    for partition in (0, 1):
+        await running.worker.handle(event(TOPIC, 0, GOOD, partition))
+    for offset in range(1, 4):
+        ends[0] += 1
+        is_ticking = True
+        running.worker.tick()  # while the first one of partition 0 is under way no second one begins
+        assert second._stores is not None
+        await second._stores
+        is_ticking = False
+        await running.worker.handle(event(TOPIC, offset, GOOD, 1))
+        assert (first.lag, second.lag) == (9 + offset, 10 - offset)
+    commits = [line for line in running.broker.log if line.startswith("commit")]
+    assert commits == [f"commit {TOPIC}[1] {offset + 1}" for offset in range(3)]
+    assert running.broker.log.count("write m") == 4, "one of partition 0, three of partition 1"
+    await running.worker.under_way.cancel()
 
 
 @in_a_loop

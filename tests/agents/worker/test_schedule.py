@@ -1,11 +1,14 @@
-"""When a checkpoint is due: by time or number, within a share of the time, and never too much work behind."""
+"""When a checkpoint is due: by time or number, within a share of time, never too much work behind, one at a time."""
 
 from __future__ import annotations
+
+import asyncio
+import functools
 
 import pytest
 
 from attributary_agents.config.settings import CheckpointConfig
-from attributary_agents.worker.schedule import CheckpointSchedule
+from attributary_agents.worker.schedule import CheckpointSchedule, UnderWay
 
 CONFIG = CheckpointConfig(interval_s=10, max_observations=100, max_share=0.1, max_replay_s=60)
 
@@ -74,3 +77,35 @@ def test_a_cost_is_forgotten_when_the_next_one_is_small(clock: Clock) -> None:
     schedule.record_checkpoint(0.01)
     clock.now += 10
     assert schedule.is_due(1)
+
+
+def test_of_what_is_due_one_of_a_name_runs_at_a_time_and_failures_are_handed_on() -> None:
+    async def run() -> None:
+        under_way, begun, goes_on = UnderWay(), list[str](), asyncio.Event()
+
+        async def work(name: str) -> None:
+            begun.append(name)
+            await goes_on.wait()
+            if name == "b":
+                raise RuntimeError("no broker")
+
+        for name in ("a", "b", "a", "b"):
+            under_way.start(name, functools.partial(work, name))
+        await asyncio.sleep(0)
+        under_way.check()
+        assert begun == ["a", "b"]
+        goes_on.set()
+        await under_way.settle()
+        with pytest.raises(RuntimeError, match="no broker"):
+            under_way.check()
+        under_way.check()  # said once
+        under_way.start("a", functools.partial(work, "a"))
+        await under_way.settle()
+        assert begun == ["a", "b", "a"]
+        goes_on.clear()
+        under_way.start("b", functools.partial(work, "b"))
+        await asyncio.sleep(0)
+        await under_way.cancel()
+        under_way.check()
+
+    asyncio.run(run())

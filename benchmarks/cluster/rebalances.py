@@ -1,0 +1,103 @@
+"""What a worker's memory is after each of many rebalances, on a real Apache Kafka.
+
+python -m benchmarks.cluster rebalances                         # 100 rebalances in and out, 8 models of 2 MB
+python -m benchmarks.cluster rebalances --times 10 --kilobytes 500
+
+Another member joins and leaves the group over and over: the worker loses half of its partitions, and takes them again
+with their states, while observations come.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from support.worker_process import WorkerProcess
+
+from attributary_agents.demo.brokers import broker
+from benchmarks.cluster.workplace import PARTITIONS, SteadyStream, created, passing_member, raw_config, wait_settled
+
+AT_MOST = 0.10
+"""Growth by the last rebalances, of what there was after the first, that is no failure."""
+
+SETTLING = 3
+"""Rebalances after which the first value is taken: caches and buffers are there by then."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run and print; return 1 where the memory has grown by more than a tenth."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.cluster rebalances",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--times", type=int, default=100, help="default 100")
+    parser.add_argument("--kilobytes", type=int, default=2000, help="of each of 8 models; default 2000")
+    parser.add_argument("--per-s", type=float, default=20.0, help="observations a second; default 20")
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder, broker("kafka") as running:
+        raw = raw_config(running.bootstrap, "rebalances", kilobytes=args.kilobytes, session_timeout_s=6.0)
+        megabytes = measure(raw, Path(folder), args.times, args.per_s)
+    grown, slope, error = judge(megabytes)
+    print(
+        f"after {args.times} rebalances in and out: {grown:+.1%} of {megabytes[SETTLING]:.1f} MB; "
+        f"slope {slope:+.3f} ± {error:.3f} MB per rebalance; to reach: at most {AT_MOST:+.0%}"
+    )
+    return int(grown > AT_MOST)
+
+
+def measure(raw: dict[str, object], folder: Path, times: int, per_s: float) -> list[float]:
+    """Return the worker's resident memory at the start and after each time that a member came and went, in MB."""
+    config = created(raw)
+    worker = WorkerProcess(raw, folder)
+    megabytes: list[float] = []
+    with worker, SteadyStream(config, per_s) as stream:
+        wait_settled([worker])
+        worker.wait_consumed(int(10 * per_s), timeout_s=120)
+        for time in range(times + 1):
+            if time:
+                with passing_member(config):
+                    wait_settled([worker], PARTITIONS // 2)
+                wait_settled([worker])
+            megabytes.append(_resident(worker.pid))
+            print(f"{time:4d}  {_describe(worker.pid)}, {stream.sent} sent", flush=True)
+        if worker.stop():
+            raise RuntimeError(f"the worker did not end cleanly:\n{worker.log_tail}")
+    return megabytes
+
+
+def judge(megabytes: Sequence[float]) -> tuple[float, float, float]:
+    """Return the growth as a share, and the slope in MB per rebalance with its standard error, behind `SETTLING`."""
+    rest = list(megabytes[min(SETTLING, len(megabytes) - 1) :])
+    n = len(rest)
+    last = sorted(rest[-5:])[len(rest[-5:]) // 2]
+    grown = last / rest[0] - 1
+    if n < 3:
+        return grown, 0.0, float("inf")
+    center, mean = (n - 1) / 2, sum(rest) / n
+    spread = sum((i - center) ** 2 for i in range(n))
+    slope = sum((i - center) * (y - mean) for i, y in enumerate(rest)) / spread
+    residual = sum((y - mean - slope * (i - center)) ** 2 for i, y in enumerate(rest))
+    return grown, slope, (residual / (n - 2) / spread) ** 0.5
+
+
+def _status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":", 1) for line in lines)
+
+
+def _resident(pid: int) -> float:
+    return int(_status(pid)["VmRSS"].split()[0]) / 1000
+
+
+def _describe(pid: int) -> str:
+    status = _status(pid)
+    n_files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return f"{_resident(pid):7.1f} MB resident, {int(status['Threads'])} threads, {n_files} files"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
