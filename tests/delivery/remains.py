@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from support.fingerprint import of_state
@@ -29,29 +29,67 @@ class Log:
             assert known == outgoing, "a repeated event has the same bytes"
 
 
-def store_models(partition: Partition, table: dict[bytes, bytes], lag: int = 0) -> Cut:
+class Storing:
+    """Makes the checkpoints of a partition in slices of one model, between which records can be handled.
+
+    Parameters
+    ----------
+    write
+        Takes a key and a value of the table.
+    commit
+        Takes the offset of a checkpoint, once it is stored.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        write: Callable[[bytes, bytes], None],
+        commit: Callable[[int], None] = lambda _offset: None,
+    ) -> None:
+        self.partition = partition
+        self.write = write
+        self.commit = commit
+        self.cut: Cut | None = None
+
+    def store_slice(self, lag: int = 0) -> None:
+        """Store one more model of the checkpoint under way, or begin one; after its last model, make it."""
+        if self.cut is None:
+            self.cut = Cut(self.partition, lag)
+        if not self.cut.is_encoded:
+            model_id, blob = self.cut.encode_next()
+            self.write(model_id.encode(), blob)
+            return
+        self.write(checkpoint_key(0), self.cut.encode_checkpoint())
+        self.commit(self.cut.offset)
+        self.cut.finish()
+        self.cut = None
+
+    def store_models(self, lag: int = 0) -> None:
+        """Store all models of the checkpoint under way, or of a new one."""
+        self.store_slice(lag)
+        while self.cut is not None and not self.cut.is_encoded:
+            self.store_slice()
+
+    def finish(self) -> None:
+        """Make the checkpoint under way, if there is one."""
+        while self.cut is not None:
+            self.store_slice()
+
+    def checkpoint(self, lag: int = 0) -> None:
+        """Make the checkpoint under way, and then one of everything in one piece, as before a rebalance."""
+        self.finish()
+        self.store_slice(lag)
+        self.finish()
+
+
+def store_models(partition: Partition, table: dict[bytes, bytes], lag: int = 0) -> None:
     """Store the models that have changed, as a worker does before its checkpoint."""
-    cut = Cut(partition, lag)
-    while not cut.is_encoded:
-        store_next(cut, table)
-    return cut
-
-
-def store_next(cut: Cut, table: dict[bytes, bytes]) -> None:
-    """Store one model, as a worker does in a slice of a checkpoint."""
-    model_id, blob = cut.encode_next()
-    table[model_id.encode()] = blob
-
-
-def store_checkpoint(cut: Cut, table: dict[bytes, bytes]) -> None:
-    """Store where the partition was at the cut."""
-    table[checkpoint_key(0)] = cut.encode_checkpoint()
-    cut.finish()
+    Storing(partition, table.__setitem__).store_models(lag)
 
 
 def checkpoint(partition: Partition, table: dict[bytes, bytes], lag: int = 0) -> None:
     """Store the models that have changed, then where the partition is."""
-    store_checkpoint(store_models(partition, table, lag), table)
+    Storing(partition, table.__setitem__).checkpoint(lag)
 
 
 def stored_models(table: Mapping[bytes, bytes], config: Config) -> dict[str, Any]:

@@ -18,9 +18,8 @@ from attributary_agents.state.names import checkpoint_key, control_checkpoint_ke
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from attributary_agents.worker.storing.cut import Cut
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, TOUCHY_FACTORY, observations
-from tests.delivery.remains import Log, stored_models
+from tests.delivery.remains import Log, Storing, stored_models
 
 pytestmark = pytest.mark.long
 
@@ -113,7 +112,7 @@ class Owner:
         self.control = PartitionControl(MODELS, self.partition, self.memory.get)
         self.backlog_end = backlog_end
         self.writes = writes
-        self.cut: Cut | None = None
+        self.storing = Storing(self.partition, self.write, self.commit)
 
     def write(self, key: bytes, value: bytes) -> None:
         self.memory[key] = value
@@ -133,29 +132,11 @@ class Owner:
             self.write(key, value)
         self.cluster.committed[MODELS] = record.offset + 1
 
+    def commit(self, offset: int) -> None:
+        self.cluster.committed[TOPIC] = offset + 1
+
     def checkpoint(self) -> None:
-        """Finish the checkpoint under way, and make one of everything in one piece."""
-        if self.cut is not None:
-            self._finish()
-        self.store_slice()
-        self._finish()
-
-    def _finish(self) -> None:
-        while self.cut is not None:
-            self.store_slice()
-
-    def store_slice(self) -> None:
-        """Begin a checkpoint, or store one more model of the one under way; after the last one, make it."""
-        if self.cut is None:
-            self.cut = Cut(self.partition, lag=0)
-        if not self.cut.is_encoded:
-            model_id, blob = self.cut.encode_next()
-            self.write(model_id.encode(), blob)
-            return
-        cut, self.cut = self.cut, None
-        self.write(checkpoint_key(0), cut.encode_checkpoint())
-        self.cluster.committed[TOPIC] = cut.offset + 1
-        cut.finish()
+        self.storing.checkpoint()
 
 
 def outcome(cluster: Cluster) -> dict[str, Any]:
@@ -270,6 +251,21 @@ def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: st
             assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, writes
         writes += 1
     assert writes > 2 * len(CONTROLS) - 3
+
+
+@pytest.mark.parametrize("order", ["control first", "control last"])
+@pytest.mark.parametrize("every", [1, 3, 8])
+def test_a_kill_between_the_slices_of_a_checkpoint_is_invisible(
+    every: int, order: str, undisturbed: dict[str, Any]
+) -> None:
+    for n in range(1, len(STEPS) + 1, 2):
+        cluster = Cluster()
+        owner = Owner(cluster, backlog_end=-1)
+        for i, record in enumerate(STEPS[:n]):
+            owner.handle(record)
+            if i % every == every - 1:
+                owner.storing.store_slice()
+        assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, n
 
 
 def test_a_second_kill_during_the_repetition_is_invisible(undisturbed: dict[str, Any]) -> None:

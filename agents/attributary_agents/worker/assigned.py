@@ -344,7 +344,7 @@ class Assigned(PartitionView):
         """Write and await the states of a slice; return the seconds that encoding them took."""
         began = time.perf_counter()
         writes: list[Awaitable[None]] = []
-        while not cut.is_encoded and len(writes) < WRITES_TOGETHER and time.perf_counter() - began < ENCODE_S:
+        while not (cut.is_encoded or len(writes) == WRITES_TOGETHER or (writes and _has_passed(ENCODE_S, began))):
             with self._shared.view.lock:
                 model_id, blob = cut.encode_next()
                 self.state_bytes[model_id] = len(blob)
@@ -354,6 +354,10 @@ class Assigned(PartitionView):
         busy_s = time.perf_counter() - began
         await asyncio.gather(*writes)
         return busy_s
+
+
+def _has_passed(seconds: float, began: float) -> bool:
+    return time.perf_counter() - began >= seconds
 
 
 def _refuse(_deployment: Deployment) -> bytes:

@@ -19,7 +19,7 @@ from attributary_topics import Observation, Source
 from tests.agents.models.test_prequential import FEW, NO_CHANGE, importances, run
 from tests.agents.models.test_prequential import state_of as a_state
 from tests.agents.stand_ins import TOPIC, TOUCHY_FACTORY, CountingClassifier, config_of, observations
-from tests.delivery.remains import Log, checkpoint, store_models
+from tests.delivery.remains import Log, Storing, checkpoint, store_models
 
 TENTH = ExplainConfig(budget=0.1, max_lag=1000)
 
@@ -244,6 +244,31 @@ def test_a_crash_repeats_the_observations_as_they_were(explain: dict[str, Any], 
     for model_id, state in successor.models.items():
         for name, explainer in state.explainers.items():
             assert explainer.snapshot() == partition.models[model_id].explainers[name].snapshot()
+
+
+@pytest.mark.parametrize("between", [1, 5, 17])
+def test_a_crash_between_the_slices_of_a_checkpoint_repeats_the_observations_as_they_were(between: int) -> None:
+    settings = {"explain": {"budget": 0.05}, "publish": {"every": 5}, "change": {"window": 20}, "explainers": FEW}
+    config, n_changed = config_of("m", "n", **settings), 0
+    for crash_after in range(90, 240, 13):
+        stream, ticks = records(crash_after), random.Random(1)
+        clock = Clock(iter(lambda ticks=ticks: ticks.random(), None))
+        table: dict[bytes, bytes] = {}
+        log, partition = Log(), Partition(TOPIC, 0, config, table.get, clock)
+        storing = Storing(partition, table.__setitem__)
+        for i, record in enumerate(stream):
+            log.send(partition.handle(record))
+            if i >= 60 and i % between == 0:
+                storing.store_slice(lag=30 * i)
+        strides = [partition.models[model_id].stride for model_id in "mn"]
+        n_changed += strides[0] > 1
+        sent = len(log.by_id)
+        successor = Partition(TOPIC, 0, config, table.get, clock)
+        for record in stream[successor.checkpointed + 1 :]:
+            log.send(successor.handle(record))  # asserts that equal ids have equal bytes
+        assert len(log.by_id) == sent > 0
+        assert [successor.models.find_or_make(model_id).stride for model_id in "mn"] == strides
+    assert n_changed > 5
 
 
 def test_a_replay_has_no_clock_and_explains_everything() -> None:

@@ -84,9 +84,9 @@ class Broker:
 class Running:
     """A worker with its broker."""
 
-    def __init__(self, **model: Any) -> None:
-        self.broker = Broker()
-        config = config_of(**model)
+    def __init__(self, *model_ids: str, broker: Broker | None = None, **model: Any) -> None:
+        self.broker = broker or Broker()
+        config = config_of(*model_ids, **model)
         topics = config.kafka.topics
         outputs = dict.fromkeys((topics.importances, topics.changes, topics.dead_letters), self.broker)
         app: Any = self.broker
@@ -96,13 +96,15 @@ class Running:
         await self.worker.adopt([TP(TOPIC, number) for number in range(n)], 1)
         return list(self.worker.assigned.values())
 
-    async def handle(self, offset: int, value: bytes = GOOD, partition: int = 0, generation: int = 1) -> None:
-        await self.worker.handle(event(TOPIC, offset, value, partition, generation))
+    async def handle(
+        self, offset: int, value: bytes = GOOD, partition: int = 0, generation: int = 1, key: bytes = b"m"
+    ) -> None:
+        await self.worker.handle(event(TOPIC, offset, value, partition, generation, key))
 
 
-def event(topic: str, offset: int, value: bytes, partition: int = 0, generation: int = 1) -> Any:
+def event(topic: str, offset: int, value: bytes, partition: int = 0, generation: int = 1, key: bytes = b"m") -> Any:
     message = SimpleNamespace(
-        tp=TP(topic, partition), topic=topic, partition=partition, offset=offset, generation_id=generation, key=b"m",
+        tp=TP(topic, partition), topic=topic, partition=partition, offset=offset, generation_id=generation, key=key,
         value=value, headers=[], timestamp=0.0,
     )  # fmt: skip
     return SimpleNamespace(message=message)

@@ -108,11 +108,13 @@ class Restoring:
             await slices.rest()
             async with steps:
                 began = time.perf_counter()
-                while waiting and time.perf_counter() - began < RESTORE_S:
+                while waiting:
                     if not self._goes_on():
                         self.leave()
                         return
                     await self._restore(next(iter(waiting)))
+                    if time.perf_counter() - began >= RESTORE_S:
+                        break
                 await self._endings.restored()
             slices.note_slice(time.perf_counter() - began)
             self._shared.view.activity.beat()
