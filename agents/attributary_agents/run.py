@@ -20,6 +20,7 @@ from .kafka.topics import check_topics
 from .logs import configure_logging
 from .models.model_state import check_models
 from .models.warm_up import warm_up
+from .monitoring.series_limits import check_series
 from .state.objects import check_objects
 from .worker.signals import StopSignals, stop_before_the_start
 from .worker.watchdog import Watchdog
@@ -41,6 +42,7 @@ def run_worker(config: Config) -> int:
     stop_before_the_start()
     configure_logging(config.log.level)
     check_models(config)
+    check_series(config)
     check_topics(config)
     check_group(config)
     check_objects(config)

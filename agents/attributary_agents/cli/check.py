@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
@@ -62,12 +63,14 @@ def check(
     The exit code is 0; or 2 where a model cannot work, none of its rows can be used, or the broker or a topic is not as
     configured.
     """
+    from ..monitoring.series_limits import check_series
     from ..rehearsal.report import report_lines
 
     model_ids = _chosen(config, model_id)
     faults: list[str] = []
     values, more, rows = _sample(config, model_ids, sample, target, drop, offline, faults)
     rehearsals = [_rehearsed(config, each, values.get(each), more, rows) for each in model_ids]
+    faults += _faults(config, check_series)
     if not offline and not faults:
         faults += _broker_faults(config)
     is_ok = not faults and all(found.works or (found.rows is None and not found.problem) for found in rehearsals)
@@ -168,7 +171,11 @@ def _broker_faults(config: Config) -> list[str]:
     from ..state.admin import check_stored
     from ..state.objects import check_objects
 
-    for checked in (check_topics, check_group, check_objects, check_stored):
+    return _faults(config, check_topics, check_group, check_objects, check_stored)
+
+
+def _faults(config: Config, *checks: Callable[[Config], object]) -> list[str]:
+    for checked in checks:
         try:
             checked(config)
         except AttributaryError as error:  # the next would say the same once more
