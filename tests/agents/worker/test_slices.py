@@ -54,6 +54,7 @@ async def stored(*, closes: bool = True) -> Broker:
         await running.handle(offset, key=IDS[offset % len(IDS)].encode())
     await assigned.checkpoint()
     if not closes:
+        assigned._endings._note.is_open = True
         await assigned._endings.open()
     assigned._shared.under_way._tasks.clear()
     return running.broker
@@ -184,6 +185,7 @@ async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_no
     offset, log = 6, running.broker.log
     while assigned.partition.checkpointed < 0:
         await running.handle(offset, key=b"m0")
+        await asyncio.sleep(0)
         offset += 1
     await until_stored(assigned)
     assert log == [*(f"write {name}" for name in IDS), "write checkpoint/0", f"commit {TOPIC}[0] 6"]
