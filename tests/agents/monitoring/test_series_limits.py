@@ -15,7 +15,7 @@ from attributary_agents.monitoring.series_limits import ShownFeatures, ShownMode
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import PartitionView, WorkerView
-from tests.agents.stand_ins import FACTORY, TOPIC
+from tests.agents.stand_ins import TOPIC
 
 _IMPORTANCES = st.dictionaries(st.sampled_from("abcdefghijkl"), st.floats(-1, 1), max_size=12)
 
@@ -100,7 +100,7 @@ def test_the_limits_hold_and_nobody_goes_without_need(rounds: list[dict[str, int
 
 def _config(n: int, features: int, **limits: int) -> Config:
     model = {
-        "factory": FACTORY,
+        "model": {"class": "river.linear_model.LogisticRegression"},
         "features": {f"f{i}": "number" for i in range(features)},
         "explainers": {"pfi": {}, "sage": {}},
         "change": {},

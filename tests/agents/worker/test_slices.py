@@ -61,8 +61,8 @@ async def stored(*, closes: bool = True) -> Broker:
 
 
 def due(assigned: Assigned, n: int) -> None:
-    """Let a checkpoint be due when n observations are pending, and by nothing else."""
-    assigned._schedule.is_due = lambda n_pending: n_pending >= n  # type: ignore[method-assign]
+    """Let the first checkpoint be due when n observations are pending, and no other one."""
+    assigned._schedule.is_due = lambda n_pending: n_pending == assigned.partition.offset + 1 >= n  # type: ignore[method-assign]
 
 
 async def until_stored(assigned: Assigned) -> None:
@@ -182,6 +182,8 @@ async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_no
     for offset in range(6):
         await running.handle(offset, key=IDS[offset].encode())
     running.broker.log.clear()
+    while assigned._under_way is None:
+        await asyncio.sleep(0)
     offset, log = 6, running.broker.log
     while assigned.partition.checkpointed < 0:
         await running.handle(offset, key=b"m0")
