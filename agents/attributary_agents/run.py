@@ -28,6 +28,7 @@ from .kafka.topics import check_topics
 from .logs import configure_logging
 from .models.model_state import check_models
 from .models.warm_up import warm_up
+from .monitoring.series_limits import check_series
 from .state.objects import check_objects
 from .worker.signals import StopSignals, stop_before_the_start
 from .worker.watchdog import Watchdog
@@ -56,6 +57,7 @@ def run_worker(config: Config, *, wait: bool = True) -> int:
     bound_heaps()
     configure_logging(config.log.level)
     check_models(config)
+    check_series(config)
     application = create_app(config)
     try:
         _prepare(config, application, wait=wait)

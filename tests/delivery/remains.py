@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from support.fingerprint import of_state
 
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import encode_checkpoint
-from attributary_agents.state.codec import decode_state, encode_state
+from attributary_agents.state.codec import decode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing
+from attributary_agents.worker.storing.cut import Cut
 from tests.agents.stand_ins import DEAD_LETTERS, header
 
 
@@ -29,18 +29,67 @@ class Log:
             assert known == outgoing, "a repeated event has the same bytes"
 
 
-def store_models(partition: Partition, table: dict[bytes, bytes]) -> None:
+class Storing:
+    """Makes the checkpoints of a partition in slices of one model, between which records can be handled.
+
+    Parameters
+    ----------
+    write
+        Takes a key and a value of the table.
+    commit
+        Takes the offset of a checkpoint, once it is stored.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        write: Callable[[bytes, bytes], None],
+        commit: Callable[[int], None] = lambda _offset: None,
+    ) -> None:
+        self.partition = partition
+        self.write = write
+        self.commit = commit
+        self.cut: Cut | None = None
+
+    def store_slice(self, lag: int = 0) -> None:
+        """Store one more model of the checkpoint under way, or begin one; after its last model, make it."""
+        if self.cut is None:
+            self.cut = Cut(self.partition, lag)
+        if not self.cut.is_encoded:
+            model_id, blob = self.cut.encode_next()
+            self.write(model_id.encode(), blob)
+            return
+        self.write(checkpoint_key(0), self.cut.encode_checkpoint())
+        self.commit(self.cut.offset)
+        self.cut.finish()
+        self.cut = None
+
+    def store_models(self, lag: int = 0) -> None:
+        """Store all models of the checkpoint under way, or of a new one."""
+        self.store_slice(lag)
+        while self.cut is not None and not self.cut.is_encoded:
+            self.store_slice()
+
+    def finish(self) -> None:
+        """Make the checkpoint under way, if there is one."""
+        while self.cut is not None:
+            self.store_slice()
+
+    def checkpoint(self, lag: int = 0) -> None:
+        """Make the checkpoint under way, and then one of everything in one piece, as before a rebalance."""
+        self.finish()
+        self.store_slice(lag)
+        self.finish()
+
+
+def store_models(partition: Partition, table: dict[bytes, bytes], lag: int = 0) -> None:
     """Store the models that have changed, as a worker does before its checkpoint."""
-    dirty, partition.dirty = partition.dirty, set()
-    for model_id in dirty:
-        table[model_id.encode()] = encode_state(partition.models[model_id])
+    Storing(partition, table.__setitem__).store_models(lag)
 
 
-def checkpoint(partition: Partition, table: dict[bytes, bytes]) -> None:
+def checkpoint(partition: Partition, table: dict[bytes, bytes], lag: int = 0) -> None:
     """Store the models that have changed, then where the partition is."""
-    store_models(partition, table)
-    table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
-    partition.record_checkpoint(partition.offset)
+    Storing(partition, table.__setitem__).checkpoint(lag)
 
 
 def stored_models(table: Mapping[bytes, bytes], config: Config) -> dict[str, Any]:

@@ -84,6 +84,11 @@ class AnyOrder(RuleBasedStateMachine):
     def checkpoint(self) -> None:
         self.owner.checkpoint()
 
+    @rule(n=st.integers(1, 3))
+    def store_slices(self, n: int) -> None:
+        for _ in range(n):
+            self.owner.storing.store_slice()
+
     @precondition(lambda self: self.steps)
     @rule(writes=st.integers(0, 2), order=orders)
     def killed_in_a_checkpoint(self, writes: int, order: str) -> None:

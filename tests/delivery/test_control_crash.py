@@ -13,14 +13,13 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.state.checkpoints import decode_checkpoint, encode_checkpoint
-from attributary_agents.state.codec import encode_state
+from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, TOUCHY_FACTORY, observations
-from tests.delivery.remains import Log, stored_models
+from tests.delivery.remains import Log, Storing, stored_models
 
 pytestmark = pytest.mark.long
 
@@ -113,6 +112,7 @@ class Owner:
         self.control = PartitionControl(MODELS, self.partition, self.memory.get)
         self.backlog_end = backlog_end
         self.writes = writes
+        self.storing = Storing(self.partition, self.write, self.commit)
 
     def write(self, key: bytes, value: bytes) -> None:
         self.memory[key] = value
@@ -132,14 +132,11 @@ class Owner:
             self.write(key, value)
         self.cluster.committed[MODELS] = record.offset + 1
 
+    def commit(self, offset: int) -> None:
+        self.cluster.committed[TOPIC] = offset + 1
+
     def checkpoint(self) -> None:
-        partition = self.partition
-        dirty, partition.dirty = partition.dirty, set()
-        for model_id in sorted(dirty):
-            self.write(model_id.encode(), encode_state(partition.models[model_id]))
-        self.write(checkpoint_key(0), encode_checkpoint(partition.offset, partition.counters))
-        self.cluster.committed[TOPIC] = partition.offset + 1
-        partition.record_checkpoint(partition.offset)
+        self.storing.checkpoint()
 
 
 def outcome(cluster: Cluster) -> dict[str, Any]:
@@ -254,6 +251,21 @@ def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: st
             assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, writes
         writes += 1
     assert writes > 2 * len(CONTROLS) - 3
+
+
+@pytest.mark.parametrize("order", ["control first", "control last"])
+@pytest.mark.parametrize("every", [1, 3, 8])
+def test_a_kill_between_the_slices_of_a_checkpoint_is_invisible(
+    every: int, order: str, undisturbed: dict[str, Any]
+) -> None:
+    for n in range(1, len(STEPS) + 1, 2):
+        cluster = Cluster()
+        owner = Owner(cluster, backlog_end=-1)
+        for i, record in enumerate(STEPS[:n]):
+            owner.handle(record)
+            if i % every == every - 1:
+                owner.storing.store_slice()
+        assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, n
 
 
 def test_a_second_kill_during_the_repetition_is_invisible(undisturbed: dict[str, Any]) -> None:

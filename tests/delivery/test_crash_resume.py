@@ -15,7 +15,7 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import BAD, DEAD_LETTERS, TOPIC, TOUCHY_FACTORY, balances, observations
 from tests.agents.worker.test_partition import Table, config, partition_of, record
-from tests.delivery.remains import Log, checkpoint, store_models, stored_models
+from tests.delivery.remains import Log, Storing, checkpoint, store_models, stored_models
 
 # Its model raises on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore::attributary_explainers.ModelFailureWarning")
@@ -92,9 +92,14 @@ def crash_after(n: int, store: Callable[[Partition, Table], None], first_checkpo
             checkpoint(partition, table)
     store(partition, table)
 
+    return finished_by_a_successor(table, log)
+
+
+def finished_by_a_successor(table: Table, log: Log) -> Any:
+    """Let another process do what comes after the stored checkpoint."""
     successor = Partition(TOPIC, 0, crash_config(), dict(table).get)
     committed = decode_checkpoint(table.get(checkpoint_key(0)))[1] + 1
-    for one in records[committed:]:
+    for one in stream()[committed:]:
         log.send(successor.handle(one))
     return outcome(successor, table, log)
 
@@ -121,3 +126,19 @@ def test_a_crash_between_the_snapshots_of_two_models_is_invisible(undisturbed: d
 
     for n in range(0, N + 1, 10):
         assert crash_after(n, store_one) == undisturbed
+
+
+@pytest.mark.parametrize("begin", [11, 40])
+@pytest.mark.parametrize("between", [1, 2, 7])
+def test_a_crash_between_the_slices_of_a_checkpoint_is_invisible(
+    begin: int, between: int, undisturbed: dict[str, Any]
+) -> None:
+    for n in range(begin + 1, N + 1, 3):
+        table, log = dict[bytes, bytes](), Log()
+        partition = partition_of(crash_config(), table)
+        storing = Storing(partition, table.__setitem__)
+        for i, one in enumerate(stream()[:n]):
+            log.send(partition.handle(one))
+            if i >= begin and (i - begin) % between == 0:
+                storing.store_slice()
+        assert finished_by_a_successor(table, log) == undisturbed, n

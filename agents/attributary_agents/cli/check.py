@@ -62,12 +62,17 @@ def check(
     The exit code is 0; or 2 where a model cannot work, none of its rows can be used, or the broker or a topic is not as
     configured.
     """
+    from ..monitoring.series_limits import check_series
     from ..rehearsal.report import report_lines
 
     model_ids = _chosen(config, model_id)
     faults: list[str] = []
     values, more, rows = _sample(config, model_ids, sample, target, drop, offline, faults)
     rehearsals = [_rehearsed(config, each, values.get(each), more, rows) for each in model_ids]
+    try:
+        check_series(config)
+    except AttributaryError as error:
+        faults.append(str(error))
     remarks: list[str] = []
     if not offline and not faults:
         faults += _broker_faults(config, remarks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from ..config.explainers import ExplainConfig
 from .model_state import ModelState
@@ -117,7 +117,7 @@ class Budget:
     def __init__(self, clock: Callable[[], float] | None) -> None:
         self._clock = clock
         self._timers: dict[str, StageTimer] = {}
-        self._lag = 0
+        self._lag = self._lag_before = 0
 
     def timer(self, model_id: str) -> StageTimer:
         """Return the timer of the model's observations."""
@@ -125,38 +125,34 @@ class Budget:
             self._timers[model_id] = StageTimer(self._clock)
         return self._timers[model_id]
 
-    def adapt(self, states: Iterable[ModelState], lag: int) -> dict[str, float]:
-        """Set the strides of models by what explaining them took.
+    def begin(self, lag: int) -> None:
+        """Note that a checkpoint begins, and how many observations of the partition wait."""
+        self._lag_before, self._lag = self._lag, lag
 
-        Call it with the models that are about to be stored, and at no other time.
+    def adapt(self, state: ModelState) -> float | None:
+        """Set the stride of a model by what explaining it took since it was last set.
 
-        Parameters
-        ----------
-        lag
-            Observations of the partition that wait.
+        Call it in the step that encodes the state which is about to be stored, and at no other time.
 
         Returns
         -------
-        Share of the time that explaining took by model id, where it is known.
+        Share of the time that explaining took; None where it is not known.
         """
-        before, self._lag, shares = self._lag, lag, {}
-        for state in states:
-            timer = self.timer(state.model_id)
-            share = timer.share
-            if share is None:
-                continue
-            shares[state.model_id] = share
-            timer.reset()
-            stride = next_stride(state.stride, share, lag, before, state.config.explain)
-            if stride != state.stride:
-                logger.info(
-                    "model %s: one in %d observations is explained now, and was one in %d: explaining took %.0f %% of "
-                    "the time, and %d observations wait",
-                    state.model_id,
-                    stride,
-                    state.stride,
-                    100 * share,
-                    lag,
-                )
-                state.stride = stride
-        return shares
+        timer = self.timer(state.model_id)
+        share = timer.share
+        if share is None:
+            return None
+        timer.reset()
+        stride = next_stride(state.stride, share, self._lag, self._lag_before, state.config.explain)
+        if stride != state.stride:
+            logger.info(
+                "model %s: one in %d observations is explained now, and was one in %d: explaining took %.0f %% of "
+                "the time, and %d observations wait",
+                state.model_id,
+                stride,
+                state.stride,
+                100 * share,
+                self._lag,
+            )
+            state.stride = stride
+        return share

@@ -1,5 +1,7 @@
 """Chooses which models have series, and which of their features have series of their own, without flapping.
 
+A configuration whose limits let a scrape become larger than a worker can answer is refused before it starts.
+
 A feature that hovers around the limit would make a series that comes and goes with every scrape. So one that has
 a series keeps it until it falls clearly behind. A model that has series keeps them while there is room, whichever
 other models come and go.
@@ -11,6 +13,54 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from attributary_explainers import ranks
+
+from ..config.settings import Config
+from ..errors import PreflightError
+
+MOST_SERIES = 100_000
+"""Series that one scrape may have: about 3 s and 300 MB while it is made, where Prometheus waits for 10 s."""
+
+_OF_FEATURE, _OF_EXPLAINER, _OF_MODEL = 6, 14, 80
+
+
+def most_series(config: Config) -> tuple[int, int]:
+    """Return how many series a scrape of one worker can have that has all models: of features, and others.
+
+    Both are upper bounds. Of a model that declares no features, any number within its `max_features` can come.
+    """
+    limits, of_features, others = config.metrics, [], []
+    for model in config.models.values():
+        n_explainers = len(model.explainers)
+        n_features = min(len(model.features or ()) or model.max_features, limits.max_features)
+        of_features.append(n_explainers * (_OF_FEATURE * n_features + 2))
+        others.append(_OF_MODEL + n_explainers * _OF_EXPLAINER)
+    of_features.sort(reverse=True)
+    others.sort(reverse=True)
+    return min(sum(of_features[: limits.max_models]), limits.max_series), sum(others[: limits.max_models])
+
+
+def check_series(config: Config) -> None:
+    """Check that a worker can answer a scrape of all series that the limits allow.
+
+    Raises
+    ------
+    PreflightError
+        It can not; the message says which limit to set.
+    """
+    of_features, others = most_series(config)
+    if of_features + others <= MOST_SERIES:
+        return
+    room = MOST_SERIES - others
+    if room >= MOST_SERIES // 2:
+        advice = f"set metrics.max_series to {room} or less"
+    else:
+        n_models = min(len(config.models), config.metrics.max_models)
+        fewer = n_models * MOST_SERIES // (of_features + others)
+        advice = f"set metrics.max_models to {fewer} or less, which is of one worker, and start more workers"
+    raise PreflightError(
+        f"metrics: a scrape could have {of_features + others} series, {of_features} of them of features, and a worker "
+        f"answers {MOST_SERIES} in time: {advice}"
+    )
 
 
 class ShownFeatures:

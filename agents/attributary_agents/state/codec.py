@@ -122,6 +122,21 @@ def check_readable(model_id: str, config: ModelConfig, blob: bytes | None) -> No
         _unpack(model_id, blob)
 
 
+def check_release(model_id: str, config: ModelConfig, beginning: bytes | None) -> None:
+    """Check that this release reads what the packages wrote that the first of the bytes name; None passes.
+
+    Raises
+    ------
+    StateError
+        They are of another format, or of another minor release of River.
+    """
+    if beginning is None:
+        return
+    _check_versions(model_id, config, beginning)
+    if (found := beginning[: len(MAGIC)]) != MAGIC:
+        raise StateError(f"the stored state begins with {found!r}, not {MAGIC!r}. {_advice(model_id, beginning)}")
+
+
 def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
     try:
         data = unpack(MAGIC, blob)

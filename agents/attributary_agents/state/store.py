@@ -109,6 +109,28 @@ class PartitionStore:
         pieces = [chunks.get((head.slot, index)) or b"" for index in range(head.chunks)]
         return self._checked(name, head, b"".join(pieces) if pieces else inline)
 
+    def beginning(self, name: bytes) -> bytes | None:
+        """Return the first of the bytes last written, which nothing has been compared with; None where none are here.
+
+        Those of an object are elsewhere until it is fetched.
+
+        Raises
+        ------
+        DamagedStateError, StateError
+            As for `load`.
+        """
+        found = self._find(name)
+        if found is None:
+            return None
+        epoch, head, inline = found
+        if head.object_name is not None:
+            if self._objects is None:
+                raise StateError(f"{self._where(name)} is in an object store: configure state.url")
+            return None
+        if not head.chunks:
+            return inline
+        return self._records.epochs(self.partition, name)[epoch].chunks.get((head.slot, 0))
+
     async def put(self, name: bytes, blob: bytes) -> None:
         """Write the bytes; once awaited they are durable.
 

@@ -2,14 +2,16 @@
 
 The order of a checkpoint is the whole promise (docs/delivery.md):
 
-1. await every event and dead letter that the handled observations have sent;
-2. set how many of its observations are explained from now on (`budget`), then write and await the state, of every
-   model that has changed (in the order of `state/store.py`: chunks or object, head);
-3. write and await the partition's checkpoint: offset, counters, and which state of each model is stored;
+1. note the last offset, the counters up to it, and the models that have changed: the cut (`storing/cut.py`);
+2. in slices: await every event and dead letter that the handled observations have sent; then, of some of these models,
+   set how many observations are explained from now on (`budget`), and write and await the state (in the order of
+   `state/store.py`: chunks or object, head). Between two slices further observations are handled;
+3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
 4. commit the offset.
 
-A crash before 3 repeats observations whose effects each model's own offset lets it skip; a crash between 3 and 4
-repeats observations that the checkpoint skips. Duplicates of events carry the same ids and the same bytes.
+A crash before 3 repeats observations whose effects each model's own offset lets it skip; so does one after it, for what
+a state contains beyond the cut. A crash between 3 and 4 repeats observations that the checkpoint skips. Duplicates of
+events carry the same ids and the same bytes.
 """
 
 from __future__ import annotations
@@ -18,27 +20,30 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 from faust.types import TP
 
 from attributary_topics import Deployment
 
-from ..errors import DeliveryError, EndedWorkerError, StateError
+from ..errors import DeliveryError, EndedWorkerError
 from ..kafka.faust_fixes import commit_exactly
 from ..kafka.open_transactions import OpenTransaction, reach
 from ..models.apart.building import build
-from ..state.checkpoints import StoredAt, encode_checkpoint
-from ..state.codec import encode_state
 from ..state.names import checkpoint_key
 from .activity import Step
 from .deployments import Make, PartitionControl
 from .endings import Endings
-from .endings.trial import try_observation, try_restore
+from .endings.trial import try_observation
 from .partition import Partition
 from .records import Outgoing, record_of
 from .schedule import CheckpointSchedule
 from .shared import Shared
+from .storing.cut import Cut
+from .storing.restoring import Restoring
+from .storing.slices import ENCODE_S
+from .storing.steps import Steps
 from .view import PartitionView
 
 logger = logging.getLogger(__name__)
@@ -50,27 +55,16 @@ MAX_SENT_BYTES = 16_000_000
 """Values of events and dead letters in memory before they are awaited: a dead letter is as large as its record."""
 
 
-class Steps:
-    """Lets one step of a partition begin after another, and remembers where one fails.
+class Checkpoint:
+    """A checkpoint that is being made: its cut, and what it has taken so far."""
 
-    What a failed step has handled may be stored in part, or not be sent: nothing further may be stored or committed.
-    """
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self.has_failed = False
-
-    @property
-    def is_running(self) -> bool:
-        """Whether a step has begun and not ended."""
-        return self._lock.locked()
-
-    async def __aenter__(self) -> None:
-        await self._lock.acquire()
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._lock.release()
-        self.has_failed |= kind is not None and issubclass(kind, Exception)  # being cancelled is no failure
+    def __init__(self, cut: Cut, work_s: float) -> None:
+        self.cut = cut
+        self.work_s = work_s
+        self.began = time.perf_counter()
+        self.busy_s = 0.0
+        self.pending_since: float | None = None
+        """When the first observation beyond the cut was handled, by `time.monotonic`."""
 
 
 class Assigned(PartitionView):
@@ -96,11 +90,14 @@ class Assigned(PartitionView):
         self._sent: list[Awaitable[Any]] = []
         self._sent_bytes = 0
         self._backlog_end: int | None = None
-        self._is_apart = False
         self._building: asyncio.Future[bytes] | None = None
         at_most = shared.config.checkpoint.max_observations
         self._endings = Endings(self._store, tp.partition, partition.checkpointed, at_most)
-        self._is_restored = self._has_begun = self._control_has_begun = False
+        self._restoring = Restoring(shared, tp, partition, self._store, self._endings, self._goes_on)
+        self._restores: asyncio.Task[None] | None = None
+        self._stores: asyncio.Task[None] | None = None
+        self._under_way: Checkpoint | None = None
+        self._is_leaving = self._has_begun = self._control_has_begun = False
 
     @property
     def is_ours(self) -> bool:
@@ -113,9 +110,10 @@ class Assigned(PartitionView):
         return sum(self.state_bytes.get(model_id, 0) for model_id in self.partition.dirty)
 
     async def handle(self, message: Any) -> None:
-        """Take one record of the observations topic; checkpoint when enough are pending."""
+        """Take one record of the observations topic; begin a checkpoint when enough are pending."""
+        self._shared.slices.note_record()
         async with self._steps:
-            await self._restore()
+            await self._prepare(message.key)
             if not self._goes_on():
                 return  # revoked while we waited: its next owner is given it again
             await self._check_offset(message.offset)
@@ -127,8 +125,7 @@ class Assigned(PartitionView):
                 self._sent_bytes += len(record.value or b"")
             if self._sent_bytes > MAX_SENT_BYTES:
                 await self._await_sent()
-            if self._schedule.is_due(self.partition.n_pending):
-                await self._checkpoint()
+        self._store_where_due()
 
     async def _is_allowed(self, message: Any) -> bool:
         """Return whether an observation may be handled; note it first, or try it apart, where workers have ended."""
@@ -137,14 +134,8 @@ class Assigned(PartitionView):
             return True  # delivered again, and not handled
 
         async def trial() -> None:
-            self._is_apart = True
-            try:
-                with self._activity.doing(
-                    Step("trial", message.tp, message.offset, self._shared.known_key(message.key))
-                ):
-                    await try_observation(self.partition, record)
-            finally:
-                self._is_apart = False
+            with self._activity.doing(Step("trial", message.tp, message.offset, self._shared.known_key(message.key))):
+                await try_observation(self.partition, record)
 
         return await self._endings.allows(record.offset, self.partition.checkpointed, trial)
 
@@ -158,13 +149,16 @@ class Assigned(PartitionView):
             view.observation_times.observe(took)
             if self.partition.n_pending:
                 self.mark_pending()
+            if self._under_way is not None and self._under_way.pending_since is None:
+                self._under_way.pending_since = time.monotonic()
         self._schedule.add_work(took)
         return outgoing
 
     async def handle_control(self, message: Any) -> None:
         """Take one record of the models topic, and make what follows from it durable before any other record."""
+        self._shared.slices.note_record()
         async with self._steps:
-            await self._restore()
+            await self._prepare(message.key)
             if not self._goes_on():
                 return
             if not self._control_has_begun:
@@ -194,11 +188,10 @@ class Assigned(PartitionView):
         """
         if not await self._endings.begin_deployment(offset):
             return _refuse
-        self._building, self._is_apart = asyncio.ensure_future(build(self._shared.config, deployment)), True
+        self._building = asyncio.ensure_future(build(self._shared.config, deployment))
         try:
             await asyncio.wait([self._building])
         finally:
-            self._is_apart = False
             self._building.cancel()  # does nothing where it is done
         building, self._building = self._building, None
         if building.cancelled():
@@ -206,68 +199,33 @@ class Assigned(PartitionView):
             return None
         return lambda _deployment: building.result()
 
-    async def restore(self) -> None:
-        """Load the stored models, once: they are then there from the next scrape on, before their observations."""
+    async def begin(self) -> None:
+        """Take the partition over: it is ready then, and its models are restored as they are asked for.
+
+        Raises
+        ------
+        StateError
+            What is stored cannot be used by this release, as far as that can be told without loading it.
+        """
         async with self._steps:
-            await self._restore()
+            if self._goes_on():
+                await self._restoring.begin()
 
-    async def _restore(self) -> None:
-        if self._is_restored or not self._goes_on():
-            return
-        await self._endings.open()
-        for name in self._names():
-            if not self._goes_on():
-                return
-            with self._activity.doing(Step("restore", self.tp, self.partition.offset, self._shared.known_key(name))):
-                await self._store.fetch(name)
-                if (model_id := self._shared.model_ids.get(name)) and await self._may_restore(model_id):
-                    with self._shared.view.lock:
-                        self.partition.models.restore(model_id)
-            await asyncio.sleep(0)  # there can be thousands
-        await self._sign()
-        self._is_restored = True
-        await self._endings.restored()
+    def restore_rest(self) -> None:
+        """Begin to restore, beside the records, the models that nobody has asked for; the first call counts."""
+        if self._restores is None and not self._is_leaving:
+            rest = partial(self._restoring.restore_rest, self._steps)
+            self._restores = self._shared.under_way.start((self, "restore"), rest)
 
-    async def _sign(self) -> None:
-        """Sign what has been stored without a signature, while the group begins to sign."""
-        if not self._shared.config.state.accept_unsigned:
-            return
-        with self._activity.doing(Step("sign", self.tp, self.partition.offset)):
-            signed = await self._store.sign(self._goes_on)
-        if not self._goes_on():
-            return
-        logger.warning(
-            "partition %d: %d stored states had no signature, and have one now: this partition needs no "
-            "state.accept_unsigned any more",
-            self.tp.partition,
-            signed,
-        )
+    async def _prepare(self, key: bytes | None) -> None:
+        """Have the model of a record restored before anything else is done of it."""
+        if self._goes_on():
+            await self._restoring.begin()
+            self.restore_rest()
+            await self._restoring.restore_asked(key)
 
     def _goes_on(self) -> bool:
         return self.is_ours and not self._steps.has_failed
-
-    async def _may_restore(self, model_id: str) -> bool:
-        """Return whether a model may be restored; note it first, or try it apart, where workers have ended."""
-
-        async def trial() -> None:
-            try:
-                blob = self._store.load(model_id.encode())
-            except StateError:
-                return
-            if blob is not None:
-                await try_restore(self._shared.config, model_id, blob)
-            await self._store.fetch(model_id.encode())  # once more: a fetched object is there for one reader
-
-        if await self._endings.allows_restore(model_id, trial):
-            return True
-        self.partition.models.refuse(model_id)
-        return False
-
-    def _names(self) -> list[bytes]:
-        """Return the names that are stored, and those that the checkpoint names and that are gone."""
-        found = self._shared.records.names(self.tp.partition)
-        named, known = map(str.encode, self.partition.models.stored), set(found)
-        return [*found, *(name for name in named if name not in known)]
 
     async def ask_backlog_end(self) -> int:
         """Return the last offset that there was when the partition became ours; ask for it the first time.
@@ -290,20 +248,13 @@ class Assigned(PartitionView):
             self._shared.gaps.check_not_recreated(self.tp, self.partition.checkpointed)
         await self._shared.gaps.check(self.partition, offset, is_first=is_first)
 
-    def tick(self) -> bool:
-        """Note how far behind the partition is, and what holds it up; return whether a checkpoint is due."""
+    def tick(self) -> None:
+        """Note how far behind the partition is, and what holds it up; begin a checkpoint where that is due."""
         self._note_lags()
         self.transaction_s, self.control_transaction_s = (
             held.see(reach(self._shared.app, *at)) for at, held in self._transactions
         )
-        # Apart, a process of its own is waited for, with the lock.
-        return not self._is_apart and self._schedule.is_due(self.partition.n_pending)
-
-    async def checkpoint_due(self) -> None:
-        """Make a checkpoint unless an observation has made it since it was found due."""
-        async with self._steps:
-            if self._goes_on() and self._schedule.is_due(self.partition.n_pending):
-                await self._checkpoint()
+        self._store_where_due()
 
     def _note_lags(self) -> None:
         if (end := self._shared.ends.end(self.tp)) is not None:
@@ -323,57 +274,85 @@ class Assigned(PartitionView):
         DeliveryError
             A step has failed before.
         """
+        self._is_leaving = True
         if self._building is not None:
             self._building.cancel()
+        if self._restores is not None:
+            self._restores.cancel()
+        self._restoring.leave()
+        if self._stores is not None and not self._stores.done():
+            await self._stores  # without a rest between its slices
         async with self._steps:
             if self._steps.has_failed:
                 raise DeliveryError("a step before it has failed")
-            await self._checkpoint()
+            if self.partition.n_pending:
+                checkpoint = self._cut()
+                while not await self._store_slice(checkpoint):
+                    pass
             await self._endings.close()
 
-    async def _checkpoint(self) -> None:
-        partition = self.partition
-        if not partition.n_pending:
-            return
-        with self._activity.doing(Step("checkpoint", self.tp, partition.offset)):
-            began, offset = time.perf_counter(), partition.offset
-            await self._await_sent()  # 1
-            self._adapt_budgets()  # 2
-            busy_s = await self._store_models()
-            checkpoint = encode_checkpoint(offset, partition.counters, partition.models.stored)
-            await self._store.put(checkpoint_key(partition.number), checkpoint)  # 3
-            await commit_exactly(self._shared.app, self.tp, offset + 1)  # 4
-            partition.record_checkpoint(offset)
-            self._schedule.record_checkpoint(busy_s)
-            self.mark_stored()
-            self._shared.view.record_checkpoint(time.perf_counter() - began)
+    def _store_where_due(self) -> None:
+        """Begin a checkpoint beside the records, where one is due and none is under way."""
+        is_under_way = self._stores is not None and not self._stores.done()
+        if not is_under_way and self._goes_on() and self._schedule.is_due(self.partition.n_pending):
+            self._stores = self._shared.under_way.start((self, "store"), self._store_in_slices)
+
+    async def _store_in_slices(self) -> None:
+        checkpoint, is_done = None, False
+        while not is_done:
+            if not self._is_leaving:
+                await self._shared.slices.rest()
+            async with self._steps:
+                if not self._goes_on():
+                    return
+                began = time.perf_counter()
+                checkpoint = checkpoint or self._cut()
+                is_done = await self._store_slice(checkpoint)
+            self._shared.slices.note_slice(time.perf_counter() - began)
+
+    def _cut(self) -> Checkpoint:  # 1
+        self._under_way = Checkpoint(Cut(self.partition, self.lag.records or 0), self._schedule.work_s)
+        return self._under_way
+
+    async def _store_slice(self, checkpoint: Checkpoint) -> bool:
+        """Store some of the models, and after the last one the checkpoint; return whether it is made."""
+        partition, cut = self.partition, checkpoint.cut
+        with self._activity.doing(Step("checkpoint", self.tp, cut.offset)):
+            await self._await_sent()  # 2
+            checkpoint.busy_s += await self._store_models(cut)
+            if not cut.is_encoded:
+                return False
+            await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
+            await commit_exactly(self._shared.app, self.tp, cut.offset + 1)  # 4
+            cut.finish()
+            self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
+            self.mark_stored(checkpoint.pending_since)
+            self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
+            self._under_way = None
+            return True
 
     async def _await_sent(self) -> None:
         sent, self._sent, self._sent_bytes = self._sent, [], 0
         await asyncio.gather(*sent)
 
-    def _adapt_budgets(self) -> None:
-        with self._shared.view.lock:
-            shares = self.partition.budget.adapt(self.partition.changed, self.lag.records or 0)
-            self.explain_shares.update(shares)
-
-    async def _store_models(self) -> float:
-        """Write and await the state of every model that has changed; return the seconds that encoding them took."""
-        changed, self.partition.dirty = self.partition.changed, set()
-        busy_s = 0.0
+    async def _store_models(self, cut: Cut) -> float:
+        """Write and await the states of a slice; return the seconds that encoding them took."""
+        began = time.perf_counter()
         writes: list[Awaitable[None]] = []
-        for state in changed:
-            began = time.perf_counter()
-            blob = encode_state(state)
-            busy_s += time.perf_counter() - began
-            self.state_bytes[state.model_id] = len(blob)
-            self.partition.models.stored[state.model_id] = StoredAt.of(state.offset, blob)
-            writes.append(self._store.put(state.model_id.encode(), blob))
-            if len(writes) == WRITES_TOGETHER:
-                await asyncio.gather(*writes)
-                writes = []
+        while not (cut.is_encoded or len(writes) == WRITES_TOGETHER or (writes and _has_passed(ENCODE_S, began))):
+            with self._shared.view.lock:
+                model_id, blob = cut.encode_next()
+                self.state_bytes[model_id] = len(blob)
+                if (share := cut.shares.get(model_id)) is not None:
+                    self.explain_shares[model_id] = share
+            writes.append(self._store.put(model_id.encode(), blob))
+        busy_s = time.perf_counter() - began
         await asyncio.gather(*writes)
         return busy_s
+
+
+def _has_passed(seconds: float, began: float) -> bool:
+    return time.perf_counter() - began >= seconds
 
 
 def _refuse(_deployment: Deployment) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from attributary_topics import ChangeEvent, InvalidRecordError, Observation
@@ -47,6 +47,8 @@ class PartitionModels(Mapping[str, ModelState]):
         """The same of the checkpoint of the models topic: the deployments."""
         self.refused: dict[str, DamagedStateError] = {}
         """Models whose stored state is damaged: their observations go to the dead letters."""
+        self.waiting: dict[str, None] = {}
+        """Ids of the models that are stored and not restored yet, in their order."""
         self._elsewhere: dict[str, int] = {}
         """Model id to the partition on which the state began that is stored here."""
 
@@ -59,6 +61,10 @@ class PartitionModels(Mapping[str, ModelState]):
     def __len__(self) -> int:
         return len(self._states)
 
+    def wait_for(self, model_ids: Iterable[str]) -> None:
+        """Note which models are stored, and to be restored."""
+        self.waiting = dict.fromkeys(model_ids)
+
     def restore(self, model_id: str) -> None:
         """Load a configured model where its observations come on this partition.
 
@@ -67,6 +73,7 @@ class PartitionModels(Mapping[str, ModelState]):
         StateError
             The stored state cannot be used by this release or under this configuration.
         """
+        self.waiting.pop(model_id, None)
         if model_id in self._states:
             return
         try:
@@ -113,6 +120,7 @@ class PartitionModels(Mapping[str, ModelState]):
 
     def refuse(self, model_id: str) -> None:
         """Refuse a model whose stored state has ended workers that restored it."""
+        self.waiting.pop(model_id, None)
         self._refuse(model_id, DamagedStateError(f"workers ended while they restored {model_id}"))
 
     def log(self, model_id: str) -> DeploymentLog:

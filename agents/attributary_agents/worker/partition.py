@@ -6,7 +6,7 @@ Plain Python without Faust: what comes in are records, what goes out are `Outgoi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from attributary_topics import (
     ChangeEvent,
@@ -24,7 +24,6 @@ from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
 from ..models.guards.limits import check_size, check_something_there, within_bounds
 from ..models.guards.ranges import check_label_bounds
-from ..models.model_state import ModelState
 from ..models.prequential import StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_key
@@ -73,11 +72,6 @@ class Partition:
     def n_pending(self) -> int:
         """Offsets that are handled and not yet in a checkpoint."""
         return self.offset - self.checkpointed
-
-    @property
-    def changed(self) -> list[ModelState]:
-        """The states that have changed since they were last stored, in the order of their model ids."""
-        return [self.models[model_id] for model_id in sorted(self.dirty)]
 
     def begin_at(self, offset: int) -> None:
         """Go on at `offset`, the first record that is delivered, if the stored checkpoint is damaged.
@@ -173,12 +167,19 @@ class Partition:
                 logger.log(logging.ERROR if isinstance(event, RecoveredEvent) else logging.INFO, event.sentence)
         return outgoing
 
-    def record_checkpoint(self, offset: int) -> None:
-        """Note that everything up to `offset` is durable."""
+    def record_checkpoint(self, offset: int, deployed: Mapping[str, int]) -> None:
+        """Note that everything up to `offset` is durable.
+
+        Parameters
+        ----------
+        deployed
+            Model id to `current.deployed` of the state that was stored for it: what came later is not in there.
+        """
         self.checkpointed = offset
-        for state in self.models.values():
-            state.failed_offsets = {n: reason for n, reason in state.failed_offsets.items() if n > offset}
-            state.stored_deployed = state.current.deployed
+        for model_id, state in self.models.items():
+            if state.failed_offsets:
+                state.failed_offsets = {n: reason for n, reason in state.failed_offsets.items() if n > offset}
+            state.stored_deployed = deployed.get(model_id, state.stored_deployed)
 
     def _outgoing(self, event: ImportanceEvent | ChangeEvent, n: int, record: Record) -> Outgoing:
         topics = self.config.kafka.topics

@@ -39,9 +39,15 @@ class CheckpointSchedule:
         """Add the time that one observation took."""
         self.work_s += seconds
 
-    def record_checkpoint(self, cost_s: float) -> None:
-        """Begin anew after a checkpoint, which has kept the worker from other work for so long."""
-        self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, 0.0
+    def record_checkpoint(self, cost_s: float, work_s: float = 0.0) -> None:
+        """Begin anew after a checkpoint, which has kept the worker from other work for so long.
+
+        Parameters
+        ----------
+        work_s
+            Time that the observations took which were handled meanwhile, and are not in the checkpoint.
+        """
+        self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, work_s
 
     def is_due(self, n_pending: int) -> bool:
         """Return whether to store now.
@@ -66,11 +72,12 @@ class UnderWay:
     def __init__(self) -> None:
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
 
-    def start(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start `work`, unless an earlier one of the same name is under way."""
+    def start(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
+        """Start `work`, unless an earlier one of the same name is under way; return which of them is."""
         earlier = self._tasks.get(name)
         if earlier is None or (earlier.done() and (earlier.cancelled() or earlier.exception() is None)):
             self._tasks[name] = asyncio.ensure_future(work())
+        return self._tasks[name]
 
     def check(self) -> None:
         """Forget what has ended since the last call; raise the first exception that one of it has ended with."""

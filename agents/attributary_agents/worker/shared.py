@@ -16,6 +16,9 @@ from ..state.store import PartitionStore
 from .dead_letter_log import DeadLetterLog
 from .gaps import Gaps
 from .records import Outgoing
+from .schedule import UnderWay
+from .storing.restored import Restored
+from .storing.slices import Slices
 from .view import WorkerView
 
 
@@ -40,6 +43,10 @@ class Shared:
         self.ends = TopicEnds(app, view.brokers)
         self.gaps = Gaps(app, config)
         self.dead_letter_log = DeadLetterLog(config)
+        self.under_way = UnderWay()
+        """What runs beside the records; what fails of it stops the worker."""
+        self.slices = Slices()
+        self.restored = Restored()
         self.model_ids = {model_id.encode(): model_id for model_id in config.models}
         self._seal = seal_of(config)
         self._objects = object_store(config.state.url, config.kafka.group)

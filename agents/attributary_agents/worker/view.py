@@ -84,9 +84,9 @@ class PartitionView:
         if self._pending_since is None:
             self._pending_since = time.monotonic()
 
-    def mark_stored(self) -> None:
-        """Note that all that is handled is in a checkpoint."""
-        self._pending_since = None
+    def mark_stored(self, pending_since: float | None = None) -> None:
+        """Note that what was handled before this time, by `time.monotonic`, is in a checkpoint; None: all is."""
+        self._pending_since = pending_since
 
     @property
     def pending_s(self) -> float:

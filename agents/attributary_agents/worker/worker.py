@@ -15,7 +15,6 @@ from faust.types import TP
 from ..config.settings import Config
 from ..kafka.brokers.watch import BROKERS
 from .assigned import Assigned
-from .schedule import UnderWay
 from .shared import Shared
 from .view import WorkerView
 
@@ -43,9 +42,9 @@ class Worker:
         self.outputs = outputs
         self.assigned: dict[int, Assigned] = {}
         self.view = WorkerView(self.assigned, table.sink, BROKERS)
-        self.under_way = UnderWay()
         self._has_given_up = False
         self._shared = Shared(app, config, table, outputs, self.view)
+        self.under_way = self._shared.under_way
 
     async def handle(self, event: Any) -> None:
         """Take one record of the observations topic."""
@@ -93,10 +92,13 @@ class Worker:
     async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
         """Take over partitions whose state has been recovered, before their first record.
 
-        Their models are explained from the start of a scrape, not from their next observation.
+        A model is restored when it is asked for; the others beside the records, so that a scrape has them soon.
         """
-        for tp in () if self._has_given_up else partitions:
-            await self._assign(tp, generation).restore()
+        ours = [] if self._has_given_up else [self._assign(tp, generation) for tp in partitions]
+        for assigned in ours:
+            await assigned.begin()
+        for assigned in ours:
+            assigned.restore_rest()
 
     async def ask_backlog_ends(self) -> None:
         """Ask where the topic of newly adopted partitions ends, soon after they were."""
@@ -115,12 +117,11 @@ class Worker:
         Raises
         ------
         Exception
-            What a checkpoint has failed with since the last tick.
+            What a checkpoint or restoring a model has failed with since the last tick.
         """
         self._shared.dead_letter_log.say_due()
         for assigned in self.assigned.values():
-            if assigned.tick():
-                self.under_way.start(assigned, assigned.checkpoint_due)
+            assigned.tick()
         self.under_way.check()
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:

@@ -19,7 +19,7 @@ from attributary_topics import Observation, Source
 from tests.agents.models.test_prequential import FEW, NO_CHANGE, importances, run
 from tests.agents.models.test_prequential import state_of as a_state
 from tests.agents.stand_ins import TOPIC, TOUCHY_FACTORY, CountingClassifier, config_of, observations
-from tests.delivery.remains import Log, checkpoint, store_models
+from tests.delivery.remains import Log, Storing, checkpoint, store_models
 
 TENTH = ExplainConfig(budget=0.1, max_lag=1000)
 
@@ -181,10 +181,12 @@ def test_what_took_so_long_changes_nothing_until_the_models_are_stored() -> None
         assert found == prequential(twin, observation, Source("topic", 0, i), 0)
     assert (state.stride, state.explain_every) == (1, 1)
     assert state.explainers["pfi"].snapshot() == twin.explainers["pfi"].snapshot()
-    (share,) = budget.adapt([state], lag=0).values()
+    budget.begin(lag=0)
+    share = budget.adapt(state)
+    assert share is not None
     assert 0.3 < share < 0.7
     assert state.stride == 2
-    assert budget.adapt([state], lag=0) == {}, "nothing has been measured since"
+    assert budget.adapt(state) is None, "nothing has been measured since"
     assert state.stride == 2
 
 
@@ -197,7 +199,8 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
         for _ in range(80):
             i, observation = next(stream)
             prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
-        budget.adapt([state], lag)
+        budget.begin(lag)
+        budget.adapt(state)
         strides.append(state.stride)
     assert strides == [2, 2, 4, 8, 4]
 
@@ -212,8 +215,7 @@ def records(n: int) -> list[Record]:
 
 def store(partition: Partition, table: dict[bytes, bytes], lag: int, *, finish: bool = True) -> None:
     """As the worker stores; not `finish`: it crashes before the partition's own checkpoint."""
-    partition.budget.adapt(partition.changed, lag)
-    (checkpoint if finish else store_models)(partition, table)
+    (checkpoint if finish else store_models)(partition, table, lag)
 
 
 @pytest.mark.parametrize("explain", [{"budget": 0.05}, {"every": 3}, {"budget": 0.9, "max_lag": 50}])
@@ -244,11 +246,37 @@ def test_a_crash_repeats_the_observations_as_they_were(explain: dict[str, Any], 
             assert explainer.snapshot() == partition.models[model_id].explainers[name].snapshot()
 
 
+@pytest.mark.parametrize("between", [1, 5, 17])
+def test_a_crash_between_the_slices_of_a_checkpoint_repeats_the_observations_as_they_were(between: int) -> None:
+    settings = {"explain": {"budget": 0.05}, "publish": {"every": 2}, "change": {"window": 20}, "explainers": FEW}
+    config, n_changed = config_of("m", "n", **settings), 0
+    for crash_after in range(61, 240, 8):  # also soon after the first cut, where a model is not stored yet
+        stream, ticks = records(crash_after), random.Random(1)
+        clock = Clock(iter(lambda ticks=ticks: ticks.random(), None))
+        table: dict[bytes, bytes] = {}
+        log, partition = Log(), Partition(TOPIC, 0, config, table.get, clock)
+        storing = Storing(partition, table.__setitem__)
+        for i, record in enumerate(stream):
+            log.send(partition.handle(record))
+            if i >= 60 and i % between == 0:
+                storing.store_slice(lag=30 * i)
+        strides = [partition.models[model_id].stride for model_id in "mn"]
+        n_changed += strides[0] > 1
+        sent = len(log.by_id)
+        successor = Partition(TOPIC, 0, config, table.get, clock)
+        for record in stream[successor.checkpointed + 1 :]:
+            log.send(successor.handle(record))  # asserts that equal ids have equal bytes
+        assert len(log.by_id) == sent > 0
+        assert [successor.models.find_or_make(model_id).stride for model_id in "mn"] == strides
+    assert n_changed > 5
+
+
 def test_a_replay_has_no_clock_and_explains_everything() -> None:
     partition = Partition(TOPIC, 0, config_of("m", "n", explain={"budget": 0.01}, change=None), lambda _key: None)
     for record in records(100):
         partition.handle(record)
-    assert partition.budget.adapt(partition.changed, 10**6) == {}
+    partition.budget.begin(10**6)
+    assert [partition.budget.adapt(state) for state in partition.models.values()] == [None, None]
     assert [state.explain_every for state in partition.models.values()] == [1, 1]
 
 

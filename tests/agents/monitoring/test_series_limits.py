@@ -1,9 +1,21 @@
 """Which features and models have series: never more than the limits, and without flapping."""
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_agents.monitoring.series_limits import ShownFeatures, ShownModels
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.errors import PreflightError
+from attributary_agents.kafka.producing import encode_value
+from attributary_agents.monitoring.metrics import AttributaryCollector
+from attributary_agents.monitoring.series_limits import ShownFeatures, ShownModels, check_series, most_series
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
+from attributary_agents.worker.view import PartitionView, WorkerView
+from tests.agents.stand_ins import TOPIC
 
 _IMPORTANCES = st.dictionaries(st.sampled_from("abcdefghijkl"), st.floats(-1, 1), max_size=12)
 
@@ -84,3 +96,45 @@ def test_the_limits_hold_and_nobody_goes_without_need(rounds: list[dict[str, int
         if sum(n_series[model_id] for model_id in stayed) <= series:
             assert set(stayed) <= shown
         before = shown
+
+
+def _config(n: int, features: int, **limits: int) -> Config:
+    model = {
+        "model": {"class": "river.linear_model.LogisticRegression"},
+        "features": {f"f{i}": "number" for i in range(features)},
+        "explainers": {"pfi": {}, "sage": {}},
+        "change": {},
+    }
+    return parse_config({"models": {f"m{i}": model for i in range(n)}, "metrics": limits})
+
+
+@pytest.mark.parametrize("features", [1, 5, 40])
+def test_no_scrape_has_more_series_than_are_expected(features: int) -> None:
+    config = _config(2, features)
+    partition = Partition(TOPIC, 0, config, lambda _key: None)
+    for i in range(60):
+        x = {f"f{f}": float((i * (f + 3)) % 17) for f in range(features)}
+        for model_id in config.models:
+            value = encode_value({"x": x, "y": x["f0"] > 8})
+            partition.handle(Record(TOPIC, 0, partition.offset + 1, 1000 + i, model_id.encode(), value))
+    collector = AttributaryCollector(config, WorkerView({0: PartitionView(partition)}))
+    found = [s for family in collector.collect() for s in family.samples if "model_id" in s.labels]
+    of_features, others = most_series(config)
+    n_of_features = sum("feature" in sample.labels for sample in found)
+    assert of_features / 2 < n_of_features <= of_features
+    assert others / 2 < len(found) - n_of_features <= others
+
+
+def test_limits_that_no_scrape_can_carry_are_refused_with_the_key_to_set() -> None:
+    check_series(_config(300, 8))
+    lifted = {"max_models": 100_000, "max_series": 100_000_000, "max_features": 100_000}
+    check_series(_config(300, 8, **lifted))
+    with pytest.raises(PreflightError, match="max_series to ") as refused:
+        check_series(_config(300, 100, **lifted))
+    assert "\n" not in str(refused.value)
+    most = int(re.findall("max_series to ([0-9]+)", str(refused.value))[0])
+    check_series(_config(300, 100, **{**lifted, "max_series": most}))
+    with pytest.raises(PreflightError, match="max_models to ") as refused:
+        check_series(_config(2000, 4, **lifted))
+    most = int(re.findall("max_models to ([0-9]+)", str(refused.value))[0])
+    check_series(_config(2000, 4, **{**lifted, "max_models": most}))

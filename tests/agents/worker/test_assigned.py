@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
@@ -84,9 +85,9 @@ class Broker:
 class Running:
     """A worker with its broker."""
 
-    def __init__(self, **model: Any) -> None:
-        self.broker = Broker()
-        config = config_of(**model)
+    def __init__(self, *model_ids: str, broker: Broker | None = None, **model: Any) -> None:
+        self.broker = broker or Broker()
+        config = config_of(*model_ids, **model)
         topics = config.kafka.topics
         outputs = dict.fromkeys((topics.importances, topics.changes, topics.dead_letters), self.broker)
         app: Any = self.broker
@@ -96,13 +97,15 @@ class Running:
         await self.worker.adopt([TP(TOPIC, number) for number in range(n)], 1)
         return list(self.worker.assigned.values())
 
-    async def handle(self, offset: int, value: bytes = GOOD, partition: int = 0, generation: int = 1) -> None:
-        await self.worker.handle(event(TOPIC, offset, value, partition, generation))
+    async def handle(
+        self, offset: int, value: bytes = GOOD, partition: int = 0, generation: int = 1, key: bytes = b"m"
+    ) -> None:
+        await self.worker.handle(event(TOPIC, offset, value, partition, generation, key))
 
 
-def event(topic: str, offset: int, value: bytes, partition: int = 0, generation: int = 1) -> Any:
+def event(topic: str, offset: int, value: bytes, partition: int = 0, generation: int = 1, key: bytes = b"m") -> Any:
     message = SimpleNamespace(
-        tp=TP(topic, partition), topic=topic, partition=partition, offset=offset, generation_id=generation, key=b"m",
+        tp=TP(topic, partition), topic=topic, partition=partition, offset=offset, generation_id=generation, key=key,
         value=value, headers=[], timestamp=0.0,
     )  # fmt: skip
     return SimpleNamespace(message=message)
@@ -220,6 +223,8 @@ async def test_a_checkpoint_that_lasts_delays_no_lag_and_no_other_partition() ->
     running.broker.hanging.add(0)
     ends = {0: 10, 1: 10}
     running.broker.consumer.highwater = lambda tp: ends.get(tp.partition)
+    fetcher = SimpleNamespace(last_poll_timestamp=lambda _tp: time.time() * 1000)
+    running.broker.consumer._thread = SimpleNamespace(_ensure_consumer=lambda: fetcher)
     is_ticking = False  # the handling of an observation makes none itself
     for assigned in (first, second):
         assigned._schedule.is_due = lambda n_pending: is_ticking and n_pending > 0  # type: ignore[method-assign]
@@ -229,11 +234,11 @@ async def test_a_checkpoint_that_lasts_delays_no_lag_and_no_other_partition() ->
         ends[0] += 1
         is_ticking = True
         running.worker.tick()  # while the first one of partition 0 is under way no second one begins
-        for _ in range(20):
-            await asyncio.sleep(0)
+        assert second._stores is not None
+        await second._stores
         is_ticking = False
         await running.worker.handle(event(TOPIC, offset, GOOD, 1))
-        assert (first.lag, second.lag) == (9 + offset, 10 - offset)
+        assert (first.lag.records, second.lag.records) == (9 + offset, 10 - offset)
     commits = [line for line in running.broker.log if line.startswith("commit")]
     assert commits == [f"commit {TOPIC}[1] {offset + 1}" for offset in range(3)]
     assert running.broker.log.count("write m") == 4, "one of partition 0, three of partition 1"

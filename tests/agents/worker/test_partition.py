@@ -94,7 +94,7 @@ def test_a_model_that_raises_costs_one_dead_letter(stage: str) -> None:
     assert header(letter, "attributary-dlq-message").startswith("cannot")
     assert balances(partition.counters)
     assert partition.models["m"].failed_offsets == {5: "model_failed"}
-    partition.record_checkpoint(5)
+    partition.record_checkpoint(5, {})
     assert partition.models["m"].failed_offsets == {}
 
 

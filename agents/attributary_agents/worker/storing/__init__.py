@@ -1,0 +1,1 @@
+"""Restores and stores the models of a partition in slices, between which its records are handled."""

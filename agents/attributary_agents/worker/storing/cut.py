@@ -1,0 +1,66 @@
+"""A checkpoint under way: what it covers, while observations beyond it are handled already.
+
+The cut is the partition's last offset, with the counters up to it and the models that had changed, when the checkpoint
+began. The states that are stored for it are those of the moment at which each is encoded, and may be ahead of the cut:
+a model's own offset has it skip what it contains when that is repeated. So the counters are those of the cut: what is
+repeated is counted then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...state.checkpoints import StoredAt, encode_checkpoint
+from ...state.codec import encode_state
+from ..partition import Partition
+
+
+class Cut:
+    """What a checkpoint of a partition covers, and what is still to be stored for it.
+
+    Parameters
+    ----------
+    lag
+        Observations of the partition that wait; by it and the measured times the models' budgets are adapted.
+    """
+
+    def __init__(self, partition: Partition, lag: int) -> None:
+        counters = partition.counters
+        self._partition = partition
+        self._counters = replace(counters, dead_letters=counters.dead_letters.copy())
+        self._left = sorted(partition.dirty, reverse=True)
+        self._deployed: dict[str, int] = {}
+        self.offset = partition.offset
+        """The last offset that the checkpoint covers."""
+        self.shares: dict[str, float] = {}
+        """Model id to the share of the time that explaining took, of those that are encoded, where it is known."""
+        partition.budget.begin(lag)
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether the states of all models that had changed are encoded."""
+        return not self._left
+
+    def encode_next(self) -> tuple[str, bytes]:
+        """Return the id of the next model and its state as it is now; set its share in the same step, never before.
+
+        What the observations up to now have sent must have been awaited. No further observation may be handled before
+        these bytes are durable: the state that a crash leaves would have another share than what was published.
+        """
+        partition, model_id = self._partition, self._left.pop()
+        state = partition.models[model_id]
+        if (share := partition.budget.adapt(state)) is not None:
+            self.shares[model_id] = share
+        blob = encode_state(state)
+        partition.dirty.discard(model_id)
+        partition.models.stored[model_id] = StoredAt.of(state.offset, blob)
+        self._deployed[model_id] = state.current.deployed
+        return model_id, blob
+
+    def encode_checkpoint(self) -> bytes:
+        """Return the bytes of the partition's checkpoint, to be written once all states are durable."""
+        return encode_checkpoint(self.offset, self._counters, self._partition.models.stored)
+
+    def finish(self) -> None:
+        """Note that the checkpoint is durable and committed."""
+        self._partition.record_checkpoint(self.offset, self._deployed)

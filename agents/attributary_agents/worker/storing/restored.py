@@ -1,0 +1,40 @@
+"""Says when the models of all partitions of a worker are restored."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+logger = logging.getLogger(__name__)
+
+
+class Restored:
+    """Says once for all partitions of a worker that their models are restored, and how long that took."""
+
+    def __init__(self) -> None:
+        self._n = self._left = 0
+        self._began = 0.0
+
+    def add(self, n: int) -> None:
+        """Note that so many models are to be restored."""
+        if not self._left:
+            self._n, self._began = 0, time.perf_counter()
+        self._n += n
+        self._left += n
+
+    def note(self) -> None:
+        """Note that a model is restored."""
+        self._left -= 1
+        self._say()
+
+    def leave(self, n: int) -> None:
+        """Note that so many of them are another worker's now."""
+        self._left -= n
+        self._n -= n
+        if n:
+            self._say()
+
+    def _say(self) -> None:
+        if not self._left and self._n:
+            models = "model" if self._n == 1 else "models"
+            logger.info("restored %d %s in %.1f s", self._n, models, time.perf_counter() - self._began)

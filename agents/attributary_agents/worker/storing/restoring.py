@@ -1,0 +1,165 @@
+"""Restores the stored models of a partition: what is asked for first is ready first, the rest follows in slices."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from faust.types import TP
+
+from ...errors import DamagedStateError, StateError
+from ...state.codec import check_release
+from ...state.names import control_key
+from ...state.store import PartitionStore
+from ..activity import Step
+from ..endings import Endings
+from ..endings.trial import try_restore
+from ..partition import Partition
+from ..shared import Shared
+from .slices import RESTORE_S
+from .steps import Steps
+
+logger = logging.getLogger(__name__)
+
+
+class Restoring:
+    """Restores each stored model of a partition once.
+
+    Parameters
+    ----------
+    goes_on
+        Whether the partition still is ours, and none of its steps has failed.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        tp: TP,
+        partition: Partition,
+        store: PartitionStore,
+        endings: Endings,
+        goes_on: Callable[[], bool],
+    ) -> None:
+        self._shared = shared
+        self._tp = tp
+        self._partition = partition
+        self._store = store
+        self._endings = endings
+        self._goes_on = goes_on
+        self._asked: set[str] = set()
+        self._has_begun = self._has_left = False
+
+    async def begin(self) -> None:
+        """Note that the partition has an owner, and which of its models are stored; look at what wrote them.
+
+        Raises
+        ------
+        StateError
+            A state cannot be used by this release, as far as its first bytes say that.
+        """
+        if self._has_begun:
+            return
+        await self._endings.open()
+        # The names that are stored, and those that the checkpoint names and that are gone.
+        stored, known = self._shared.records.names(self._tp.partition), self._shared.model_ids
+        names = {**dict.fromkeys(stored), **dict.fromkeys(map(str.encode, self._partition.models.stored))}
+        waiting = [known[name] for name in names if name in known]
+        began = time.perf_counter()
+        for model_id in waiting:
+            await self._check(model_id)
+            if time.perf_counter() - began > RESTORE_S:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
+        self._partition.models.wait_for(waiting)
+        self._shared.restored.add(len(waiting))
+        self._has_begun = True
+
+    async def _check(self, model_id: str) -> None:
+        name, config = model_id.encode(), self._shared.config.models[model_id]
+        try:
+            beginning = self._store.beginning(name)
+            try:
+                check_release(model_id, config, beginning)
+            except StateError:  # unless these bytes are others than were stored
+                check_release(model_id, config, self._store.load(name))
+        except DamagedStateError:
+            return  # said when it is restored
+
+    async def restore_asked(self, key: bytes | None) -> None:
+        """Restore the model of a record before anything else is done of it, and fetch its deployments."""
+        model_id = self._shared.model_ids.get(key or b"")
+        if model_id is None or model_id in self._asked:
+            return
+        if model_id in self._partition.models.waiting:
+            await self._restore(model_id)
+            await self._endings.restored()
+        if model_id not in self._partition.models:
+            await self._store.fetch(model_id.encode())  # is asked for once more
+        await self._store.fetch(control_key(model_id, self._tp.partition))
+        self._asked.add(model_id)
+
+    async def restore_rest(self, steps: Steps) -> None:
+        """Restore the other models, in slices that give way to records; then sign what has no signature."""
+        slices, waiting = self._shared.slices, self._partition.models.waiting
+        while waiting:
+            await slices.rest()
+            async with steps:
+                began = time.perf_counter()
+                while waiting:
+                    if not self._goes_on():
+                        self.leave()
+                        return
+                    await self._restore(next(iter(waiting)))
+                    if time.perf_counter() - began >= RESTORE_S:
+                        break
+                await self._endings.restored()
+            slices.note_slice(time.perf_counter() - began)
+        async with steps:
+            if self._goes_on():
+                await self._sign()
+
+    def leave(self) -> None:
+        """Note that the partition goes, with the models that are not restored."""
+        if not self._has_left:
+            self._has_left = True
+            self._shared.restored.leave(len(self._partition.models.waiting))
+
+    async def _restore(self, model_id: str) -> None:
+        name, models = model_id.encode(), self._partition.models
+        with self._shared.view.activity.doing(Step("restore", self._tp, self._partition.offset, name)):
+            await self._store.fetch(name)
+            is_allowed = await self._endings.allows_restore(model_id, lambda: self._try(model_id))
+            with self._shared.view.lock:
+                if is_allowed:
+                    models.restore(model_id)
+                else:
+                    models.refuse(model_id)
+        if not self._has_left:
+            self._shared.restored.note()
+
+    async def _try(self, model_id: str) -> None:
+        """Restore a model apart, where workers have ended."""
+        try:
+            blob = self._store.load(model_id.encode())
+        except StateError:
+            return
+        if blob is not None:
+            await try_restore(self._shared.config, model_id, blob)
+        await self._store.fetch(model_id.encode())  # once more: a fetched object is there for one reader
+
+    async def _sign(self) -> None:
+        """Sign what has been stored without a signature, while the group begins to sign."""
+        if not self._shared.config.state.accept_unsigned:
+            return
+        with self._shared.view.activity.doing(Step("sign", self._tp, self._partition.offset)):
+            signed = await self._store.sign(self._goes_on)
+        if not self._goes_on():
+            return
+        logger.warning(
+            "partition %d: %d stored states had no signature, and have one now: this partition needs no "
+            "state.accept_unsigned any more",
+            self._tp.partition,
+            signed,
+        )

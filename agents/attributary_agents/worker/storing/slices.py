@@ -1,0 +1,52 @@
+"""Shares the event loop's time between the records and what is done in slices: restoring, and storing a checkpoint.
+
+Records come first: after a slice, those that wait have at least as long as it took. Where none waits, the next slice
+follows at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+RESTORE_S = 0.02
+"""How long the models of one slice are restored; a model of which this takes longer is a slice of its own."""
+
+ENCODE_S = 0.03
+"""The same of encoding states for a checkpoint."""
+
+_LOOK_S = 0.001
+"""How long a record has to show that it waits."""
+
+
+class Slices:
+    """Tells when the next slice may begin, for all partitions of a worker.
+
+    Parameters
+    ----------
+    clock
+        Seconds; for tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._n_records = 0
+        self._records_until = clock()
+
+    def note_record(self) -> None:
+        """Note that a record waits to be handled."""
+        self._n_records += 1
+
+    def note_slice(self, seconds: float) -> None:
+        """Note that a slice has taken so long."""
+        self._records_until = max(self._records_until, self._clock()) + seconds
+
+    async def rest(self) -> None:
+        """Wait until the records that wait have had as long as the slices before."""
+        while self._clock() < self._records_until:
+            before = self._n_records
+            await asyncio.sleep(_LOOK_S)
+            if self._n_records == before:
+                break
+        await asyncio.sleep(0)

@@ -1,0 +1,275 @@
+"""Many models on one partition: restored as they are asked for, and stored in slices between which records go on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from attributary_agents.errors import StateError
+from attributary_agents.state.checkpoints import decode_checkpoint
+from attributary_agents.state.codec import MAGIC
+from attributary_agents.state.names import checkpoint_key
+from attributary_agents.state.seal import Seal
+from attributary_agents.state.store import PartitionStore
+from attributary_agents.worker import assigned as assigned_module
+from attributary_agents.worker.assigned import Assigned
+from attributary_agents.worker.models import PartitionModels
+from attributary_agents.worker.storing import restoring as restoring_module
+from attributary_agents.worker.storing.slices import Slices
+from tests.agents.stand_ins import TOPIC
+from tests.agents.worker.test_assigned import Broker, Running, in_a_loop
+
+IDS = tuple(f"m{n}" for n in range(6))
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every slice be of one model."""
+    monkeypatch.setattr(assigned_module, "ENCODE_S", 0.0)
+    monkeypatch.setattr(assigned_module, "WRITES_TOGETHER", 1)
+    monkeypatch.setattr(restoring_module, "RESTORE_S", 0.0)
+
+
+@pytest.fixture
+def restored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models that are restored, in their order."""
+    found: list[str] = []
+    restore = PartitionModels.restore
+
+    def noted(models: PartitionModels, model_id: str) -> None:
+        found.append(model_id)
+        restore(models, model_id)
+
+    monkeypatch.setattr(PartitionModels, "restore", noted)
+    return found
+
+
+async def stored(*, closes: bool = True) -> Broker:
+    """What a worker leaves that has handled two observations of each model, and has stored them."""
+    running = Running(*IDS)
+    (assigned,) = await running.own(1)
+    for offset in range(2 * len(IDS)):
+        await running.handle(offset, key=IDS[offset % len(IDS)].encode())
+    await assigned.checkpoint()
+    if not closes:
+        assigned._endings._note.is_open = True
+        await assigned._endings.open()
+    assigned._shared.under_way._tasks.clear()
+    return running.broker
+
+
+def due(assigned: Assigned, n: int) -> None:
+    """Let the first checkpoint be due when n observations are pending, and no other one."""
+    assigned._schedule.is_due = lambda n_pending: n_pending == assigned.partition.offset + 1 >= n  # type: ignore[method-assign]
+
+
+async def until_stored(assigned: Assigned) -> None:
+    assert assigned._stores is not None
+    await assigned._stores
+
+
+@in_a_loop
+async def test_a_model_that_is_asked_for_is_restored_first_and_the_rest_beside_the_records(
+    one_by_one: None, restored: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    running = Running(*IDS, broker=await stored())
+    (assigned,) = await running.own(1)
+    assert restored == [], "it is ready all the same"
+    assert list(assigned.partition.models.waiting) == list(IDS)
+    await running.handle(12, key=b"m4")
+    assert restored[0] == "m4"
+    assert assigned.partition.models["m4"].n_observations == 3
+    assert len(restored) < len(IDS)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert sorted(restored) == list(IDS), "each of them once"
+    assert {state.n_observations for state in assigned.partition.models.values()} == {2, 3}
+    (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("restored")]
+    assert line.startswith("restored 6 models in ")
+
+
+@in_a_loop
+async def test_what_waits_to_be_restored_leaves_with_the_partition(
+    one_by_one: None, restored: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    running = Running(*IDS, broker=await stored())
+    await running.own(1)
+    await running.handle(12, key=b"m4")
+    await running.worker.release()
+    n_restored = len(restored)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert 1 <= len(restored) == n_restored < len(IDS)
+    (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("restored")]
+    assert line.startswith(f"restored {n_restored} model")
+    assert running.broker.log[-1] == "write note/0"
+
+
+async def _put(broker: Broker, name: str, blob: bytes, *, damaged: bool = False) -> None:
+    store = PartitionStore(broker.sink, 0, 1, broker.send_changelog, Seal())
+    await store.put(name.encode(), blob)
+    if damaged:
+        written = broker.sink.epochs(0, name.encode())[store.epoch]
+        assert written.head is not None
+        written.head = written.head.replace(blob[:4], b"ATX9")
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["another release", "damaged"])
+@in_a_loop
+async def test_a_state_of_another_release_is_found_before_anything_is_restored(
+    damaged: bool, restored: list[str]
+) -> None:
+    broker = await stored()
+    blob = b'ATX9{"river": "0.1.0"}\n' + bytes(9)
+    await _put(broker, "m5", MAGIC + blob[4:] if damaged else blob, damaged=damaged)
+    running = Running(*IDS, broker=broker)
+    if not damaged:
+        with pytest.raises(StateError):
+            await running.own(1)
+        assert restored == []
+        return
+    (assigned,) = await running.own(1)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert list(assigned.partition.models.refused) == ["m5"], "its bytes are not those that were stored"
+    assert len(assigned.partition.models) == len(IDS) - 1
+
+
+@in_a_loop
+async def test_a_model_that_the_checkpoint_names_and_that_is_gone_is_told_without_an_observation() -> None:
+    broker = await stored()
+    del broker.sink._partitions[0][b"m2"]
+    running = Running(*IDS, broker=broker)
+    (assigned,) = await running.own(1)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert "is gone" in str(assigned.partition.models.refused["m2"])
+
+
+@in_a_loop
+async def test_after_an_owner_that_ended_the_note_names_a_model_while_it_is_restored_and_none_afterwards(
+    one_by_one: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = await stored(closes=False)
+    running = Running(*IDS, broker=broker)
+    named: list[str] = []
+    restore = PartitionModels.restore
+
+    def noted(models: PartitionModels, model_id: str) -> None:
+        named.append(assigned._endings._load().restore)
+        assert named[-1] == model_id
+        restore(models, model_id)
+
+    monkeypatch.setattr(PartitionModels, "restore", noted)
+    (assigned,) = await running.own(1)
+    await running.handle(12, key=b"m4")
+    assert assigned._restores is not None
+    assert assigned._endings._load().restore == ""
+    await assigned._restores
+    assert sorted(named) == list(IDS)
+    assert assigned._endings._load().restore == ""
+
+
+@in_a_loop
+async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_not_in_it(one_by_one: None) -> None:
+    running = Running(*IDS)
+    (assigned,) = await running.own(1)
+    due(assigned, 6)
+    for offset in range(6):
+        await running.handle(offset, key=IDS[offset].encode())
+    running.broker.log.clear()
+    while assigned._under_way is None:
+        await asyncio.sleep(0)
+    offset, log = 6, running.broker.log
+    while assigned.partition.checkpointed < 0:
+        await running.handle(offset, key=b"m0")
+        await asyncio.sleep(0)
+        offset += 1
+    await until_stored(assigned)
+    assert log == [*(f"write {name}" for name in IDS), "write checkpoint/0", f"commit {TOPIC}[0] 6"]
+    assert offset > 6 + 3, "observations passed in between"
+    counters, at = decode_checkpoint(assigned._store.load(checkpoint_key(0)))
+    assert (at, counters.consumed, counters.used) == (5, 6, 6)
+    assert assigned.partition.n_pending == offset - 6
+    assert assigned.pending_s > 0
+    assert assigned.partition.dirty == {"m0"}, "it has changed since it was stored"
+    await running.worker.release()
+    assert log[8:] == ["write m0", "write checkpoint/0", f"commit {TOPIC}[0] {offset}", "write note/0"]
+
+
+@in_a_loop
+async def test_a_release_finishes_the_checkpoint_under_way_and_makes_one_of_the_rest(one_by_one: None) -> None:
+    running = Running(*IDS)
+    (assigned,) = await running.own(1)
+    due(assigned, 6)
+    for offset in range(6):
+        await running.handle(offset, key=IDS[offset].encode())
+    while assigned._under_way is None:
+        await asyncio.sleep(0)
+    await running.handle(6, key=b"m5")
+    await running.worker.release()
+    commits = [line for line in running.broker.log if line.startswith("commit")]
+    assert commits == [f"commit {TOPIC}[0] 6", f"commit {TOPIC}[0] 7"]
+    assert assigned.partition.n_pending == 0
+
+
+@in_a_loop
+async def test_after_a_slice_that_failed_nothing_is_handled_stored_or_committed(one_by_one: None) -> None:
+    running = Running(*IDS)
+    (assigned,) = await running.own(1)
+    due(assigned, 6)
+    for offset in range(6):
+        await running.handle(offset, key=IDS[offset].encode())
+    while "write m1" not in running.broker.log:
+        await asyncio.sleep(0)
+    running.broker.failing.add(0)
+    await running.worker.under_way.settle()
+    with pytest.raises(RuntimeError, match="no broker"):
+        running.worker.tick()
+    running.broker.failing.clear()
+    running.broker.log.clear()
+    await running.handle(6, key=b"m0")
+    await running.worker.release()
+    assert running.broker.log == []
+    assert assigned.partition.offset == 5
+
+
+class Time:
+    """A clock that a record and a look at the loop move on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@in_a_loop
+async def test_after_a_slice_the_records_that_wait_have_as_long(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, sleep = Time(), asyncio.sleep
+    slices = Slices(clock)
+
+    async def pass_by(seconds: float) -> None:
+        clock.now += seconds
+        if waits and seconds:
+            slices.note_record()
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", pass_by)
+    for _ in range(3):
+        slices.note_slice(0.5)
+        clock.now += 0.0
+        began = clock.now
+        await slices.rest()
+        assert clock.now - began == pytest.approx(0.5 if waits else 0.001, abs=0.0011)
+        clock.now = slices._records_until
+    slices.note_slice(0.5)
+    slices.note_slice(0.25)  # of another partition
+    began = clock.now
+    await slices.rest()
+    assert clock.now - began == pytest.approx(0.75 if waits else 0.001, abs=0.0011)

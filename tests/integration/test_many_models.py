@@ -1,0 +1,39 @@
+"""Many models on one partition: killed while their checkpoints are made in slices, as if nobody had been killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.kafka import produce
+from support.undisturbed import check_equal
+from support.waiting import wait_for
+from support.worker_process import WorkerProcess
+
+from attributary_agents.demo.brokers import Broker
+from tests.integration.configs import created, observation
+
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
+N, MODELS = 4000, tuple(f"model-{n:02d}" for n in range(80))
+
+
+def test_a_worker_that_is_killed_between_slices_leaves_the_same_events_counters_and_states(
+    kafka_broker: Broker, tmp_path: Path
+) -> None:
+    often = {"interval_s": 0.1, "max_observations": 80, "max_share": 1.0}
+    raw, config = created(kafka_broker, models=MODELS, checkpoint=often)
+    stream = [(MODELS[i * 7 % len(MODELS)].encode(), observation(i), []) for i in range(N)]
+    produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream, partition=0)
+    worker = WorkerProcess(raw, tmp_path)
+    for n in (N // 5, N // 2, 4 * N // 5):
+        with worker:
+            worker.wait_consumed(n, timeout_s=240)
+            worker.kill()
+    with worker:
+        worker.wait_consumed(N, timeout_s=240)
+        wait_for("all models are restored", lambda: worker.metrics() and not worker.total("models_restoring"))
+        assert worker.stop() == 0
+    assert f"restored {len(MODELS)} models in " in worker.log.read_text()
+    expected = check_equal(kafka_broker.bootstrap, config)
+    assert (expected.partitions[0].counters.consumed, expected.partitions[0].offset) == (N, N - 1)
+    assert set(expected.partitions[0].models) == set(MODELS)
