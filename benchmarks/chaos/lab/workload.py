@@ -54,7 +54,7 @@ def raw_config(bootstrap: str, name: str, **kafka: Any) -> dict[str, Any]:
     }
     return {
         "kafka": {
-            "brokers": [bootstrap],
+            "brokers": bootstrap.split(","),
             "group": name,
             "topic_prefix": name,
             "partitions": PARTITIONS,
