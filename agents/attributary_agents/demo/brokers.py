@@ -10,6 +10,7 @@ import subprocess
 import uuid
 from base64 import urlsafe_b64encode
 from pathlib import Path
+from typing import ClassVar
 
 from .local_broker import HOST, Broker, BrokerError, BrokerMissingError, LocalBroker, ask, free_port
 
@@ -109,35 +110,44 @@ class KafkaBroker(LocalBroker):
     name = "kafka"
     _death_signal = signal.SIGTERM
     _start_timeout_s = 90.0
+    _heap: ClassVar[str] = "512m"
 
     def __init__(self, data_dir: Path | None = None) -> None:
         super().__init__(data_dir)
         self._controller_port = 0
+        self._cluster_id = self.new_cluster_id()
+
+    @staticmethod
+    def new_cluster_id() -> str:
+        """Return an id as Kafka makes them: 22 characters."""
+        return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
     def _require(self) -> None:
         self._java()
         self._jars()
 
     def _prepare(self, folder: Path) -> list[str]:
-        # Another one at each start: nobody else has to know it, and it may have been taken while the broker was down.
-        self._controller_port = free_port()
+        self._controller_port = self._next_controller_port()
         properties = folder / "server.properties"
         properties.write_text(self._properties(folder / "data"))
-        java = [self._java(), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+        java = [self._java(), f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
         jars = self._jars()
         if (logging := jars.parent / "log4j2.xml").is_file():
             java.append(f"-Dlog4j2.configurationFile={logging}")
         java += ["-cp", f"{jars}/*"]
         if not (folder / "data" / "meta.properties").exists():
-            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # One argument, as the id may begin with a hyphen.
-            tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties)]
+            tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={self._cluster_id}", "-c", str(properties)]
             tool += self._format_options()
             with self.log.open("ab") as output:
                 done = subprocess.run([*java, *tool], stdout=output, stderr=output, check=False)
             if done.returncode != 0:
                 raise self.failure("could not format its data folder")
         return [*java, "kafka.Kafka", str(properties)]
+
+    def _next_controller_port(self) -> int:
+        """Another port at each start: nobody else has to know it, and it may be taken while the broker is down."""
+        return free_port()
 
     def _format_options(self) -> list[str]:
         """Further arguments of the command that formats the data folder."""

@@ -99,8 +99,12 @@ class LocalBroker(Broker):
 
     def start(self) -> None:
         """Start the process and return once it answers a request."""
-        if self.pid is not None:
-            return
+        if self.pid is None:
+            self.launch()
+            self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Start the process and return at once."""
         self._require()
         if self._dir is None:
             self._dir = Path(tempfile.mkdtemp(prefix=f"attributary-{self.name}-"))
@@ -109,8 +113,12 @@ class LocalBroker(Broker):
         self._dir.mkdir(parents=True, exist_ok=True)
         argv = self._prepare(self._dir)
         self._process = start_child(argv, log=self.log, death_signal=self._death_signal)
+
+    def wait_until_ready(self) -> None:
+        """Return once the process that was launched answers a request."""
+        assert self._process is not None
         try:
-            self._wait_until_ready(self._process)
+            self._wait_until_served(self._process)
             self._configure()
         except BaseException:  # Ctrl-C too
             kill_child(self._process)
@@ -151,7 +159,7 @@ class LocalBroker(Broker):
         assert self._dir is not None
         return self._dir / "broker.log"
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_served(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + self._start_timeout_s
         while not _serves(self._port):
             if (status := process.poll()) is not None:
