@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -195,10 +195,10 @@ class Fleet:
         codes = [member.stop() for member in self.members if member.is_running]
         self.lab.check("a clean stop", not any(codes), f"exit codes {codes}")
 
-    def compare(self) -> None:
-        """Compare what is stored and sent with the undisturbed run."""
+    def compare(self, afters: Mapping[tuple[int, int], int] | None = None) -> None:
+        """Compare what is stored and sent with the undisturbed run; `afters` as in `undisturbed`."""
         self.lab.show("comparing with the undisturbed run")
-        for check in compare(self.bootstrap, self.config):
+        for check in compare(self.bootstrap, self.config, afters):
             self.lab.take(check)
 
     def _where(self) -> str:
