@@ -97,4 +97,4 @@ def _judge(lab: Lab, alone: dict[int, Footprint], warm: int) -> None:
 
 
 def _median(seen: Sequence[Footprint], name: str) -> float:
-    return median(getattr(one, name) for one in seen)
+    return float(median(getattr(one, name) for one in seen))
