@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.probe import Probe, get
+from benchmarks.chaos.lab.probe import Probe
 from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 
@@ -92,8 +92,13 @@ def _outage(lab: Lab, fleet: Fleet, probe: Probe, outage: Outage) -> None:
         fleet.members[1].kill()
         fleet.members[1].start()
         lab.note("worker 1 is killed, and started while there is no broker")
-        port = fleet.members[1].worker.port
-        fleet.wait("worker 1 is up", lambda: get(port, "/livez")[0] is not None or len(fleet.exits()) > exits, 60.0)
+        restarted_s = lab.elapsed_s
+
+        def is_up() -> bool:
+            answers = [one for one in probe.seen if one.worker == 1 and one.second > restarted_s and one.ready]
+            return len(answers) >= 3 or len(fleet.exits()) > exits
+
+        fleet.wait("worker 1 is up", is_up, 90.0)
     fleet.pause(gone_s + outage.seconds - lab.elapsed_s)
     back_s = lab.elapsed_s
     lab.broker.start()
