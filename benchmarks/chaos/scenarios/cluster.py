@@ -48,7 +48,7 @@ def run(lab: Lab) -> None:
     lab.broker.stop()  # the other scenarios' one: it would only take memory
     with KafkaCluster(lab.folder / "cluster", NODES, SETTINGS) as cluster:
         lab.note(f"{NODES} nodes: {cluster.bootstrap}")
-        raw = raw_config(cluster.bootstrap, "cluster", replication_factor=NODES)
+        raw = raw_config(cluster.bootstrap, "cluster")
         with Fleet(lab, raw, bootstrap=cluster.bootstrap) as fleet:
             for _ in range(2):
                 fleet.add()
