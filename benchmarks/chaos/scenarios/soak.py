@@ -213,14 +213,19 @@ def _draw(lab: Lab, series: Series) -> None:
     except ImportError:
         lab.note("no picture: matplotlib is not installed")
         return
-    figure = Figure(figsize=(9, 1.4 * len(series.values) + 0.6), layout="constrained")
+    panels: dict[str, list[str]] = {}
+    for name in series.values:
+        panels.setdefault(re.sub(r" of worker \d", "", name), []).append(name)
+    figure = Figure(figsize=(9, 1.4 * len(panels) + 0.6), layout="constrained")
     minutes = [second / 60 for second in series.seconds]
-    for axes, (name, values) in zip(
-        figure.subplots(len(series.values), 1, sharex=True), series.values.items(), strict=True
-    ):
-        axes.plot(minutes, values, linewidth=0.8)
-        axes.set_title(name, loc="left", fontsize=8)
-        axes.set_ylim(bottom=0)
+    for axes, (title, names) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
+        for name in names:
+            axes.plot(minutes, series.values[name], linewidth=0.8, label=name if len(names) > 1 else None)
+        if len(names) > 1:
+            axes.legend(fontsize=6, loc="lower right")
+        axes.set_title(title, loc="left", fontsize=8)
+        known = [value for name in names for value in series.values[name] if not math.isnan(value)]
+        axes.set_ylim(0, 1.1 * max(known, default=0) or 1)
     axes.set_xlabel("minutes")
     path = lab.folder.parent / "soak.svg"
     figure.savefig(path)
