@@ -131,7 +131,7 @@ def _wait_drained(fleet: Fleet) -> bool:
         found = positions(fleet.bootstrap, fleet.config, fleet.config.kafka.topics.observations)
         return all(done == end for number, (done, end) in found.items() if number != PARTITIONS - 1)
 
-    return fleet.wait("all is handled and committed", is_drained, _PATIENCE_S, 0.1)
+    return fleet.wait("all is handled and committed", is_drained, _PATIENCE_S, 0.5)
 
 
 def _cost(member: Member, began: float) -> str:
