@@ -71,6 +71,7 @@ def run(lab: Lab) -> None:
             probe.stop()
         kills = "; ".join(probe.kills[:3]) or f"0 kills in {len(probe.seen)} looks"
         lab.check("the probe of /livez kills nobody", not probe.kills, kills)
+        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
         fleet.stop()
         _quote(lab, fleet)
         fleet.compare()
