@@ -1,8 +1,9 @@
 """Break workers and brokers while observations flow, on a real Apache Kafka, and compare with an undisturbed run.
 
-    python -m benchmarks.chaos                    # all scenarios, about half an hour
-    python -m benchmarks.chaos --short            # all, in about three minutes
+    python -m benchmarks.chaos                    # all scenarios but the soak
+    python -m benchmarks.chaos --short            # all in small, the soak too
     python -m benchmarks.chaos kills pause        # some
+    python -m benchmarks.chaos soak --minutes 60  # as long as wanted, with a slope for all that could grow
     python -m benchmarks.chaos --list
 
 What was done and compared stands in build/chaos/report.md, with the logs of what failed. Exit code 1 when a scenario
@@ -24,7 +25,7 @@ from attributary_agents.demo.brokers import BrokerError
 from benchmarks.chaos.compare import report
 from benchmarks.chaos.lab.broker import ChaosBroker
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.scenarios.registry import SCENARIOS, describe, run
+from benchmarks.chaos.scenarios.registry import ON_REQUEST, SCENARIOS, describe, run
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "chaos"
 
@@ -34,10 +35,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="default: all")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"default: all but {', '.join(ON_REQUEST)}")
     parser.add_argument("--list", action="store_true", help="list the scenarios")
     parser.add_argument("--seed", type=int, default=1, help="of observations and moments (default 1)")
     parser.add_argument("--short", action="store_true", help="as in the tests: fewer and smaller")
+    parser.add_argument("--minutes", type=float, help="of the soak (default 60, with --short 1)")
     parser.add_argument("--keep", action="store_true", help="keep logs and the broker's data also where all passed")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the report, emptied first (build/chaos)")
     args = parser.parse_args(argv)
@@ -46,12 +48,17 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
+def default(*, short: bool) -> list[str]:
+    """The scenarios that are run where none is named."""
+    return [name for name in SCENARIOS if short or name not in ON_REQUEST]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the scenarios one after the other; write the report and print the table."""
     args = parse(argv)
     if args.list:
         for name in SCENARIOS:
-            print(f"{name:12} {describe(name)}")
+            print(f"{name:12} {describe(name)}{'  (only by its name)' if name in ON_REQUEST else ''}")
         return 0
     console = Console(stderr=True)
     out: Path = args.out.absolute()
@@ -61,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     try:
         with ChaosBroker(out / "broker") as broker, Progress(*columns, console=console) as bar:
-            for name in args.scenarios or SCENARIOS:
+            for name in args.scenarios or default(short=args.short):
                 task = bar.add_task(name, total=None)
 
                 def show(text: str, task: object = task, name: str = name) -> None:
@@ -70,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     if not console.is_terminal:
                         console.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
 
-                lab = run(name, broker, out / name, seed=args.seed, short=args.short, show=show)
+                lab = Lab(name, broker, out / name, args.seed, args.short, show, args.minutes)
+                run(lab)
                 labs.append(lab)
                 took_s[name] = lab.elapsed_s
                 show("PASS" if lab.passed else "FAIL")

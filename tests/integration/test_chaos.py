@@ -14,11 +14,14 @@ from benchmarks.chaos.scenarios.registry import SCENARIOS
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.processes import start_child, stop_child
 
-pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(1500)]
 ROOT = Path(__file__).resolve().parents[2]
 
 # Side by side, each on a broker of its own: most of the time they wait for sessions and rebalances.
-GROUPS = (("kills", "rolling", "sizes", "proxy"), ("broker-stop", "garbage", "pause", "day"))
+GROUPS = (
+    ("kills", "rolling", "sizes", "proxy", "rebalances", "models"),
+    ("broker-stop", "garbage", "pause", "day", "cluster", "soak"),
+)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -16,9 +16,9 @@ from benchmarks.chaos.compare.positions import positions
 from benchmarks.chaos.lab.lab import Check
 
 
-def compare(bootstrap: str, config: Config) -> Iterator[Check]:
-    """All that is promised (docs/delivery.md), check by check."""
-    expected = undisturbed(bootstrap, config)
+def compare(bootstrap: str, config: Config, afters: Mapping[tuple[int, int], int] | None = None) -> Iterator[Check]:
+    """All that is promised (docs/delivery.md), check by check; `afters` as in `undisturbed`."""
+    expected = undisturbed(bootstrap, config, afters)
     for topic, sent in expected.sent.items():
         yield events(topic, read_all(bootstrap, topic), sent)
     if any(model.change for model in config.models.values()):

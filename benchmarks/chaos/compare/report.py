@@ -33,7 +33,7 @@ def write(labs: Sequence[Lab], path: Path, *, seed: int, short: bool, took_s: di
     lines = [
         "# Chaos",
         "",
-        f"Seed {seed}, {'short' if short else 'full'}; Apache Kafka, one broker; Python {platform.python_version()}.",
+        f"Seed {seed}, {'short' if short else 'full'}; Apache Kafka; Python {platform.python_version()}.",
         "Each scenario is compared with the undisturbed run: the same records handled without Kafka in one process.",
         "",
         "| scenario | result | checks | time |",

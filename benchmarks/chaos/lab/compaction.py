@@ -31,7 +31,7 @@ def compact_soon(fleet: Fleet) -> None:
 async def _alter(fleet: Fleet) -> None:
     name = fleet.config.kafka.changelog
     settings = next(spec.settings for spec in topic_specs(fleet.config) if spec.name == name)
-    admin = AIOKafkaAdminClient(bootstrap_servers=fleet.lab.bootstrap)
+    admin = AIOKafkaAdminClient(bootstrap_servers=fleet.bootstrap)
     await admin.start()
     try:  # this request replaces all settings of the topic
         resource = ConfigResource(ConfigResourceType.TOPIC, name, configs={**settings, **SETTINGS})

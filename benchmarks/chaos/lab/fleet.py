@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -61,6 +61,13 @@ class Member:
         """Whether there is a process."""
         return self.n_starts > 0 and self.worker.exit_code is None
 
+    def partitions(self, topic: str) -> set[int]:
+        """Those of the topic that it says it has; empty while it does not answer."""
+        if not self.is_running:
+            return set()
+        samples = self.worker.metrics().get("attributary_records_consumed_total", {})
+        return {int(dict(labels)["partition"]) for labels in samples if dict(labels)["topic"] == topic}
+
     def watch(self, elapsed_s: float) -> str | None:
         """Start it again if it has ended by itself, later each time; say so when it has just ended."""
         if not self.wanted or self.worker.exit_code is None:
@@ -88,13 +95,17 @@ class Fleet:
         Their configuration, as it would stand in the file.
     most_exits
         How often one worker may end by itself before the scenario is given up.
+    bootstrap
+        The brokers, with commas between them; the lab's by default.
     """
 
-    def __init__(self, lab: Lab, raw: dict[str, Any], most_exits: int = 5) -> None:
+    def __init__(self, lab: Lab, raw: dict[str, Any], most_exits: int = 5, bootstrap: str | None = None) -> None:
         self.lab = lab
+        self.bootstrap = bootstrap or lab.bootstrap
+        """The brokers, past every proxy, with commas between them."""
         self._most_exits = most_exits
         self.raw = raw
-        self.config: Config = parse_config({**raw, "kafka": {**raw["kafka"], "brokers": [lab.bootstrap]}})
+        self.config: Config = parse_config({**raw, "kafka": {**raw["kafka"], "brokers": self.bootstrap.split(",")}})
         self.members: list[Member] = []
         create_topics(self.config)
 
@@ -112,7 +123,7 @@ class Fleet:
             by_partition.setdefault(record.partition, []).append(record)
         for partition, sent in by_partition.items():
             rows: list[Record] = [(record.key, record.value, []) for record in sent]
-            produce(self.lab.bootstrap, topic or self.config.kafka.topics.observations, rows, partition=partition)
+            produce(self.bootstrap, topic or self.config.kafka.topics.observations, rows, partition=partition)
 
     def watch(self) -> None:
         """Start again what has ended by itself, and is due.
@@ -169,7 +180,7 @@ class Fleet:
     def wait_drained(self, timeout_s: float = 180.0) -> bool:
         """Wait until everything sent so far is handled and committed."""
         return self.wait(
-            "everything is handled and committed", lambda: is_drained(self.lab.bootstrap, self.config), timeout_s, 0.5
+            "everything is handled and committed", lambda: is_drained(self.bootstrap, self.config), timeout_s, 0.5
         )
 
     def finish(self, timeout_s: float = 180.0) -> None:
@@ -184,14 +195,14 @@ class Fleet:
         codes = [member.stop() for member in self.members if member.is_running]
         self.lab.check("a clean stop", not any(codes), f"exit codes {codes}")
 
-    def compare(self) -> None:
-        """Compare what is stored and sent with the undisturbed run."""
+    def compare(self, afters: Mapping[tuple[int, int], int] | None = None) -> None:
+        """Compare what is stored and sent with the undisturbed run; `afters` as in `undisturbed`."""
         self.lab.show("comparing with the undisturbed run")
-        for check in compare(self.lab.bootstrap, self.config):
+        for check in compare(self.bootstrap, self.config, afters):
             self.lab.take(check)
 
     def _where(self) -> str:
-        found = positions(self.lab.bootstrap, self.config, self.config.kafka.topics.observations)
+        found = positions(self.bootstrap, self.config, self.config.kafka.topics.observations)
         at = ", ".join(f"[{n}] {done} of {end}" for n, (done, end) in found.items())
         return f"committed {at}; last words: {[last_words(member.worker) for member in self.members]}"
 

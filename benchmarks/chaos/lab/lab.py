@@ -26,8 +26,12 @@ class Lab:
 
     Parameters
     ----------
+    folder
+        For configurations and logs.
     show
         Takes a line of progress.
+    minutes
+        How long a scenario lasts that lasts as long as wanted; None for its own choice.
     """
 
     scenario: str
@@ -36,6 +40,7 @@ class Lab:
     seed: int
     short: bool
     show: Callable[[str], None]
+    minutes: float | None = None
     checks: list[Check] = field(default_factory=list)
     notes: list[tuple[float, str]] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)

@@ -32,12 +32,24 @@ class Sender(threading.Thread):
         self._records = records
         self._rate = rate
         self._error: BaseException | None = None
+        self._enough = threading.Event()
+
+    def finish_early(self) -> None:
+        """Leave the rest of the records, and `finish`."""
+        self._enough.set()
+        self.finish()
 
     def finish(self) -> None:
         """Wait until all is written; raise what kept it from being so."""
         self.join()
         if self._error is not None:
             raise RuntimeError(f"only {self.n_sent} of {len(self._records)} records were sent") from self._error
+
+    def check_going(self, when: str) -> None:
+        """Raise unless records are still being sent: what has ended it, or that there were too few."""
+        if not self.is_alive():
+            self.finish()
+            raise RuntimeError(f"all {len(self._records)} records were sent before {when}")
 
     def run(self) -> None:
         """Called by `start`, in the thread."""
@@ -56,6 +68,8 @@ class Sender(threading.Thread):
         try:
             began, waiting = time.monotonic(), set[asyncio.Future[object]]()
             for i, record in enumerate(self._records):
+                if self._enough.is_set():
+                    break
                 if (early := began + i / self._rate - time.monotonic()) > 0.02:
                     await asyncio.sleep(early)
                 sent = await producer.send(self._topic, record.value, record.key, record.partition)

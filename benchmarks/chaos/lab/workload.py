@@ -16,7 +16,7 @@ PLACE = {"credit": 0, "fraud": 0, "churn": 3}
 
 PARTITIONS = 4
 
-_LOGISTIC = [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}]
+LOGISTIC = [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}]
 _TREE = {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 50}}
 
 _BAD: tuple[bytes | None, ...] = (
@@ -45,24 +45,29 @@ class Sent:
 def raw_config(bootstrap: str, name: str, **kafka: Any) -> dict[str, Any]:
     """A configuration with topics and a group of its own, as it would stand in the file."""
     name = f"{name}-{next(_numbers)}"
-    common = {
-        "features": {"a": "number", "b": "number", "c": "number"},
-        "alpha": 0.01,
-        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
-        "change": {"window": 150, "threshold": 0.1},
-        "publish": {"every": 50, "reference_after": 500},
-    }
     return {
         "kafka": {
-            "brokers": [bootstrap],
+            "brokers": bootstrap.split(","),
             "group": name,
             "topic_prefix": name,
             "partitions": PARTITIONS,
             "session_timeout_s": 3.0,  # a killed worker's partitions are free soon
             **kafka,
         },
-        "models": {name: {**common, "model": _TREE if name == "churn" else _LOGISTIC} for name in PLACE},
+        "models": {name: ordinary(_TREE if name == "churn" else LOGISTIC) for name in PLACE},
         "checkpoint": {"interval_s": 1, "max_observations": 500},
+    }
+
+
+def ordinary(model: Any = LOGISTIC, *, every: int = 50) -> dict[str, Any]:
+    """A model's section of the configuration: iPFI, iSAGE and change, an event of importance `every` observations."""
+    return {
+        "features": {"a": "number", "b": "number", "c": "number"},
+        "alpha": 0.01,
+        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
+        "change": {"window": 150, "threshold": 0.1},
+        "publish": {"every": every, "reference_after": 500},
+        "model": model,
     }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
+from dataclasses import dataclass
 
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.probe import Probe
 from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 
@@ -15,59 +16,118 @@ _LEVELS = re.compile(r"^[\d :,-]+ (WARNING|ERROR|CRITICAL) (\S+?):? (.*)")
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
 QUOTED = 12
 
+UNREADY_AFTER_S = 15.0
+"""So long after the broker has gone a worker may say that it is ready."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """How the broker goes, for how long, and whether a worker is killed and started again meanwhile."""
+
+    how: str
+    seconds: float
+    restarts: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.how} for {self.seconds:.0f} s"
+
+
+SHORT = (Outage("stopped", 24.0, restarts=True), Outage("killed", 0.0))
+FULL = (
+    Outage("stopped", 30.0, restarts=True),
+    Outage("killed", 0.0),
+    Outage("killed", 150.0, restarts=True),
+    Outage("stopped", 300.0),
+)
+
 
 def run(lab: Lab) -> None:
-    """The broker is stopped for a while, killed and started again; two workers wait, and go on."""
-    outages = (
-        [("stopped", 8.0), ("killed", 0.0)] if lab.short else [("stopped", 30.0), ("killed", 0.0), ("stopped", 300.0)]
-    )
-    n = 4_000 if lab.short else 60_000
-    rate = n / (sum(seconds for _, seconds in outages) + (12 if lab.short else 30) * len(outages))
+    """The broker is stopped and killed; two workers that a liveness probe watches wait, and go on by themselves."""
+    outages = SHORT if lab.short else FULL
+    rate, most_s = 100.0, 600.0 if lab.short else 1_800.0
+    records = observations(int(rate * most_s), lab.seed, drift_at=1_000)
     raw = raw_config(lab.bootstrap, "broker-stop")
-    # A worker that cannot start without a broker tries again, later each time: 300 s make about 20 starts.
-    with Fleet(lab, raw, most_exits=8 if lab.short else 40) as fleet:
+    # Both are less than an outage: a worker that counts as stuck because it waits is killed, by the probe or by itself.
+    if lab.short:
+        raw["web"] = {"stuck_after_s": 8.0}
+    else:
+        raw["watchdog"] = {"warn_after_s": 30.0, "end_after_s": 100.0}
+    # A worker that ended whenever it is started without a broker would try again, later each time.
+    with Fleet(lab, raw, most_exits=40) as fleet:
         for _ in range(2):
             fleet.add()
         fleet.wait_ready()
-        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, observations(n, lab.seed), rate)
+        probe = Probe(lab, fleet.members)
+        probe.start()
+        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, records, rate)
         sender.start()
-        for how, seconds in outages:
-            fleet.pause(3.0)
-            exits = len(fleet.exits())
-            began = time.monotonic()
-            if how == "killed":
-                lab.broker.kill()
-            else:
-                lab.broker.stop()
-            lab.note(f"the broker is {how}, for {seconds:.0f} s")
-            if outages[0] == (how, seconds):
-                fleet.pause(seconds / 4)
-                fleet.members[1].kill()
-                fleet.members[1].start()
-                lab.note("worker 1 is killed, and started while there is no broker")
-                fleet.pause(seconds * 3 / 4)
-            else:
-                fleet.pause(seconds)
-            lab.broker.start()
-            lab.note(f"the broker is back after {time.monotonic() - began:.1f} s")
-            if not sender.is_alive():
-                sender.finish()  # raises what has ended it; or there was too little to send
-                lab.check("observations keep coming", False, "all were sent before the last outage was over")
-            consumed = fleet.consumed()
-            goes_on = fleet.wait("the work goes on", lambda c=consumed: fleet.consumed() > c + 20, 150.0)  # type: ignore[misc]
-            if goes_on:
-                lab.note(f"the work goes on {time.monotonic() - began:.1f} s after the broker went")
-            ended = fleet.exits()[exits:]
-            refused = [said for said in ended if "exit code 2" in said and "no Kafka at" in said]
-            seen = (
-                f"{len(ended) - len(refused)} exits of two workers, and {len(refused)} refused starts, in a line each"
-            )
-            lab.check(f"no crash loop, broker {how} for {seconds:.0f} s", len(ended) - len(refused) <= 2, seen)
-        sender.finish()
-        fleet.wait_drained()
+        try:
+            for outage in outages:
+                _outage(lab, fleet, probe, outage)
+                sender.check_going("the last outage was over")
+            sender.finish_early()
+            fleet.wait_drained()
+        finally:
+            probe.stop()
+        kills = "; ".join(probe.kills[:3]) or f"0 kills in {len(probe.seen)} looks"
+        lab.check("the probe of /livez kills nobody", not probe.kills, kills)
+        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
         fleet.stop()
         _quote(lab, fleet)
         fleet.compare()
+
+
+def _outage(lab: Lab, fleet: Fleet, probe: Probe, outage: Outage) -> None:
+    fleet.wait_ready()  # both take part in every outage
+    topic = fleet.config.kafka.topics.observations
+    fleet.wait("both workers have partitions", lambda: all(member.partitions(topic) for member in fleet.members), 60.0)
+    exits, consumed = len(fleet.exits()), fleet.consumed()
+    if outage.how == "killed":
+        lab.broker.kill()
+    else:
+        lab.broker.stop()
+    gone_s = lab.elapsed_s
+    lab.note(f"the broker is {outage}")
+    if outage.restarts:
+        fleet.pause(outage.seconds / 4)
+        fleet.members[1].kill()
+        fleet.members[1].start()
+        lab.note("worker 1 is killed, and started while there is no broker")
+        restarted_s = lab.elapsed_s
+
+        def is_up() -> bool:
+            answers = [one for one in probe.seen if one.worker == 1 and one.second > restarted_s and one.ready]
+            return len(answers) >= 3 or len(fleet.exits()) > exits
+
+        fleet.wait("worker 1 is up", is_up, 90.0)
+    fleet.pause(gone_s + outage.seconds - lab.elapsed_s)
+    back_s = lab.elapsed_s
+    lab.broker.start()
+    served_s = lab.elapsed_s
+    lab.note(f"the broker is back after {served_s - gone_s:.1f} s")
+    alive = len(fleet.exits()) == exits and all(member.is_running for member in fleet.members)
+    seen = "; ".join(fleet.exits()[exits:][:2]) or "no worker has ended"
+    lab.check(f"both workers are alive all along: {outage}", alive, seen)
+    if outage.seconds > UNREADY_AFTER_S:
+        _judge_unready(lab, probe, outage, (gone_s + UNREADY_AFTER_S, back_s))
+    if fleet.wait("the work goes on", lambda: fleet.consumed() > consumed + 20, 150.0):
+        lab.note(f"the work goes on {lab.elapsed_s - served_s:.1f} s after the broker is back")
+    if fleet.wait_ready(150.0):
+        lab.note(f"both workers are ready {lab.elapsed_s - served_s:.1f} s after the broker is back")
+
+
+def _judge_unready(lab: Lab, probe: Probe, outage: Outage, between: tuple[float, float]) -> None:
+    """Check what /readyz has said once the outage must have been noticed."""
+    for i in range(2):
+        looks = [one for one in probe.seen if one.worker == i and between[0] <= one.second <= between[1]]
+        counts = Counter("no answer" if one.ready is None else str(one.ready) for one in looks)
+        found = ", ".join(f"{n} x {status}" for status, n in counts.most_common()) or "no look"
+        said = looks[-1].said if looks else ""
+        lab.check(
+            f"/readyz of worker {i}: {outage}",
+            counts["503"] > 0 and not counts["200"],
+            f"{found}, from {UNREADY_AFTER_S:.0f} s on; the last: {said}",
+        )
 
 
 def _quote(lab: Lab, fleet: Fleet) -> None:

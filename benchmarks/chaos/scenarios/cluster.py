@@ -1,0 +1,125 @@
+"""Three nodes, of which those are killed that the work hangs on, while observations keep coming."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+from support.cluster import KafkaCluster
+
+from benchmarks.chaos.lab.fleet import Fleet
+from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.probe import Probe
+from benchmarks.chaos.lab.sender import Sender
+from benchmarks.chaos.lab.workload import observations, raw_config
+
+NODES = 3
+
+SETTINGS = {"group.min.session.timeout.ms": "1000", "log.cleaner.backoff.ms": "1000"}
+"""As the broker of the other scenarios has them."""
+
+_OFFSETS = "__consumer_offsets"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Which nodes are killed, and whether the others are enough to go on."""
+
+    what: str
+    nodes: Callable[[KafkaCluster, Fleet], list[int]]
+    goes_on: bool = True
+
+
+LOSSES = (
+    Loss("the leader of observations[0]", lambda cluster, fleet: [_leader(cluster, fleet, "observations")]),
+    Loss("the group's coordinator", lambda cluster, fleet: [cluster.coordinator(fleet.config.kafka.group)]),
+    Loss("the leader of changelog[0]", lambda cluster, fleet: [_leader(cluster, fleet, "changelog")]),
+    Loss("two of three nodes", lambda cluster, _fleet: list(cluster.nodes)[:2], goes_on=False),
+)
+
+
+def run(lab: Lab) -> None:
+    """Of three nodes those are killed that lead observations, the group, the changelog, then two; all come back."""
+    rounds, away_s, rate = (1, 5.0, 60.0) if lab.short else (3, 30.0, 100.0)
+    records = observations(int(rate * rounds * len(LOSSES) * (away_s + 150)), lab.seed, drift_at=1_000)
+    lab.broker.stop()  # the other scenarios' one: it would only take memory
+    with KafkaCluster(lab.folder / "cluster", NODES, SETTINGS) as cluster:
+        lab.note(f"{NODES} nodes: {cluster.bootstrap}")
+        raw = raw_config(cluster.bootstrap, "cluster")
+        with Fleet(lab, raw, bootstrap=cluster.bootstrap) as fleet:
+            for _ in range(2):
+                fleet.add()
+            fleet.wait_ready()
+            probe = Probe(lab, fleet.members)
+            probe.start()
+            topic = fleet.config.kafka.topics.observations
+            sender = Sender(cluster.bootstrap, topic, records, rate)
+            sender.start()
+            try:
+                for _ in range(rounds):
+                    for loss in LOSSES:
+                        _lose(lab, fleet, cluster, loss, away_s)
+                        sender.check_going(f"the end of: {loss.what}")
+                sender.finish_early()
+                fleet.wait_drained()
+            finally:
+                probe.stop()
+            kills = "; ".join(probe.kills[:3]) or f"0 kills in {len(probe.seen)} looks"
+            lab.check("the probe of /livez kills nobody", not probe.kills, kills)
+            lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
+            fleet.stop()
+            fleet.compare()
+
+
+def _lose(lab: Lab, fleet: Fleet, cluster: KafkaCluster, loss: Loss, away_s: float) -> None:
+    # Otherwise a node could be missed that a partition has no other of.
+    if not fleet.wait("all replicas are in sync", lambda: _in_sync(fleet), 120.0, 0.5) or not fleet.wait_ready():
+        return
+    gone = loss.nodes(cluster, fleet)
+    for number in gone:
+        cluster.kill(number)
+    gone_s = lab.elapsed_s
+    lab.note(f"{loss.what}: SIGKILL to {' and '.join(f'node {number}' for number in gone)}")
+    if loss.goes_on:
+        # Once the group has noticed: what was fetched before is handled in any case.
+        fleet.pause(1.0)
+        after = fleet.consumed()
+        if fleet.wait(f"the work goes on without {loss.what}", lambda: fleet.consumed() > after + 20, 120.0):
+            lab.note(f"the work goes on without it after {lab.elapsed_s - gone_s:.1f} s")
+    fleet.pause(gone_s + away_s - lab.elapsed_s)
+    cluster.start(*gone)
+    back_s = lab.elapsed_s
+    lab.note(f"back after {back_s - gone_s:.1f} s")
+    if not loss.goes_on:
+        before = fleet.consumed()
+        if fleet.wait(f"the work goes on after {loss.what}", lambda: fleet.consumed() > before + 20, 150.0):
+            lab.note(f"the work goes on {lab.elapsed_s - back_s:.1f} s after that")
+
+
+def _leader(cluster: KafkaCluster, fleet: Fleet, which: str) -> int:
+    kafka = fleet.config.kafka
+    return cluster.leader(kafka.changelog if which == "changelog" else kafka.topics.observations, 0)
+
+
+def _in_sync(fleet: Fleet) -> bool:
+    try:
+        return asyncio.run(_ask_in_sync(fleet))
+    except (KafkaError, OSError, TimeoutError):
+        return False
+
+
+async def _ask_in_sync(fleet: Fleet) -> bool:
+    kafka = fleet.config.kafka
+    names = [kafka.topics.observations, kafka.topics.importances, kafka.changelog, _OFFSETS]
+    admin = AIOKafkaAdminClient(bootstrap_servers=fleet.bootstrap, request_timeout_ms=5000)
+    try:
+        async with asyncio.timeout(15):
+            await admin.start()
+            described = await admin.describe_topics(names)
+    finally:
+        await admin.close()
+    found = [partition for topic in described for partition in topic["partitions"]]
+    return bool(found) and all(len(partition["isr"]) == NODES for partition in found)
