@@ -97,7 +97,8 @@ def configuration(bootstrap: str, models: int) -> dict[str, Any]:
 
 def observations(models: int, rounds: int, seed: int) -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
     """One observation of each model in an order of its own, so many times."""
-    rng, found = random.Random(seed), []
+    rng = random.Random(seed)
+    found: list[tuple[bytes, bytes, list[tuple[str, bytes]]]] = []
     for _ in range(rounds):
         numbers = list(range(models))
         rng.shuffle(numbers)
