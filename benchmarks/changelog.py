@@ -2,9 +2,9 @@
 
 A restart reads all that the changelog has, so what counts is its size as a multiple of the live state: of what is left
 when only the newest record of each key counts. One partition for each pair of settings and state. A small state is
-stored every ten seconds, for a quarter of an hour that runs five times as fast: the settings that are times, the
-cleaner's pause included, are divided by five. A large one, whose changelog follows from its bytes alone, is stored a
-few times.
+stored every ten seconds for a quarter of an hour, by the records' timestamps, after which Kafka closes segments; the
+cleaner pauses for as long as ten seconds take here. A large one, whose changelog follows from its bytes, is stored
+a few times.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.kafka.topics.specs import CHANGELOG_SETTINGS
 
-FASTER = 5
 STORED_EVERY_S = 10.0
+TAKES_S = 0.5
+"""What the ten seconds between two checkpoints take here."""
 SMALL_FOR_S = 900.0
-CLEANER_PAUSE_MS = 15_000
+CLEANER_PAUSE_MS = round(15_000 * TAKES_S / STORED_EVERY_S)
 QUIET_S = 4.0
 
 MB = 1024 * 1024
@@ -73,10 +74,12 @@ CANDIDATES = {
 
 
 class FastBroker(KafkaBroker):
-    """A broker whose cleaner pauses a fifth of the time."""
+    """A broker whose cleaner pauses for a shorter time, as the checkpoints do."""
+
+    _start_timeout_s = 240.0
 
     def _properties(self, data: Path) -> str:
-        return f"{super()._properties(data)}log.cleaner.backoff.ms={CLEANER_PAUSE_MS // FASTER}\n"
+        return f"{super()._properties(data)}log.cleaner.backoff.ms={CLEANER_PAUSE_MS}\n"
 
     def segments(self, topic: str) -> list[int]:
         """Return the bytes of the segments of the topic's partition 0."""
@@ -111,8 +114,9 @@ class Measured:
         self.segments = max(self.segments, len(segments))
 
 
-async def _store(producer: AIOKafkaProducer, topic: str, state: State) -> None:
-    sent = [await producer.send(topic, os.urandom(state.size), b"%d" % n, 0) for n in range(state.records)]
+async def _store(producer: AIOKafkaProducer, topic: str, state: State, at_s: float) -> None:
+    value, at_ms = os.urandom(state.size), round(at_s * 1000)
+    sent = [await producer.send(topic, value, b"%d" % n, 0, timestamp_ms=at_ms) for n in range(state.records)]
     await asyncio.gather(*sent)
 
 
@@ -128,39 +132,33 @@ async def _create(broker: FastBroker, topics: dict[str, dict[str, str]]) -> None
         await admin.close()
 
 
-def _faster(settings: dict[str, str]) -> dict[str, str]:
-    return {name: str(int(value) // FASTER) if name.endswith(".ms") else value for name, value in settings.items()}
-
-
 async def measure_small(broker: FastBroker, for_s: float) -> dict[tuple[str, str], Measured]:
     """Store all small states under all settings side by side; return sizes from the second half."""
     pairs = [(candidate, state) for candidate in CANDIDATES for state in SMALL]
     topics = {pair: f"small-{n}" for n, pair in enumerate(pairs)}
-    await _create(broker, {topics[pair]: _faster(CANDIDATES[pair[0]]) for pair in pairs})
+    await _create(broker, {topics[pair]: CANDIDATES[pair[0]] for pair in pairs})
     found = {(candidate, state.name): Measured([]) for candidate, state in pairs}
     async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap, acks="all", linger_ms=5) as producer:
-        began, times = time.monotonic(), round(for_s / STORED_EVERY_S)
+        began, times = time.time(), round(for_s / STORED_EVERY_S)
         for n in range(times):
-            await asyncio.gather(*(_store(producer, topics[pair], pair[1]) for pair in pairs))
+            at_s = began - for_s + n * STORED_EVERY_S
+            await asyncio.gather(*(_store(producer, topics[pair], pair[1], at_s) for pair in pairs))
+            await asyncio.sleep(TAKES_S)
             for pair in pairs:
                 if n > times / 2:
                     found[pair[0], pair[1].name].see(broker.segments(topics[pair]))
-            await asyncio.sleep(max(0.0, began + (n + 1) * STORED_EVERY_S / FASTER - time.monotonic()))
-        late = time.monotonic() - began - times * STORED_EVERY_S / FASTER
-        if late > STORED_EVERY_S / FASTER:
-            print(f"(this machine was {late:.0f} s late: the sizes are of longer pauses)")
     return found
 
 
 async def measure_large(broker: FastBroker, candidate: str) -> Measured:
     """Store the large state a few times under one setting; return the size once nothing is compacted any more."""
     topic, found = f"large-{list(CANDIDATES).index(candidate)}", Measured([])
-    await _create(broker, {topic: _faster(CANDIDATES[candidate])})
+    await _create(broker, {topic: CANDIDATES[candidate]})
     before = broker.written
     async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap, acks="all", linger_ms=5) as producer:
-        for _ in range(LARGE_TIMES):
-            await _store(producer, topic, LARGE)
-            await asyncio.sleep(STORED_EVERY_S / FASTER)
+        for n in range(LARGE_TIMES):
+            await _store(producer, topic, LARGE, time.time() + (n - LARGE_TIMES) * STORED_EVERY_S)
+            await asyncio.sleep(TAKES_S)
     last, since = sum(broker.segments(topic)), time.monotonic()
     while time.monotonic() - since < QUIET_S:
         await asyncio.sleep(0.2)
@@ -173,7 +171,7 @@ async def measure_large(broker: FastBroker, candidate: str) -> Measured:
 
 @click.command()
 @click.option(
-    "--minutes", default=SMALL_FOR_S / 60, help="How long the small states are stored, before it runs faster."
+    "--minutes", default=SMALL_FOR_S / 60, help="How long the small states are stored, by the records' timestamps."
 )
 @click.option("--large/--no-large", default=True, help="Whether the large state is stored, too.")
 def main(minutes: float, large: bool) -> None:

@@ -306,7 +306,7 @@ class TestRemarks:
             assert line.endswith(
                 "kafka-configs.sh --bootstrap-server one:9092 --alter --entity-type topics --entity-name "
                 "attributary-state-changelog --add-config cleanup.policy=compact,segment.bytes=16777216,"
-                "segment.ms=60000,min.cleanable.dirty.ratio=0.3"
+                "segment.ms=20000,min.cleanable.dirty.ratio=0.3"
             )
 
     def test_a_reassignment_keeps_what_there_is_and_spreads_the_rest(self, run: Any) -> None:
