@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from attributary_agents.config.models import ModelConfig
@@ -94,12 +95,10 @@ def observations(n_features: int, seed: int, digits: int | None) -> Iterator[Obs
 def measure(case: Case, repeats: int, digits: int | None = None) -> Cost:
     """Grow models of a case, encode and decode them."""
     config, n = config_of(case), AGES[case.age]
-    state, observe = _grown(config, case.n_features, n, digits)  # also warms caches and compiled functions
-    blob = encode_state(state)
-    decode_state(MODEL, config, blob)
-    encode = [_ms(lambda: encode_state(state)) for _ in range(repeats)]
-    decode = [_ms(lambda: decode_state(MODEL, config, blob)) for _ in range(repeats)]
-    del state
+    blob, observe = _stored(config, case.n_features, n, digits)  # also warms caches and compiled functions
+    state = decode_state(MODEL, config, blob)
+    encode = [_ms(partial(encode_state, state)) for _ in range(repeats)]
+    decode = [_ms(partial(decode_state, MODEL, config, blob)) for _ in range(repeats)]
     grown = _allocated(lambda: _grown(config, case.n_features, n, digits)[0], 1 if n > 100 else 10)
     restored = _allocated(lambda: decode_state(MODEL, config, blob), 10)
     return Cost(grown, restored, len(blob), statistics.median(encode), statistics.median(decode), observe)
@@ -115,6 +114,11 @@ def _grown(config: ModelConfig, n_features: int, n: int, digits: int | None) -> 
         prequential(state, observation, source, offset)
         took.append(1e3 * (time.process_time() - began))
     return state, statistics.median(took[-1000:])
+
+
+def _stored(config: ModelConfig, n_features: int, n: int, digits: int | None) -> tuple[bytes, float]:
+    state, observe = _grown(config, n_features, n, digits)
+    return encode_state(state), observe
 
 
 def _ms(work: Callable[[], Any]) -> float:
