@@ -15,6 +15,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from operator import is_
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Self
 
@@ -130,11 +131,17 @@ def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
         There is a `find_class`, and the bytes would have changed a class or function that it found. It is as before.
     """
     find = find_class or _find_class.get()
-    # Tens of thousands of small objects come alive at once: the collector would walk them over and over.
+    with uncollected():
+        return pickle.loads(data) if find is None else _FindingUnpickler(data, find).load()
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the garbage collector off while much comes alive at once: it would walk all of it over and over."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return pickle.loads(data) if find is None else _FindingUnpickler(data, find).load()
+        yield
     finally:
         if collecting:
             gc.enable()
@@ -178,10 +185,14 @@ def _rest(found: Any) -> dict[str, Any]:
 
 def _mend(found: Any, before: dict[str, Any], rest: dict[str, Any]) -> bool:
     """Give a class or function the attributes back that it had; return whether one was another."""
-    now = dict(vars(found)) | _rest(found)
+    here = vars(found)
+    is_as_before = list(here) == list(before) and all(map(is_, here.values(), before.values()))
+    if is_as_before and all(getattr(found, name) is value for name, value in rest.items()):
+        return False
+    now = dict(here) | _rest(found)
     wanted = before | rest
     if now.keys() == wanted.keys() and all(now[name] is value for name, value in wanted.items()):
-        return False
+        return False  # in another order
     for name in now.keys() - wanted.keys():
         delattr(found, name)
     for name, value in wanted.items():

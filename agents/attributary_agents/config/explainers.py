@@ -5,6 +5,7 @@ The parameters are those of the explainers in `attributary_explainers`: their si
 
 from __future__ import annotations
 
+from functools import cache
 from inspect import Parameter, signature
 from typing import Annotated, Any, Literal, Self
 
@@ -32,6 +33,7 @@ EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": 
 """The explainer of each name."""
 
 
+@cache
 def parameters_of(explainer: type[RemovalExplainer]) -> dict[str, Parameter]:
     """Return the parameters that the explainer takes, those of its base classes included, by name."""
     found: dict[str, Parameter] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Self
+from typing import Any
 
 from attributary_explainers import LossEvent, LossMonitor, LossShiftEnd
 
@@ -66,10 +66,8 @@ class LossWatch:
         """Return whether the snapshot is of a watch with the same parameters: old state is never read as new."""
         return bool(snapshot["parameters"] == self.parameters)
 
-    @classmethod
-    def from_snapshot(cls, snapshot: dict[str, Any], model: Any) -> Self:
-        """Return the watch that the snapshot was taken of."""
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take back what the snapshot of a watch with the same parameters tells."""
         stored = dict(snapshot)
-        watch = cls(stored.pop("model_id"), LossMonitor.from_snapshot(stored.pop("monitor"), model))
-        vars(watch).update(stored)
-        return watch
+        self.monitor.restore(stored.pop("monitor"))
+        vars(self).update(stored)

@@ -65,7 +65,8 @@ class Rule:
     dump
         Makes plain data of the value.
     load
-        Makes the value again from the field's name and all that was stored, for a state that has just begun.
+        Makes the value again from the field's name and all that was stored, for a state that has just begun. `same` in
+        what was stored names the explainers whose parameters are still the same.
     """
 
     begin: Callable[[str, ModelConfig, Version], Any]
@@ -106,27 +107,25 @@ def _snapshots(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _load_explainers(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, RemovalExplainer]:
-    return {
-        name: type(explainer).from_snapshot(stored["explainers"][name], state.model)
-        if is_same_explainer(explainer, stored["explainers"].get(name))
-        else explainer
-        for name, explainer in state.explainers.items()
-    }
+    for name, explainer in state.explainers.items():
+        if name in stored["same"]:
+            explainer.restore(stored["explainers"][name])
+    return state.explainers
 
 
 def _load_publications(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, Publication]:
     for name, publication in state.publications.items():
-        if is_same_explainer(state.explainers[name], stored["explainers"].get(name)):
+        if name in stored["same"]:
             publication.restore(stored["publications"][name])
     return state.publications
 
 
 def _load_shifts(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, ShiftWatch]:
     found = dict(state.shifts)
-    for name, explainer in state.explainers.items():
+    for name in state.explainers:
         known = stored["shifts"].get(name)
         # With more explainers or fewer, each has another part of the promise.
-        if is_same_explainer(explainer, stored["explainers"].get(name)) and known["n_explainers"] == len(found):
+        if name in stored["same"] and known["n_explainers"] == len(found):
             found[name] = ShiftWatch.from_snapshot(known)
         elif known is not None and known["open_id"] is not None:
             _warn_of_open(state, f"shift {known['open_id']}")
@@ -136,21 +135,22 @@ def _load_shifts(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[
 def _load_loss_watch(state: ModelState, name: str, stored: dict[str, Any]) -> LossWatch | None:
     watch, known = state.loss_watch, stored[name]
     if watch is not None and known is not None and watch.is_like(known):
-        return LossWatch.from_snapshot(known, state.model)
+        watch.restore(known)
+        return watch
     if known is not None and known["open_id"] is not None:
         _warn_of_open(state, f"shift {known['open_id']}")
     return watch
 
 
 def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> ChangeExplainer | None:
-    if state.change and is_same_explainer(state.change, stored["change"]):
-        return ChangeExplainer.from_snapshot(stored["change"], state.model)
+    if state.change is not None and "change" in stored["same"]:
+        state.change.restore(stored["change"])
     return state.change
 
 
 def _load_open_alarms(state: ModelState, name: str, stored: dict[str, Any]) -> dict[int, str]:
     # A change explainer that begins afresh knows nothing of what an earlier one has told.
-    if state.change is not None and is_same_explainer(state.change, stored["change"]):
+    if "change" in stored["same"]:
         alarms: dict[int, str] = stored[name]
         return alarms
     for alarm in stored[name].values():
@@ -166,9 +166,24 @@ def _warn_of_open(state: ModelState, what: str) -> None:
     )
 
 
-def is_same_explainer(explainer: RemovalExplainer | ChangeExplainer, snapshot: dict[str, Any] | None) -> bool:
-    """Return whether the snapshot is of an explainer with the same parameters: old state is never read as new."""
-    return snapshot is not None and bool(snapshot["parameters"] == explainer.parameters)
+def _same_explainers(state: ModelState, snapshot: dict[str, Any]) -> set[str]:
+    """Return the names of the explainers of which the snapshot tells with the same parameters; warn of the others.
+
+    Old state is never read as new: an explainer with other parameters starts afresh.
+    """
+    same = set()
+    known: dict[str, RemovalExplainer | ChangeExplainer | None] = {**state.explainers, "change": state.change}
+    stored = {**snapshot["explainers"], "change": snapshot["change"]}
+    for name, explainer in known.items():
+        if explainer is None or stored.get(name) is None:
+            continue
+        if stored[name]["parameters"] == explainer.parameters:
+            same.add(name)
+        else:
+            logger.warning(
+                "model %s: parameters of %s changed in the configuration: it starts afresh", state.model_id, name
+            )
+    return same
 
 
 @dataclass
@@ -443,9 +458,10 @@ class ModelState:
             Whether to take back nothing but the place in the stream of observations.
         """
         self.stored_deployed = snapshot["current"]["deployed"]
+        stored = snapshot if position_only else {**snapshot, "same": _same_explainers(self, snapshot)}
         for name, rule in RULES.items():
             if rule.kept is Kept.ALWAYS or not position_only:
-                setattr(self, name, rule.load(self, name, snapshot))
+                setattr(self, name, rule.load(self, name, stored))
 
 
 RULES: dict[str, Rule] = {one.name: one.metadata["rule"] for one in fields(ModelState) if "rule" in one.metadata}

@@ -1,6 +1,6 @@
 """Turns a model's state into the bytes that the state table holds, and back.
 
-The format is that of `packing`, under the name `ATS7`: plain data, in which the model is a slim pickle of its own. A
+The format is that of `packing`, under the name `ATS8`: plain data, in which the model is a slim pickle of its own. A
 state of another format is refused, with what to do.
 """
 
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from attributary_explainers import ExplainerError
-from attributary_explainers.pickling import loading_with
+from attributary_explainers.pickling import loading_with, uncollected
 
 from ..config.models import ModelConfig
 from ..errors import DamagedStateError, ForeignTypeError, StateError
 from ..models.guards.allowlist import Allowlist
-from ..models.model_state import ModelState, is_same_explainer, new_state
+from ..models.model_state import ModelState, new_state
 from ..models.versions import Version, allowlist_of, configured_as, configured_version
 from .packing import PackError, TornError, pack, packed_with, unpack, versions
 
-MAGIC = b"ATS7"
+MAGIC = b"ATS8"
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     _check_versions(model_id, config, blob)
     data = _unpack(model_id, blob)
     allowlist = allowlist_of(config)
-    with loading_with(allowlist.find_class):
+    with uncollected(), loading_with(allowlist.find_class):
         try:
             return _restored(model_id, config, blob, data, allowlist)
         except ForeignTypeError as error:
@@ -77,7 +77,6 @@ def _restored(
         state = new_state(model_id, config, configured_version(config, deployed=stored["deployed"]))
         state.restore(data, position_only=True)
         return state
-    _warn_of_other_parameters(state, data)
     state.restore(data)
     return state
 
@@ -191,14 +190,3 @@ def _advice(model_id: str, blob: bytes) -> str:
         f"Model {model_id}: run the release, with the packages, that wrote it{f' ({written})' if written else ''}. "
         f"{how_to_mend(model_id)}"
     )
-
-
-def _warn_of_other_parameters(state: ModelState, data: dict[str, Any]) -> None:
-    known: dict[str, Any] = {**state.explainers, "change": state.change}
-    stored = {**data["explainers"], "change": data["change"]}
-    for name, explainer in known.items():
-        snapshot = stored.get(name)
-        if explainer is not None and snapshot is not None and not is_same_explainer(explainer, snapshot):
-            logger.warning(
-                "model %s: parameters of %s changed in the configuration: it starts afresh", state.model_id, name
-            )

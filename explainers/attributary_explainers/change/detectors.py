@@ -11,6 +11,7 @@ import inspect
 import math
 import secrets
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from river import base, drift
@@ -295,10 +296,14 @@ def make_detector(
     return (_RISING.get(name, detector) if one_sided else detector)(**checked)
 
 
+@cache
+def _defaults_of(detector: type) -> dict[str, Any]:
+    return {key: parameter.default for key, parameter in inspect.signature(detector).parameters.items()}
+
+
 def _check_together(name: str, detector: type, checked: Parameters) -> None:
     """Check the relations between the parameters, defaults included; a missing warning level follows the alarm's."""
-    defaults = {key: parameter.default for key, parameter in inspect.signature(detector).parameters.items()}
-    given = {**defaults, **checked}
+    given = {**_defaults_of(detector), **checked}
 
     def require(valid: bool, parameter: str, expected: str) -> None:
         if not valid:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..incremental.base import check_snapshot, snapshot_loss
+from ..incremental.base import check_parameters, check_snapshot, snapshot_loss
 from ..losses.labels import check_label
 from ..losses.losses import AnyLoss
 from ..models.function import model_function, resolve_loss
@@ -242,8 +242,9 @@ class ChangeExplainer(Examining, Described):
         if not math.isfinite(loss):
             self.n_skipped += 1
             return ()
-        given = dict(prediction) if isinstance(prediction, dict) else prediction
-        self._held.add(Row(self.n_observations, dict(x), y, given, not isinstance(y_pred, dict), loss))
+        is_label = not isinstance(y_pred, dict)
+        row = Row.of(self.n_observations, x, y, prediction, is_label=is_label, loss=loss)
+        self._held.add(row, (x, dict(prediction) if isinstance(prediction, dict) else prediction))
         now = self._held.n_rows
         if self._reference is None:
             if now - self._born >= self.window:
@@ -341,3 +342,17 @@ class ChangeExplainer(Examining, Described):
         explainer._restore(snapshot)
         explainer.know_names()
         return explainer
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take the state of a snapshot into this change explainer, which must have the same parameters.
+
+        Raises
+        ------
+        SnapshotError
+            The snapshot is of another class, format version or set of parameters.
+        """
+        check_snapshot(snapshot, self.name)
+        check_parameters(self.name, self.parameters, snapshot["parameters"])
+        self.version = snapshot["version"]
+        self._restore(snapshot)
+        self.know_names()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import starmap
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..imputers.packing import Kept, Rows, keep, keep_apart, pack_values, unpack_values
 from ..losses.losses import Loss
 from ..models.function import model_function
 from ..pickling import dump_model, freeze, load_model
 from ..predictions import is_usable, most_probable, predict_rows
-from ..typing import Array, ModelFunction, Output, Prediction, Snapshot
+from ..typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
 from ..validation import LARGEST
 from .discrepancy import Distance, spread
 
@@ -74,13 +77,37 @@ class Row:
     """
 
     n: int
-    x: dict[Any, Any]
+    kept: Kept
     y: Any
-    prediction: Prediction
+    predicted: Kept | float | None
+    """The prediction; probabilities are kept as rows are."""
     is_label: bool
     loss: float
     reference_loss: float = math.nan
     distance: float = math.nan
+
+    @classmethod
+    def of(cls, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> Row:
+        """Return the row of an observation, of which nothing is kept that the caller may change."""
+        return cls(n, keep(x), y, _kept(prediction), is_label, loss)
+
+    @property
+    def x(self) -> dict[Any, Any]:
+        """The features, as a new dict."""
+        return self.kept.row()
+
+    @property
+    def prediction(self) -> Prediction:
+        """What the model predicted."""
+        return _plain(self.predicted)
+
+
+_Known: TypeAlias = tuple[dict[Any, Any], Prediction]
+"""Features and prediction of a row, as they are before they are kept."""
+
+
+def _kept(prediction: Prediction) -> Kept | float | None:
+    return keep_apart(prediction) if isinstance(prediction, dict) else prediction
 
 
 class HeldOut:
@@ -119,14 +146,23 @@ class HeldOut:
         self._size = 1
         self._rows: deque[Row] = deque(maxlen=window)
         self._waiting: list[Row] = []
+        self._known: list[_Known] = []
+        """Of those that wait."""
 
-    def add(self, row: Row) -> None:
-        """Take in an observation."""
+    def add(self, row: Row, known: _Known | None = None) -> None:
+        """Take in an observation.
+
+        Parameters
+        ----------
+        known
+            Its features and prediction, where they need not be unpacked; they are copied.
+        """
         self.n_rows += 1
         if self._reference is None:
             self._rows.append(row)
             return
         self._waiting.append(row)
+        self._known.append((row.x, row.prediction) if known is None else (dict(known[0]), known[1]))
         if len(self._waiting) >= self._size:
             self._ask()
 
@@ -139,11 +175,15 @@ class HeldOut:
         before = [] if reference is None else [row.loss for row in self.rows if row.n < first]
         self.birth = before[-(self.window // 2) :]
         self._rows, self.baseline, self.first = deque(maxlen=self.window), [], []
-        self.baseline_until, self._waiting = None, []
+        self.baseline_until = None
+        self._wait_for([])
         self._take(reference)
         if reference is not None:
-            self._waiting = list(rows)
+            self._wait_for(rows)
             self._ask()
+
+    def _wait_for(self, rows: Sequence[Row]) -> None:
+        self._waiting, self._known = list(rows), _known(rows)
 
     def _take(self, reference: Any) -> None:
         if reference is None:
@@ -196,9 +236,8 @@ class HeldOut:
     def apart(self, model: Any, rows: Sequence[Row]) -> float:
         """Return the discrepancy between another model and the reference on observations."""
         assert self._reference is not None
-        asked = [replace(row) for row in rows]
-        for row, prediction in zip(asked, _predictions(self._reference, [row.x for row in rows]), strict=True):
-            row.prediction = prediction
+        said = _predictions(self._reference, [row.x for row in rows])
+        asked = [replace(row, predicted=_kept(prediction)) for row, prediction in zip(rows, said, strict=True)]
         for row, (_, distance) in zip(asked, self._compared(model_function(model, self.output), asked), strict=True):
             row.distance = distance
         return self.discrepancy(asked)
@@ -208,9 +247,10 @@ class HeldOut:
         return np.array([of[0] for of in self._compared(model_function(model, self.output), rows)])
 
     def _ask(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, known = self._waiting, self._known
+        self._wait_for([])
         assert self._reference is not None
-        for row, (loss, distance) in zip(waiting, self._compared(self._reference, waiting), strict=True):
+        for row, (loss, distance) in zip(waiting, self._compared(self._reference, waiting, known), strict=True):
             if not math.isfinite(loss):
                 continue
             row.reference_loss, row.distance = loss, distance
@@ -224,15 +264,19 @@ class HeldOut:
         is_late = self.baseline_until is not None and row.n > self.baseline_until
         return not is_late and len(self.baseline) < BASELINE * self.window
 
-    def _compared(self, function: ModelFunction, rows: Sequence[Row]) -> list[tuple[float, float]]:
+    def _compared(
+        self, function: ModelFunction, rows: Sequence[Row], known: Sequence[_Known] | None = None
+    ) -> list[tuple[float, float]]:
+        known = _known(rows) if known is None else known
         found = []
-        for row, prediction in zip(rows, _predictions(function, [row.x for row in rows]), strict=True):
-            if not (is_usable(prediction) and is_usable(row.prediction)):
+        predictions = _predictions(function, [x for x, _ in known])
+        for row, (_, own), prediction in zip(rows, known, predictions, strict=True):
+            if not (is_usable(prediction) and is_usable(own)):
                 found.append((math.nan, math.nan))
                 continue
             if row.is_label and isinstance(prediction, dict):
                 prediction = {most_probable(prediction): 1.0}
-            distance = min(self.distance(prediction, row.prediction), LARGEST)
+            distance = min(self.distance(prediction, own), LARGEST)
             found.append((self.loss(row.y, prediction), distance))
         return found
 
@@ -240,22 +284,26 @@ class HeldOut:
         """Return plain data to restore from."""
         return {
             "n_rows": self.n_rows,
-            "baseline": list(self.baseline),
+            "baseline": pack_values(self.baseline),
             "baseline_until": self.baseline_until,
-            "birth": list(self.birth),
-            "first": [_plain(row) for row in self.first],
-            "rows": [_plain(row) if self._reference else _unasked(row) for row in self._rows],
-            "waiting": [_unasked(row) for row in self._waiting],
+            "birth": pack_values(self.birth),
+            "first": _packed(self.first),
+            "rows": _packed(self._rows),
+            "waiting": _packed(self._waiting),
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
         """Take back what `snapshot` gave, over the reference model of then."""
         self._take(reference)
-        self.n_rows, self.baseline = snapshot["n_rows"], list(snapshot["baseline"])
-        self.baseline_until, self.birth = snapshot["baseline_until"], list(snapshot["birth"])
-        self.first = [Row(*values) for values in snapshot["first"]]
-        self._rows.extend(Row(*values) for values in snapshot["rows"])
-        self._waiting = [Row(*values) for values in snapshot["waiting"]]
+        self.n_rows, self.baseline = snapshot["n_rows"], unpack_values(snapshot["baseline"])
+        self.baseline_until, self.birth = snapshot["baseline_until"], unpack_values(snapshot["birth"])
+        self.first = _unpacked(snapshot["first"])
+        self._wait_for(_unpacked(snapshot["waiting"]))
+        self._rows.extend(_unpacked(snapshot["rows"]))
+
+
+def _known(rows: Sequence[Row]) -> list[_Known]:
+    return [(row.x, row.prediction) for row in rows]
 
 
 def _predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:
@@ -271,10 +319,28 @@ def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:
     return np.array([row.reference_loss for row in rows]), np.array([row.loss for row in rows])
 
 
-def _plain(row: Row) -> list[Any]:
-    prediction = dict(row.prediction) if isinstance(row.prediction, dict) else row.prediction
-    return [row.n, dict(row.x), row.y, prediction, row.is_label, row.loss, row.reference_loss, row.distance]
+_COLUMNS = tuple(column.name for column in fields(Row))
 
 
-def _unasked(row: Row) -> list[Any]:
-    return _plain(row)[:-2]  # what the reference says is not known, and NaN is not equal to itself
+def _packed(rows: Collection[Row]) -> Snapshot:
+    n, x, y, predicted, is_label, *losses = [list(map(attrgetter(name), rows)) for name in _COLUMNS]
+    are_kept = set(map(type, predicted)) == {Kept}
+    return {
+        "n": n,
+        "x": Rows(x).snapshot(),
+        "y": pack_values(y),
+        "predicted": Rows(predicted).snapshot() if are_kept else list(map(_plain, predicted)),
+        "is_label": is_label,
+        "losses": list(map(pack_values, losses)),
+    }
+
+
+def _unpacked(packed: Snapshot) -> list[Row]:
+    said, x = packed["predicted"], Rows.from_snapshot(packed["x"])
+    predicted = Rows.from_snapshot(said).all_kept() if isinstance(said, dict) else map(_kept, said)
+    columns = packed["n"], x.all_kept(), unpack_values(packed["y"]), predicted, packed["is_label"]
+    return list(starmap(Row, zip(*columns, *map(unpack_values, packed["losses"]), strict=True)))
+
+
+def _plain(predicted: Kept | float | None) -> Prediction:
+    return predicted.row() if isinstance(predicted, Kept) else predicted

@@ -126,7 +126,7 @@ class MarginalImputer(Imputer):
             self._stored = None
             if self._asked[1] < _ASKED:
                 return None
-            stored = self._stored = StoredRows(encoded.schema, self.reservoir.size, self.reservoir.rows)
+            stored = self._stored = StoredRows(encoded.schema, self.reservoir.size, list(self.reservoir.rows))
         if not stored.is_complete:
             return None
         self._latest = x, encoded
@@ -200,7 +200,7 @@ class MarginalImputer(Imputer):
         latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:
             return None
-        row = self.reservoir.rows[slot]
+        row = self.reservoir.rows.kept(slot).row()
         if self._stored is not None:
             # The row may be one that has waited.
             is_latest = latest is not None and latest[0] is x and self.reservoir.gap <= 1
@@ -228,8 +228,8 @@ class MarginalImputer(Imputer):
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
         self._by_features, self._stored, self._latest = {}, None, None
-        self._by_prediction, self._halves = SlotOrder(), HalvesByAge()
-        so_far = SlotOrder()
-        for slot in self.reservoir.by_age.slots():
-            so_far.put(slot, self.reservoir.numbers[slot])
-            self._note(slot, so_far)
+        notes = self.reservoir.notes if self.by_prediction else []
+        in_halves = self.by_prediction and self.in_halves
+        self._halves = HalvesByAge.of({i: notes[i] or () for i in self.reservoir.by_age.slots()} if in_halves else {})
+        noted = {} if in_halves else {slot: note for slot, note in enumerate(notes) if note is not None}
+        self._by_prediction = SlotOrder.of(noted)

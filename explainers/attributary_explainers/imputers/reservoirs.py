@@ -14,7 +14,7 @@ from ..notebook.cards import figure
 from ..notebook.described import Described, suggesting
 from ..typing import Features, Snapshot
 from ..validation import check_choice, check_integer
-from .packing import pack_rows, unpack_rows
+from .packing import Kept, Rows, keep, pack_values, unpack_values
 from .strata import SlotOrder
 
 REACH_IN_WINDOWS = 3.0
@@ -42,7 +42,7 @@ class Reservoir(Described, abc.ABC):
 
     def __init__(self, size: int = 100) -> None:
         self.size = check_integer("size", size, minimum=1)
-        self.rows: list[dict[Any, Any]] = []
+        self.rows = Rows()
         self.notes: list[Any] = []
         """By slot what was noted beside the row, or None."""
         self.numbers: list[int] = []
@@ -68,13 +68,13 @@ class Reservoir(Described, abc.ABC):
             Plain data to keep beside the row, or what returns it: that is asked only where the row is kept.
         """
 
-    def _put(self, slot: int, row: dict[Any, Any], note: Any, number: int) -> None:
+    def _put(self, slot: int, row: Kept | Features, note: Any, number: int) -> None:
         if slot == len(self.rows):
-            self.rows.append(row)
             self.notes.append(note)
             self.numbers.append(number)
         else:
-            self.rows[slot], self.notes[slot], self.numbers[slot] = row, note, number
+            self.notes[slot], self.numbers[slot] = note, number
+        self.rows.put(slot, row if isinstance(row, Kept) else keep(row))
         self.by_age.put(slot, number)
 
     def settle(self, alpha: float) -> None:
@@ -94,7 +94,7 @@ class Reservoir(Described, abc.ABC):
             "name": self.name,
             "size": self.size,
             "n_seen": self.n_seen,
-            "rows": pack_rows(self.rows),
+            "rows": self.rows.snapshot(),
             "notes": _packed(self.notes),
             "numbers": list(self.numbers),
         }
@@ -113,12 +113,10 @@ class Reservoir(Described, abc.ABC):
                 "explainer"
             )
         self.n_seen = snapshot["n_seen"]
-        self.rows = unpack_rows(snapshot["rows"])
+        self.rows = Rows.from_snapshot(snapshot["rows"])
         self.notes = _unpacked(snapshot["notes"], len(self.rows))
         self.numbers = list(snapshot["numbers"])
-        self.by_age = SlotOrder()
-        for slot, number in enumerate(self.numbers):
-            self.by_age.put(slot, number)
+        self.by_age = SlotOrder.of(dict(enumerate(self.numbers)))
 
 
 class _AtOnce(Reservoir):
@@ -129,7 +127,7 @@ class _AtOnce(Reservoir):
         self.n_seen += 1
         slot = len(self.rows) if len(self.rows) < self.size else self._slot(rng)
         if slot is not None:
-            self._put(slot, dict(x), note() if callable(note) else note, self.n_seen)
+            self._put(slot, keep(x), note() if callable(note) else note, self.n_seen)
         return slot
 
     @abc.abstractmethod
@@ -253,8 +251,10 @@ class LaggedReservoir(Reservoir):
         self._is_open = size is None
         self.gap = check_integer("gap", gap, minimum=1)
         self.reach = None if reach is None else check_integer("reach", reach, minimum=1)
-        self._waiting: list[tuple[int, dict[Any, Any], Any]] = []
-        """Number, row and note of those that were chosen, in the order of the stream."""
+        self._waiting = Rows()
+        """Those that were chosen, in the order of the stream."""
+        self._numbers_waiting: list[int] = []
+        self._notes_waiting: list[Any] = []
         self._n_behind = 0
         """How many of those, the first ones, are old enough."""
         self._due = math.inf
@@ -273,7 +273,9 @@ class LaggedReservoir(Reservoir):
         self.n_seen += 1
         chosen_of = max(min(3 * self.n_seen, 2 * self._within), 3 * self.size)
         if rng.random() * chosen_of < 3 * self.size:
-            self._waiting.append((self.n_seen, dict(x), note() if callable(note) else note))
+            self._waiting.append(keep(x))
+            self._numbers_waiting.append(self.n_seen)
+            self._notes_waiting.append(note() if callable(note) else note)
             if len(self._waiting) == self._n_behind + 1:
                 self._due = _when_behind(self.gap, self.n_seen)
         if self.n_seen < self._due:
@@ -281,7 +283,9 @@ class LaggedReservoir(Reservoir):
         self._count_behind()
         if self._n_behind <= self._room():
             return None
-        number, row, of_row = self._waiting.pop(int(rng.random() * self._n_behind))
+        leaving = int(rng.random() * self._n_behind)
+        number, of_row = self._numbers_waiting.pop(leaving), self._notes_waiting.pop(leaving)
+        row = self._waiting.pop(leaving)
         self._n_behind -= 1
         slot = len(self.rows) if len(self.rows) < self.size else int(rng.random() * self.size)
         self._put(slot, row, of_row, number)
@@ -290,7 +294,7 @@ class LaggedReservoir(Reservoir):
     def _count_behind(self) -> None:
         """Count those that are old enough by now, and note when the next one is."""
         while self._n_behind < len(self._waiting):
-            self._due = _when_behind(self.gap, self._waiting[self._n_behind][0])
+            self._due = _when_behind(self.gap, self._numbers_waiting[self._n_behind])
             if self._due > self.n_seen:
                 return
             self._n_behind += 1
@@ -309,9 +313,9 @@ class LaggedReservoir(Reservoir):
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
         waiting = {
-            "numbers": [number for number, _, _ in self._waiting],
-            "rows": pack_rows([row for _, row, _ in self._waiting]),
-            "notes": _packed([note for _, _, note in self._waiting]),
+            "numbers": list(self._numbers_waiting),
+            "rows": self._waiting.snapshot(),
+            "notes": _packed(self._notes_waiting),
         }
         return {**super().snapshot(), "waiting": waiting}
 
@@ -319,19 +323,24 @@ class LaggedReservoir(Reservoir):
         """Take the state of a reservoir of this class and size."""
         super().restore(snapshot)
         waiting = snapshot["waiting"]
-        rows = unpack_rows(waiting["rows"])
-        self._waiting = list(zip(waiting["numbers"], rows, _unpacked(waiting["notes"], len(rows)), strict=True))
+        self._waiting = Rows.from_snapshot(waiting["rows"])
+        self._numbers_waiting = list(waiting["numbers"])
+        self._notes_waiting = _unpacked(waiting["notes"], len(self._waiting))
         self._n_behind = 0
         self._count_behind()
 
 
-def _packed(notes: Sequence[Any]) -> list[Any] | None:
+def _packed(notes: Sequence[Any]) -> Snapshot | list[Any] | None:
     if all(note is None for note in notes):
         return None
+    if set(map(type, notes)) == {tuple} and len(set(map(len, notes))) == 1:
+        return {"columns": [pack_values(column) for column in zip(*notes, strict=True)]}
     return [list(note) if isinstance(note, tuple) else note for note in notes]
 
 
-def _unpacked(notes: Sequence[Any] | None, n: int) -> list[Any]:
+def _unpacked(notes: Snapshot | Sequence[Any] | None, n: int) -> list[Any]:
+    if isinstance(notes, dict):
+        return list(zip(*map(unpack_values, notes["columns"]), strict=True)) or [()] * n
     return [tuple(note) if isinstance(note, list) else note for note in notes or [None] * n]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,13 @@ class SlotOrder:
     def __init__(self) -> None:
         self._keys: dict[int, Any] = {}
         self._sorted: list[tuple[Any, int]] = []
+
+    @classmethod
+    def of(cls, keys: dict[int, Any]) -> Self:
+        """Return the order of slots with these keys, as `put` would make it one after the other."""
+        order = cls()
+        order._keys, order._sorted = dict(keys), sorted((key, slot) for slot, key in keys.items())
+        return order
 
     def put(self, slot: int, key: Any) -> None:
         """Give a slot a key, in the place of the one that it has."""
@@ -88,6 +95,14 @@ class HalvesByAge:
             _move(by_age.at([n_older - 1])[0], self.younger, self.older)
         elif len(self.older) > n_older:
             _move(border, self.older, self.younger)
+
+    @classmethod
+    def of(cls, keys: dict[int, Any]) -> Self:
+        """Return the halves of slots with these keys, that of the oldest row first."""
+        halves, slots = cls(), list(keys.items())
+        n_older = len(slots) // 2
+        halves.older, halves.younger = SlotOrder.of(dict(slots[:n_older])), SlotOrder.of(dict(slots[n_older:]))
+        return halves
 
     def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> list[int]:
         """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.

@@ -14,7 +14,7 @@ from ..notebook.frames import importance_frame
 from ..notebook.many import ExplainsMany
 from ..typing import Features, Prediction, Snapshot
 
-SNAPSHOT_FORMAT = 6
+SNAPSHOT_FORMAT = 7
 
 
 class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
@@ -169,14 +169,7 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
             The snapshot is of another class, format version or set of parameters; names the parameters that differ.
         """
         check_snapshot(snapshot, self.name)
-        mine, its = self.parameters, snapshot["parameters"]
-        differing = [key for key in dict.fromkeys((*mine, *its)) if mine.get(key) != its.get(key)]
-        if differing:
-            said = ", ".join(f"{key} {its.get(key)!r} there, {mine.get(key)!r} here" for key in differing)
-            raise SnapshotError(
-                f"the snapshot is of {self.name!r} with other parameters ({said}): restore it with from_snapshot, "
-                "which keeps its parameters, or start anew with these"
-            )
+        check_parameters(self.name, self.parameters, snapshot["parameters"])
         self._accept(snapshot)
 
     def _accept(self, snapshot: Snapshot) -> None:
@@ -198,6 +191,24 @@ def check_snapshot(snapshot: Snapshot, name: str) -> None:
             f"expected a snapshot of {name!r} in format {SNAPSHOT_FORMAT}, got {found[1]!r} in format "
             f"{found[0]!r}: restore it with the release that wrote it, or start a new explainer"
         )
+
+
+def check_parameters(name: str, mine: dict[str, Any], its: dict[str, Any]) -> None:
+    """Refuse a snapshot of what was made with other parameters.
+
+    Raises
+    ------
+    SnapshotError
+        Names the parameters that differ.
+    """
+    if mine == its:
+        return
+    differing = [key for key in dict.fromkeys((*mine, *its)) if mine.get(key) != its.get(key)]
+    said = ", ".join(f"{key} {its.get(key)!r} there, {mine.get(key)!r} here" for key in differing)
+    raise SnapshotError(
+        f"the snapshot is of {name!r} with other parameters ({said}): restore it with from_snapshot, "
+        "which keeps its parameters, or start anew with these"
+    )
 
 
 def snapshot_loss(name: str, loss: AnyLoss | None) -> AnyLoss:

@@ -21,7 +21,7 @@ from .naming.examining import examine
 from .naming.rows import KeptRows
 from .route import LossRoute
 
-_FORMAT = 1
+_FORMAT = 2
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 3e4
 _ASKED = 16
 """Every so many observations a tree that learns is asked for its leaves."""
@@ -277,18 +277,34 @@ class LossMonitor(Described):
         SnapshotError
             It is of another format.
         """
-        if not isinstance(snapshot, dict) or snapshot.get("format") != _FORMAT:
-            raise SnapshotError(f"this is no snapshot of LossMonitor in format {_FORMAT}: begin without it")
+        _check_format(snapshot)
         monitor = cls(model, **snapshot["parameters"])
-        monitor.n_observations, monitor._due = snapshot["n_observations"], snapshot["due"]
-        monitor._n_leaves, monitor._split_at = snapshot["leaves"]
-        if snapshot["rows"] is not None and model is not None:
-            monitor._rows = KeptRows.from_snapshot(snapshot["rows"])
-        monitor._rows_after = snapshot["rows_after"]
-        monitor.know_names()
-        if snapshot["route"] is not None:
-            monitor._route = LossRoute.from_snapshot(snapshot["route"])
+        monitor.restore(snapshot)
         return monitor
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take the state of a snapshot into this monitor, which was made with the same parameters.
+
+        Raises
+        ------
+        SnapshotError
+            It is of another format.
+        """
+        _check_format(snapshot)
+        self.output = snapshot["parameters"]["output"]  # where it was left open, the first prediction has said it
+        self.n_observations, self._due = snapshot["n_observations"], snapshot["due"]
+        self._n_leaves, self._split_at = snapshot["leaves"]
+        if snapshot["rows"] is not None and self.model is not None:
+            self._rows = KeptRows.from_snapshot(snapshot["rows"])
+        self._rows_after = snapshot["rows_after"]
+        self.know_names()
+        if snapshot["route"] is not None:
+            self._route = LossRoute.from_snapshot(snapshot["route"])
+
+
+def _check_format(snapshot: Snapshot) -> None:
+    if not isinstance(snapshot, dict) or snapshot.get("format") != _FORMAT:
+        raise SnapshotError(f"this is no snapshot of LossMonitor in format {_FORMAT}: begin without it")
 
 
 def _output_of(y_pred: Any) -> Output:

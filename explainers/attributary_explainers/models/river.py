@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from river import active, base, compose
@@ -14,10 +15,21 @@ from ..typing import Output
 _CHANGING = (compose.Renamer, compose.FuncTransformer)
 
 
+def _is(model: Any, *classes: Any) -> bool:
+    # River's own isinstance asks the steps of pipelines, too, and takes many times as long.
+    kind: Any = type(model)
+    return _is_subclass(kind, classes)
+
+
+@lru_cache(maxsize=4096)
+def _is_subclass(kind: Any, classes: Any) -> bool:
+    return issubclass(kind, classes)
+
+
 def final_step(model: Any) -> Any:
     """Return the last step of River pipelines, nested or in an active learner; any other model itself."""
     while True:
-        if isinstance(model, compose.Pipeline) and model.steps:
+        if _is(model, compose.Pipeline) and model.steps:
             model = next(reversed(model.steps.values()))
         elif _is_active(model):
             model = model.classifier
@@ -32,15 +44,15 @@ def river_kind(model: Any) -> Kind | None:
     so themselves.
     """
     final = final_step(model)
-    if isinstance(final, base.MultiTargetRegressor):
+    if _is(final, base.MultiTargetRegressor):
         return None  # some are regressors, too
-    if isinstance(final, base.Classifier):
+    if _is(final, base.Classifier):
         return "classifier"
-    if isinstance(final, base.Regressor):
+    if _is(final, base.Regressor):
         return "regressor"
-    if isinstance(final, base.AnomalyFilter):
+    if _is(final, base.AnomalyFilter):
         return river_kind(final.anomaly_detector)
-    if isinstance(final, base.AnomalyDetector):
+    if _is(final, base.AnomalyDetector):
         return "anomaly_detector"
     return None if isinstance(final, (type, base.Base)) or callable(final) else _kind_by_methods(final)
 
@@ -57,7 +69,7 @@ def river_has_probabilities(classifier: Any) -> bool:
     final = final_step(classifier)
     if getattr(type(final), "predict_proba_one", None) is base.Classifier.predict_proba_one:
         return False
-    return not isinstance(final, base.Wrapper) or river_has_probabilities(final._wrapped_model)
+    return not _is(final, base.Wrapper) or river_has_probabilities(final._wrapped_model)
 
 
 def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
@@ -74,7 +86,7 @@ def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
     while _is_active(model):
         model = model.classifier
     step = model
-    while isinstance(step, compose.Pipeline) and step.steps:
+    while _is(step, compose.Pipeline) and step.steps:
         step = next(reversed(step.steps.values()))
     if _is_active(step):
         raise ModelError(
@@ -85,23 +97,22 @@ def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
     else:
         found = model.predict_proba_one if output == "probabilities" else model.predict_one
     method: Callable[[Any], Any] = found
-    return (lambda x: method(dict(x))) if any(isinstance(step, _CHANGING) for step in _parts(model)) else method
+    return (lambda x: method(dict(x))) if any(_is(step, *_CHANGING) for step in _parts(model)) else method
 
 
 def _is_active(model: Any) -> bool:
-    # To isinstance, a River pipeline is of the class of its last step, too.
-    return isinstance(model, active.base.ActiveLearningClassifier) and not isinstance(model, compose.Pipeline)
+    return _is(model, active.base.ActiveLearningClassifier)
 
 
 def _parts(model: Any) -> Iterator[Any]:
     # The model and what is in it, as far as River's containers show it.
     yield model
     inner: list[Any] = []
-    if isinstance(model, compose.Pipeline):
+    if _is(model, compose.Pipeline):
         inner = list(model.steps.values())
-    elif isinstance(model, compose.TransformerUnion):
+    elif _is(model, compose.TransformerUnion):
         inner = list(model.transformers.values())
-    elif isinstance(model, base.Wrapper):
+    elif _is(model, base.Wrapper):
         inner = [model._wrapped_model]
     for part in inner:
         yield from _parts(part)

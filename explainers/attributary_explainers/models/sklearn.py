@@ -86,7 +86,7 @@ def is_estimator(model: Any) -> bool:
     """Return whether `model` is an estimator in the manner of scikit-learn, fitted or not; River's models are not."""
     if isinstance(model, SklearnModel):
         return True
-    return not isinstance(model, (type, base.Base)) and hasattr(model, "fit") and hasattr(model, "get_params")
+    return hasattr(model, "fit") and hasattr(model, "get_params") and not isinstance(model, (type, base.Base))
 
 
 def estimator_kind(estimator: Any) -> Kind | None:

@@ -149,7 +149,12 @@ def _is_positional(declared: inspect.Parameter) -> bool:
     return declared.default is inspect.Parameter.empty and declared.kind is not inspect.Parameter.KEYWORD_ONLY
 
 
+_PLAIN = (str, int, float, bool, type(None))
+
+
 def _kept(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if hasattr(value, "__next__"):
         return _FROM_ATTRIBUTE
     if type(value) in (dict, list):  # the caller may go on with it

@@ -147,13 +147,13 @@ class ClassCounts:
         return {
             "pairs": [[*pair, weight] for pair, weight in self._pairs.items()],
             "width": self._width,
-            "bins": [[*place, weight] for place, weight in self._bins.items()],
+            "bins": [list(self._bins), list(self._bins.values())],
         }
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
         self._pairs = {(y, label): weight for y, label, weight in state["pairs"]}
-        self._bins = {(y, place): weight for y, place, weight in state["bins"]}
+        self._bins = dict(zip(*state["bins"], strict=True))
         self._width = state["width"]
         self._labels = {label for pair in self._pairs for label in pair}
 

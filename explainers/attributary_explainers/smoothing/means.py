@@ -109,9 +109,8 @@ class SmoothedMean:
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedMean:
         """Return the mean that the snapshot was taken of."""
-        mean = cls(snapshot["weights"]["alpha"])
-        mean.weights = Weights.from_snapshot(snapshot["weights"])
-        mean._value = snapshot["value"]
+        mean = cls.__new__(cls)
+        mean.weights, mean._value = Weights.from_snapshot(snapshot["weights"]), snapshot["value"]
         return mean
 
 
@@ -162,7 +161,7 @@ class SmoothedPrediction:
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> SmoothedPrediction:
         """Return the mean that the snapshot was taken of."""
-        mean = cls(snapshot["weights"]["alpha"])
+        mean = cls.__new__(cls)
         mean.weights = Weights.from_snapshot(snapshot["weights"])
         value = snapshot["value"]
         mean._value = dict(map(tuple, value)) if isinstance(value, list) else value

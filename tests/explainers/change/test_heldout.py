@@ -21,7 +21,7 @@ def held(window=10, *, loss="absolute", distance="number", relative=True, batch_
 
 
 def number_row(n, x, y, prediction):
-    return Row(n, {"r": x}, y, prediction, False, abs(y - prediction))
+    return Row.of(n, {"r": x}, y, prediction, is_label=False, loss=abs(y - prediction))
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
@@ -69,7 +69,7 @@ def test_the_discrepancy_of_forty_classes_is_relative_to_them(distance):
     of.compare_with(lambda x: {x["r"]: 1.0})
     for n in range(1, 1001):
         # Always another class than the reference's: as often as two targets differ, but for one in forty.
-        of.add(Row(n, {"r": n % 40}, n % 40, {(n + 1) % 40: 1.0}, False, 2.0))
+        of.add(Row.of(n, {"r": n % 40}, n % 40, {(n + 1) % 40: 1.0}, is_label=False, loss=2.0))
     assert of.discrepancy(of.rows) == pytest.approx(1 / ((1 - 1 / 40) * 1000 / 999))
 
 
@@ -84,8 +84,8 @@ def test_the_absolute_discrepancy_is_the_mean_distance():
 def test_a_label_is_compared_with_a_label():
     of = held(10, loss="brier", distance="label")
     of.compare_with(lambda x: {"a": 0.6, "b": 0.4})
-    of.add(Row(1, {}, "b", {"b": 1.0}, True, 0.0))
-    of.add(Row(2, {}, "b", {"b": 0.7, "a": 0.3}, False, 0.18))
+    of.add(Row.of(1, {}, "b", {"b": 1.0}, is_label=True, loss=0.0))
+    of.add(Row.of(2, {}, "b", {"b": 0.7, "a": 0.3}, is_label=False, loss=0.18))
     assert [row.reference_loss for row in of.rows] == pytest.approx([2.0, 2 * 0.36])
 
 

@@ -1,6 +1,7 @@
 """Rows that are packed for a snapshot come back as they were: values, types and the order of the keys."""
 
 import math
+import pickle
 import struct
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_explainers import make_reservoir
-from attributary_explainers.imputers.packing import pack_rows, unpack_rows
+from attributary_explainers import SnapshotError, make_reservoir
+from attributary_explainers.imputers.packing import Rows, keep, pack_rows, unpack_rows
 
 VALUES = [0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 5e-324, 2**53 + 1, -(10**40), 0, True, False, None, "red", ""]
 values = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=3), st.booleans())
@@ -37,10 +38,67 @@ def test_rows_without_columns_or_with_others_come_back(rows):
     assert told_apart(unpack_rows(pack_rows(rows))) == told_apart(rows)
 
 
-def test_only_a_column_of_floats_is_bytes():
-    rows = [{"float": 0.5, "int": 1, "mixed": 1.0, "flag": True}, {"float": -0.0, "int": 2, "mixed": 1, "flag": False}]
-    columns = dict(zip(*(pack_rows(rows)[key] for key in ("names", "columns")), strict=True))
-    assert columns == {"float": struct.pack("2d", 0.5, -0.0), "int": [1, 2], "mixed": [1.0, 1], "flag": [True, False]}
+def test_numbers_are_bytes_and_all_else_is_as_it_was():
+    rows = [{"float": 0.5, "int": 1, "flag": True, "text": "red"}]
+    rows.append({"float": 1, "int": 10**40, "flag": None, "text": ""})
+    packed = pack_rows(rows)
+    assert packed["layouts"] == [[["float", "int", "flag", "text"], "dq?o"], [["float", "int", "flag", "text"], "oooo"]]
+    assert packed["numbers"] == [struct.pack("<dq?", 0.5, 1, True), b""]
+    assert packed["objects"] == [("red",), (1, 10**40, None, "")]
+
+
+def test_names_that_are_equal_and_not_the_same_stay_apart():
+    rows = [{1: 0.5}, {True: 0.5}, {1.0: 0.5}, {1: 0.5}]
+    found = [name for row in unpack_rows(pack_rows(rows)) for name in row]
+    assert list(map(type, found)) == [int, bool, float, int]
+
+
+def test_values_that_are_equal_and_not_the_same_are_kept_apart():
+    kept = [keep({"a": value}).row()["a"] for value in (1, True, 1.0, -0.0, 0.0, 0)]
+    assert list(map(repr, kept)) == ["1", "True", "1.0", "-0.0", "0.0", "0"]
+
+
+def test_what_several_keep_of_an_observation_is_one_object_and_is_pickled_once():
+    rows = [{"a": 0.1 + i, "b": "red"} for i in range(100)]
+    kept = [(keep(row), keep(dict(row))) for row in rows]
+    assert all(one is other for one, other in kept)
+    once = len(pickle.dumps(Rows(one for one, _ in kept).snapshot()))
+    both = len(pickle.dumps([Rows(some).snapshot() for some in zip(*kept, strict=True)]))
+    assert both < 1.5 * once
+
+
+def test_a_row_that_is_changed_afterwards_is_kept_as_it_was():
+    row = {"a": 1.0}
+    before = keep(row)
+    row["a"] = 2.0
+    row["b"] = 1
+    assert (before.row(), keep(row).row()) == ({"a": 1.0}, {"a": 2.0, "b": 1})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"numbers": [b"12345678", b"1234567"]},
+        {"numbers": [b"12345678", "12345678"]},
+        {"layouts": [[["a"], "Z"]]},
+        {"layouts": [[["a", "b"], "d"]]},
+        {"objects": [(), ("more",)]},
+        {"objects": [(), []]},
+    ],
+    ids=["short", "text", "unknown code", "more names", "more objects", "list"],
+)
+def test_forged_rows_are_refused(change):
+    packed = pack_rows([{"a": 1.0}, {"a": 2.0}])
+    with pytest.raises(SnapshotError, match="not what an explainer has written"):
+        unpack_rows({**packed, **change})
+
+
+def test_stored_rows_are_the_same_dicts_each_time_and_new_ones_of_several():
+    rows = Rows([keep({"a": float(i)}) for i in range(5)])
+    assert rows[1] is rows[1]
+    assert (rows[1:3], list(rows)[4], len(rows)) == ([{"a": 1.0}, {"a": 2.0}], {"a": 4.0}, 5)
+    rows.put(1, keep({"a": 7}))
+    assert (rows[1], rows[2]) == ({"a": 7}, {"a": 2.0})
 
 
 def test_what_was_packed_shares_nothing_with_the_rows():

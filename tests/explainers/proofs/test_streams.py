@@ -152,7 +152,7 @@ def test_the_number_of_stored_rows_is_bounded(explainer, reservoir):
     sizes = []
     for i in range(500):
         explaining.explain_one({"a": i}, 0.0)
-        assert len(explaining.reservoir) == explaining.snapshot()["imputer"]["reservoir"]["rows"].get("n", 0)
+        assert len(explaining.reservoir) == len(explaining.snapshot()["imputer"]["reservoir"]["rows"]["numbers"])
         sizes.append(len(explaining.reservoir))
     assert max(sizes) == sizes[-1] == 25
 
@@ -170,8 +170,8 @@ def test_the_change_explainer_holds_a_window_and_a_half_at_the_most():
         assert x == before
         snapshot = change.snapshot() if i % 10 == 0 else None
         if snapshot is not None:
-            held.append(sum(len(snapshot["held"][name]) for name in ("rows", "first")))
-            assert len(snapshot["held"]["waiting"]) < 32  # for one call of the reference
+            held.append(sum(len(snapshot["held"][name]["n"]) for name in ("rows", "first")))
+            assert len(snapshot["held"]["waiting"]["n"]) < 32  # for one call of the reference
             assert len(snapshot["held"]["baseline"]) <= 4 * K
     assert change.n_alarms.total() > 0
     assert K < max(held) <= 1.5 * K

@@ -11,6 +11,7 @@ import inspect
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
 from io import BytesIO
 from types import FunctionType
 from typing import Any
@@ -41,10 +42,6 @@ class Allowlist:
     def __init__(self, config: ModelConfig | None = None, make: Callable[[ModelConfig], Any] | None = None) -> None:
         self._config = config
         self._make = make
-        given = config.allowed if config else ()
-        self._packages = {name for name in map(_root, _named(config)) if not _is_ruled(name)}
-        self._packages |= {name.rstrip(".") for name in given if not _is_ruled(_root(name))}
-        self._exact = {name for name in given if not name.endswith(".")}
 
     def find_class(self, module: str, name: str) -> Any:
         """Return the class or function of this module and qualified name.
@@ -57,8 +54,8 @@ class Allowlist:
         path = f"{module}.{name}"
         if path == "builtins.getattr":
             return self._method
-        if path in EXACT:
-            return _resolve(module, name)
+        if (listed := _listed(module, name)) is not None:
+            return listed
         if self._may_import(module):
             found = _resolve(module, name)
             if isinstance(found, type) and self._is_class_allowed(found):
@@ -68,6 +65,16 @@ class Allowlist:
             if isinstance(found, type) or _root(module) not in sys.stdlib_module_names:
                 return found
         raise self._refused(path)
+
+    @cached_property
+    def _exact(self) -> set[str]:
+        return {name for name in (self._config.allowed if self._config else ()) if not name.endswith(".")}
+
+    @cached_property
+    def _packages(self) -> set[str]:
+        given = self._config.allowed if self._config else ()
+        named = {name for name in map(_root, _named(self._config)) if not _is_ruled(name)}
+        return named | {name.rstrip(".") for name in given if not _is_ruled(_root(name))}
 
     def load(self, data: bytes) -> Any:
         """Return what `dump_model` saved.
@@ -105,26 +112,12 @@ class Allowlist:
         raise self._refused(path or f"{kind.__module__}.{kind.__qualname__}.{name}")
 
     def _may_import(self, module: str) -> bool:
-        root = _root(module)
-        if root == "river":
-            parts = module.split(".")
-            return len(parts) > 1 and parts[1] in RIVER and not RIVER_ASIDE & set(parts)
-        if root == "sklearn":
-            return not module.startswith(("sklearn.datasets", "sklearn.externals"))
-        if root == "attributary_explainers":
-            return _is_below(module, EXPLAINERS)
-        return _is_below(module, self._packages) and not _is_never(module, module)
+        listed = _is_listed(module)
+        return _is_below(module, self._packages) and not _is_never(module, module) if listed is None else listed
 
     def _is_class_allowed(self, found: type) -> bool:
         # By where it is defined: a module also holds what it has imported.
-        module = found.__module__
-        if not self._may_import(module) or _is_never(module, f"{module}.{found.__qualname__}"):
-            return False
-        if _root(module) == "sklearn" and not _is_below(module, SKLEARN):
-            from sklearn.base import BaseEstimator  # an extra: it is there, for one of its classes is
-
-            return issubclass(found, BaseEstimator)
-        return True
+        return self._may_import(found.__module__) and _is_of_model(found)
 
     def _own_types(self) -> frozenset[str]:
         if self._config is None or self._make is None:
@@ -150,6 +143,41 @@ class Allowlist:
                 f"read what is given. Keep {them} out of the model's attributes"
             )
         return ForeignTypeError(". ".join(said))
+
+
+@lru_cache(maxsize=4096)
+def _listed(module: str, name: str) -> Any:
+    """Return the class or function that stored models of any configuration may hold; None for any other."""
+    if f"{module}.{name}" in EXACT:
+        return _resolve(module, name)
+    if not _is_listed(module):
+        return None
+    found = _resolve(module, name)
+    return found if isinstance(found, type) and _is_listed(found.__module__) and _is_of_model(found) else None
+
+
+def _is_listed(module: str) -> bool | None:
+    """Return whether classes of this module are let through whatever the configuration says; None: it decides."""
+    root = _root(module)
+    if root == "river":
+        parts = module.split(".")
+        return len(parts) > 1 and parts[1] in RIVER and not RIVER_ASIDE & set(parts)
+    if root == "sklearn":
+        return not module.startswith(("sklearn.datasets", "sklearn.externals"))
+    if root == "attributary_explainers":
+        return _is_below(module, EXPLAINERS)
+    return None
+
+
+def _is_of_model(found: type) -> bool:
+    module = found.__module__
+    if _is_never(module, f"{module}.{found.__qualname__}"):
+        return False
+    if _root(module) == "sklearn" and not _is_below(module, SKLEARN):
+        from sklearn.base import BaseEstimator  # an extra: it is there, for one of its classes is
+
+        return issubclass(found, BaseEstimator)
+    return True
 
 
 def _types_of(make: Callable[[ModelConfig], Any], config: ModelConfig) -> frozenset[str]:

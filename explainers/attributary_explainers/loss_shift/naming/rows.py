@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ...imputers.packing import pack_rows, unpack_rows
+from ...imputers.packing import Kept, Rows, keep, pack_values, unpack_values
 from ...typing import Features, Snapshot
 from ...validation import check_integer
 
@@ -51,8 +50,8 @@ class KeptRows:
         """Observations taken in."""
         self.onset: int | None = None
         """Number of the first observation after the onset of the open shift."""
-        self._newest: deque[Row] = deque()
-        self._sample: list[Row] = []
+        self._newest, self._newest_y = Rows(), deque[Any]()
+        self._sample, self._sample_y = Rows(), list[Any]()
         self._numbers: list[int] = []
         """Of the observations in the sample."""
         self._left_out = (1, 0)
@@ -67,28 +66,32 @@ class KeptRows:
         """Take in an observation, as a copy."""
         self.n += 1
         newest = self._newest
-        newest.append((dict(x), y))
+        newest.append(keep(x))
+        self._newest_y.append(y)
         if len(newest) <= self.window:
             return
-        row = newest.popleft()
+        number, y = self.n - self.window, self._newest_y.popleft()
         if len(self._sample) == self.window and self._wait > 0:
-            self._wait -= self._is_clean(self.n - self.window)
-        elif self._is_clean(number := self.n - self.window):
-            self._enter(row, number)
+            self._wait -= self._is_clean(number)
+        elif self._is_clean(number):
+            self._enter(newest.kept(0), y, number)
+        newest.drop(0)
 
     def _is_clean(self, number: int) -> bool:
         first, last = self._left_out
         return number >= self._begin and not first <= number <= last
 
-    def _enter(self, row: Row, number: int) -> None:
+    def _enter(self, row: Kept, y: Any, number: int) -> None:
         if len(self._sample) < self.window:
             self._sample.append(row)
+            self._sample_y.append(y)
             self._numbers.append(number)
             if len(self._sample) < self.window or self._weight < 1.0:
                 return
         else:
             slot = int(self._rng.integers(self.window))
-            self._sample[slot], self._numbers[slot] = row, number
+            self._sample.put(slot, row)
+            self._sample_y[slot], self._numbers[slot] = y, number
         first, second = np.log(1.0 - self._rng.random(2)).tolist()
         self._weight = min(self._weight * math.exp(first / self.window), 1.0 - 1e-9)
         self._wait = int(second / math.log1p(-self._weight))
@@ -105,7 +108,8 @@ class KeptRows:
         self._left_out = (min(first, self.onset) if waiting else self.onset, _NEVER)
         clean = [i for i, number in enumerate(self._numbers) if number < self.onset]
         if len(clean) < len(self._numbers):
-            self._sample, self._numbers = [self._sample[i] for i in clean], [self._numbers[i] for i in clean]
+            self._sample = Rows(map(self._sample.kept, clean))
+            self._sample_y, self._numbers = [self._sample_y[i] for i in clean], [self._numbers[i] for i in clean]
 
     @property
     def n_missing(self) -> int:
@@ -121,14 +125,17 @@ class KeptRows:
         """Return the observations of the reference: a sample of all, and where these are few, those that wait."""
         oldest = self.n - len(self._newest) + 1
         end = self.n + 1 if self.onset is None else self.onset
-        waiting = [row for i, row in enumerate(self._newest) if oldest + i < end and self._is_clean(oldest + i)]
-        return self._sample + waiting[: self.window - len(self._sample)]
+        newest = zip(self._newest, self._newest_y, strict=True)
+        waiting = [row for i, row in enumerate(newest) if oldest + i < end and self._is_clean(oldest + i)]
+        sample = list(zip(self._sample, self._sample_y, strict=True))
+        return sample + waiting[: self.window - len(sample)]
 
     def after(self) -> list[Row]:
         """Return the newest observations from the onset on, at most `window`; none where no shift is open."""
         if self.onset is None:
             return []
-        return list(self._newest)[max(0, self.onset - (self.n - len(self._newest) + 1)) :]
+        first = max(0, self.onset - (self.n - len(self._newest) + 1))
+        return list(zip(self._newest[first:], list(self._newest_y)[first:], strict=True))
 
     def end(self, *, returned: bool) -> None:
         """Close the shift: go on with the reference of before, or begin a new one of what came since the onset.
@@ -144,7 +151,8 @@ class KeptRows:
             self._left_out = (self._left_out[0], self.n)
         else:
             self._begin, self._left_out = self.onset, (1, 0)
-            self._sample, self._numbers, self._wait, self._weight = [], [], 0, 1.0
+            self._sample, self._sample_y, self._numbers = Rows(), [], []
+            self._wait, self._weight = 0, 1.0
         self.onset = None
 
     def snapshot(self) -> Snapshot:
@@ -153,8 +161,8 @@ class KeptRows:
             "window": self.window,
             "n": self.n,
             "onset": self.onset,
-            "newest": _packed(list(self._newest)),
-            "sample": _packed(self._sample),
+            "newest": [self._newest.snapshot(), pack_values(self._newest_y)],
+            "sample": [self._sample.snapshot(), pack_values(self._sample_y)],
             "numbers": np.array(self._numbers, dtype=np.int64).tobytes(),
             "left_out": list(self._left_out),
             "begin": self._begin,
@@ -168,8 +176,9 @@ class KeptRows:
         """Return the rows that the snapshot was taken of."""
         rows = cls(snapshot["window"], seed=0)
         rows.n, rows.onset = snapshot["n"], snapshot["onset"]
-        rows._newest.extend(_unpacked(snapshot["newest"]))
-        rows._sample = _unpacked(snapshot["sample"])
+        (newest, of_newest), (sample, of_sample) = snapshot["newest"], snapshot["sample"]
+        rows._newest, rows._sample = Rows.from_snapshot(newest), Rows.from_snapshot(sample)
+        rows._newest_y, rows._sample_y = deque(unpack_values(of_newest)), unpack_values(of_sample)
         rows._numbers = np.frombuffer(snapshot["numbers"], dtype=np.int64).tolist()
         first, last = snapshot["left_out"]
         rows._left_out, rows._begin = (first, last), snapshot["begin"]
@@ -179,12 +188,3 @@ class KeptRows:
 
 
 _NEVER = 2**62
-
-
-def _packed(rows: Sequence[Row]) -> list[Snapshot]:
-    return [pack_rows([x for x, _ in rows]), pack_rows([{"y": y} for _, y in rows])]
-
-
-def _unpacked(packed: Sequence[Snapshot]) -> list[Row]:
-    xs, ys = map(unpack_rows, packed)
-    return [(x, y["y"]) for x, y in zip(xs, ys, strict=True)]
