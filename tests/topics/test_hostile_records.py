@@ -163,8 +163,9 @@ def test_random_json_raises_nothing_else_and_lets_nothing_bad_through(data, feat
         assert outcome.reason in REASONS
         return
     assert outcome.x
+    assert outcome.y is not None
     for value in (*outcome.x.values(), outcome.y):
-        assert isinstance(value, (str, int, float))
+        assert value is None or isinstance(value, (str, int, float))  # None is a missing feature
         assert not isinstance(value, float) or math.isfinite(value)
     assert features is None or set(outcome.x) == set(features)
 
