@@ -149,10 +149,10 @@ def test_the_lines_of_clients_are_ours_while_brokers_are_away(
 
 def test_every_logger_of_the_clients_is_known() -> None:
     """A filter of a logger does not concern those below it."""
-    for module in pkgutil.walk_packages(aiokafka.__path__, "aiokafka."):
-        if not module.name.startswith(("aiokafka.record", "aiokafka.helpers")):
-            importlib.import_module(module.name)
-    found = {name for name in logging.root.manager.loggerDict if name.split(".")[0] == "aiokafka"}
-    others = ("aiokafka.admin", "aiokafka.coordinator", "aiokafka.helpers", "aiokafka.consumer.subscription_state")
-    loggers = {name for name in found if isinstance(logging.root.manager.loggerDict[name], logging.Logger)}
+    names = [module.name for module in pkgutil.walk_packages(aiokafka.__path__, "aiokafka.")]
+    modules = [
+        importlib.import_module(name) for name in names if not name.startswith(("aiokafka.record", "aiokafka.helpers"))
+    ]
+    loggers = {value.name for each in modules for value in vars(each).values() if isinstance(value, logging.Logger)}
+    others = ("aiokafka.admin", "aiokafka.coordinator", "aiokafka.consumer.subscription_state")
     assert {name for name in loggers if not name.startswith(others)} == set(connection._CLIENTS)
