@@ -244,7 +244,7 @@ class ChangeExplainer(Examining, Described):
             return ()
         is_label = not isinstance(y_pred, dict)
         row = Row.of(self.n_observations, x, y, prediction, is_label=is_label, loss=loss)
-        self._held.add(row, (x, dict(prediction) if isinstance(prediction, dict) else prediction))
+        self._held.add(row, (dict(x), dict(prediction) if isinstance(prediction, dict) else prediction))
         now = self._held.n_rows
         if self._reference is None:
             if now - self._born >= self.window:

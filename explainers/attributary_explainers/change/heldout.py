@@ -155,14 +155,14 @@ class HeldOut:
         Parameters
         ----------
         known
-            Its features and prediction, where they need not be unpacked; they are copied.
+            Its features and prediction, where they need not be unpacked: copies, which stay as they are.
         """
         self.n_rows += 1
         if self._reference is None:
             self._rows.append(row)
             return
         self._waiting.append(row)
-        self._known.append((row.x, row.prediction) if known is None else (dict(known[0]), known[1]))
+        self._known.append((row.x, row.prediction) if known is None else known)
         if len(self._waiting) >= self._size:
             self._ask()
 

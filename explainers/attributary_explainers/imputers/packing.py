@@ -22,17 +22,25 @@ _CODES: dict[type, str] = {float: "d", int: "q", bool: "?"}
 """Types of values that are bytes, with their codes in `struct`; any other value is an object, whose code is `o`."""
 
 
+_TYPES = {code: kind for kind, code in _CODES.items()}
+
+
 class _Layout:
     """Says how the values of rows with the same names and types are kept; there is one object for each."""
 
-    __slots__ = ("are_texts", "codes", "names", "packing", "places")
+    __slots__ = ("are_texts", "codes", "names", "packing", "places", "types")
 
     def __init__(self, names: tuple[Any, ...], codes: str, _exactly: str = "") -> None:
         self.names, self.codes = names, codes
         self.packing = Struct("<" + codes.replace("o", ""))
         self.places = [i for i, code in enumerate(codes) if code == "o"]
         """Of the values that are objects."""
+        self.types: tuple[type, ...] | None = None if self.places else tuple(_TYPES[code] for code in codes)
+        """Of the values, where the codes say all of them."""
         self.are_texts = all(type(name) is str for name in names)
+
+    def __reduce__(self) -> Any:
+        return _layout, (self.names, self.codes)  # of a copy too there is one object for each
 
 
 _cached_layout = lru_cache(maxsize=4096)(_Layout)
@@ -88,6 +96,7 @@ def _kept(names: tuple[Any, ...], codes: str, data: bytes, objects: tuple[Any, .
 
 _latest: tuple[tuple[Any, ...], tuple[Any, ...], Kept] = ((), (), Kept(_layout((), ""), b""))
 """Names and values of the row that was kept last, and as what."""
+_latest_apart = _layout((), "")
 
 
 def keep(x: Features) -> Kept:
@@ -98,24 +107,34 @@ def keep(x: Features) -> Kept:
     # Equality is the faster test, and takes 1 for True.
     if values == latest and names == of_latest and kept._layout.are_texts and all(map(is_, values, latest)):
         return kept
-    kept = _made(names, values)
+    kept = _made(names, values, kept._layout)
     _latest = names, values, kept
     return kept
 
 
 def keep_apart(x: Features) -> Kept:
     """Return a row as it is kept, which nobody else keeps: so that what `keep` was given last stays the last one."""
-    return _made(tuple(x), tuple(x.values()))
+    global _latest_apart
+    kept = _made(tuple(x), tuple(x.values()), _latest_apart)
+    _latest_apart = kept._layout
+    return kept
 
 
-def _made(names: tuple[Any, ...], values: tuple[Any, ...]) -> Kept:
-    layout = _layout_of(names, tuple(map(type, values)))
+def _made(names: tuple[Any, ...], values: tuple[Any, ...], likely: _Layout) -> Kept:
+    types = tuple(map(type, values))
+    if types == likely.types and names == likely.names and likely.are_texts:  # without a hash of them all
+        return _packed(likely, values)
+    layout = _layout_of(names, types)
     if not layout.are_texts:
         layout = _layout(names, layout.codes)
+    return _packed(layout, values)
+
+
+def _packed(layout: _Layout, values: tuple[Any, ...]) -> Kept:
     try:
         return _packed_by(layout, values)
     except error:  # an integer beyond 64 bits
-        return _packed_by(_layout(names, layout.codes.replace("q", "o")), values)
+        return _packed_by(_layout(layout.names, layout.codes.replace("q", "o")), values)
 
 
 def _packed_by(layout: _Layout, values: tuple[Any, ...]) -> Kept:
