@@ -120,7 +120,9 @@ class WebConfig(Section):
 
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container.")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(6066, description="0 takes a free one and logs it.")
-    stuck_after_s: PositiveFloat = Field(120.0, description="/livez fails when the event loop has not answered for so long.")
+    stuck_after_s: PositiveFloat = Field(
+        120.0, description="/livez fails when the event loop has not answered for so long."
+    )
 
 
 class WatchdogConfig(Section):
