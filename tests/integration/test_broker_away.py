@@ -38,15 +38,17 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker
         yield broker
 
 
-class TestAnOutageWithObservationsPending:
-    @pytest.fixture(scope="class")
-    def seen(self, own_broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Outage:
-        limits = {
-            "web": {"stuck_after_s": STUCK_AFTER_S},
-            "watchdog": {"warn_after_s": WARN_AFTER_S, "end_after_s": END_AFTER_S},
-        }
-        return outage(own_broker, tmp_path_factory.mktemp("worker"), 2 * END_AFTER_S, **limits)
+@pytest.fixture(scope="module")
+def seen(own_broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Outage:
+    """One outage, longer than any step may last, with observations pending."""
+    limits = {
+        "web": {"stuck_after_s": STUCK_AFTER_S},
+        "watchdog": {"warn_after_s": WARN_AFTER_S, "end_after_s": END_AFTER_S},
+    }
+    return outage(own_broker, tmp_path_factory.mktemp("worker"), 2 * END_AFTER_S, **limits)
 
+
+class TestAnOutageWithObservationsPending:
     def test_no_probe_ends_the_worker_and_nothing_else_does(self, seen: Outage) -> None:
         assert seen.lasted_s >= 2 * END_AFTER_S
         assert {answer.text for answer in seen.livez} == {"alive"}

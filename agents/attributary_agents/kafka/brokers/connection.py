@@ -190,9 +190,10 @@ _ABOUT_CONNECTING = ("Unable connect to", "Unable to request metadata", "Unable 
 
 def _is_told(record: logging.LogRecord) -> bool:
     """Return whether a line of a client is to be written: what comes of a broker that is away, BROKERS says."""
-    if not BROKERS.is_failing or record.levelno >= logging.CRITICAL:
+    if record.levelno >= logging.CRITICAL:
         return True
-    return BROKERS.is_answering and not str(record.msg).startswith(_ABOUT_CONNECTING)
+    is_ours = BROKERS.is_failing and str(record.msg).startswith(_ABOUT_CONNECTING)
+    return BROKERS.is_settled and not is_ours
 
 
 _CLIENTS = (

@@ -6,6 +6,7 @@ Clients tell it of each answer and of each failure (`connection.py`). Nothing is
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -16,6 +17,9 @@ logger = logging.getLogger(__name__)
 
 AWAY_AFTER_S = 2.0
 """Seconds of failures, without an answer of any broker, from which on the brokers count as away."""
+
+SETTLED_AFTER_S = 5.0
+"""Seconds after the return of brokers in which clients still fail by what was before."""
 
 SAY_EVERY_S = 60.0
 """Seconds between two lines about the same outage."""
@@ -58,6 +62,7 @@ class BrokerWatch:
         self._failed_since: float | None = None
         """The first failure since the last answer of any broker."""
         self._answered_at: float | None = None
+        self._back_at = -math.inf
         self._away_said_at: float | None = None
         self._away_since = 0.0
         self._attempts_before = 0
@@ -72,6 +77,8 @@ class BrokerWatch:
 
     def answer(self, node: str) -> None:
         """Note an answer of the broker `node`, host:port."""
+        if self.away_s is not None:
+            self._back_at = self._clock()
         self._answered_at, self.last_answer_s, self._failed_since = self._clock(), time.time(), None
         if node in self._failing:
             with self._lock:
@@ -100,9 +107,9 @@ class BrokerWatch:
         return bool(self._failing)
 
     @property
-    def is_answering(self) -> bool:
-        """Whether no broker has failed since the last answer of any."""
-        return self._failed_since is None
+    def is_settled(self) -> bool:
+        """Whether no broker has failed since the last answer of any, and they have not just come back."""
+        return self._failed_since is None and self._clock() - self._back_at > SETTLED_AFTER_S
 
     @property
     def silent_s(self) -> float:

@@ -73,7 +73,7 @@ def test_a_broker_that_refuses_is_not_asked_again_before_its_time(watch: BrokerW
 
     asyncio.run(run())
     assert watch.is_failing
-    assert not watch.is_answering
+    assert not watch.is_settled
 
 
 def test_a_broker_that_accepts_and_does_not_answer_fails_in_time(

@@ -9,7 +9,7 @@ import socket
 
 import pytest
 
-from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch, cause_of
+from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, SETTLED_AFTER_S, BrokerWatch, cause_of
 
 ONE, TWO = "kafka-1:9092", "kafka-2:9092"
 REFUSED = "Connection refused"
@@ -55,6 +55,9 @@ def test_brokers_are_away_when_they_fail_for_a_time_and_none_answers() -> None:
     assert seen.watch.away_s is None
     assert seen.watch.is_known
     assert not seen.watch.is_failing
+    assert not seen.watch.is_settled, "clients still fail by what was before"
+    seen.now += SETTLED_AFTER_S + 1
+    assert seen.watch.is_settled
 
 
 def test_an_outage_has_one_line_at_its_beginning_one_a_minute_and_one_at_its_end(
