@@ -184,7 +184,7 @@ def test_what_may_be_drawn_is_as_old_as_the_gap_or_of_the_older_half(size, reach
         assert min(i, 1) <= len(reservoir) <= size
         before = list(reservoir.rows)
         slot = reservoir.update({"i": i}, rng)
-        changed = [k for k, row in enumerate(reservoir.rows) if k >= len(before) or row is not before[k]]
+        changed = [k for k, row in enumerate(reservoir.rows) if k >= len(before) or row != before[k]]
         assert changed == ([] if slot is None else [slot])
         waiting = reservoir.snapshot()["waiting"]["numbers"]
         assert waiting == sorted(set(waiting) - set(reservoir.numbers))
