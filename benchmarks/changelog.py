@@ -171,19 +171,24 @@ async def measure_large(broker: FastBroker, candidate: str) -> Measured:
 
 @click.command()
 @click.option(
-    "--minutes", default=SMALL_FOR_S / 60, help="How long the small states are stored, by the records' timestamps."
+    "--minutes",
+    default=SMALL_FOR_S / 60,
+    help="How long the small states are stored (0: not), by the records' timestamps.",
 )
 @click.option("--large/--no-large", default=True, help="Whether the large state is stored, too.")
-def main(minutes: float, large: bool) -> None:
+@click.option("--only", multiple=True, help="Try these settings alone, as the table names them.")
+def main(minutes: float, large: bool, only: tuple[str, ...]) -> None:
     """Print the size of the changelog under each setting."""
+    for name in [name for name in CANDIDATES if only and name not in only]:
+        del CANDIDATES[name]
     chosen = next((name for name, settings in CANDIDATES.items() if settings == CHANGELOG_SETTINGS), "none of them")
     print(f"settings of `attributary topics create`: {chosen}")
     with tempfile.TemporaryDirectory() as folder, FastBroker(Path(folder) / "broker") as broker:
-        small = asyncio.run(measure_small(broker, minutes * 60))
+        small = asyncio.run(measure_small(broker, minutes * 60)) if minutes else {}
         print("\nsize of the changelog, as a multiple of the live state: mean, most; number of segments at most\n")
         print(f"| segment, closed after, ratio | {' | '.join(state.name for state in SMALL)} |")
         print(f"| --- |{' --- |' * len(SMALL)}")
-        for candidate in CANDIDATES:
+        for candidate in CANDIDATES if small else ():
             cells = []
             for state in SMALL:
                 one = small[candidate, state.name]
