@@ -60,17 +60,18 @@ def measure(worker: WorkerProcess, raw: dict[str, object], kills: int) -> list[f
     """
     config = created(raw)
     took = []
-    with worker, SteadyStream(config, 10.0):
+    with worker, SteadyStream(config, 10.0) as stream:
         wait_settled([worker])
         for _ in range(kills):
             worker.wait_consumed(worker.total("records_consumed_total") + 50, timeout_s=120)
             worker.kill()
             killed_at = time.monotonic()
             worker.start()
-            wait_for("the next process handles observations", lambda: _handled(worker), 180)
+            wait_for("the next process handles observations", lambda: _handled(worker), 300)
             took.append(time.monotonic() - killed_at)
-    with worker:
-        wait_for("all is handled", lambda: is_drained(config.kafka.brokers[0], config), 180, every_s=0.5)
+            print(f"    {took[-1]:.1f} s", flush=True)
+        stream.stop()
+        wait_for("all is handled", lambda: is_drained(config.kafka.brokers[0], config), 600, every_s=0.5)
         if worker.stop():
             raise RuntimeError(f"the worker did not end cleanly:\n{worker.log_tail}")
     check_equal(config.kafka.brokers[0], config)
