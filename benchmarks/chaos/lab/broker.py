@@ -14,6 +14,8 @@ class ChaosBroker(KafkaBroker):
     Clients that come by the second listener are told to go on by `advertised_port`, where the proxy listens.
     """
 
+    _start_timeout_s = 240.0  # on a machine that is busy with other things
+
     def __init__(self, data_dir: Path | None = None) -> None:
         super().__init__(data_dir)
         self.proxied_port = free_port()

@@ -286,6 +286,29 @@ def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
         load_config(path)
 
 
+def test_a_file_is_parsed_by_libyaml_and_its_faults_are_told_by_the_parser_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "attributary.yaml"
+    path.write_text(yaml.safe_dump(with_model()))
+    loaders: list[type[Any]] = []
+    load = yaml.load
+
+    def noted(text: str, loader: type[Any]) -> Any:
+        loaders.append(loader)
+        return load(text, loader)
+
+    monkeypatch.setattr(yaml, "load", noted)
+    load_config(path)
+    assert [issubclass(loader, yaml.CSafeLoader) for loader in loaders] == [True]
+
+    loaders.clear()
+    path.write_text("models:\n\tm: 1\n")
+    with pytest.raises(ConfigError, match="a tab in line 2"):
+        load_config(path)
+    assert [issubclass(loader, yaml.SafeLoader) for loader in loaders] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
