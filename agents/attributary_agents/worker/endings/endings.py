@@ -95,7 +95,7 @@ class Endings:
         await self._write()
         if self.is_careful:
             logger.warning(
-                "%s: its last owner has ended without releasing it; each observation up to offset %d is noted before "
+                "partition %s: its last owner has ended without releasing it; each observation up to offset %d is noted before "
                 "it is handled",
                 self._key.decode().removeprefix("\0note/"),
                 self._careful_to,
