@@ -1,5 +1,6 @@
 """Rows that are packed for a snapshot come back as they were: values, types and the order of the keys."""
 
+import copy
 import math
 import pickle
 import struct
@@ -91,6 +92,14 @@ def test_forged_rows_are_refused(change):
     packed = pack_rows([{"a": 1.0}, {"a": 2.0}])
     with pytest.raises(SnapshotError, match="not what an explainer has written"):
         unpack_rows({**packed, **change})
+
+
+def test_a_copy_of_stored_rows_is_as_they_are_and_goes_on_by_itself():
+    rows = Rows([keep({"a": 1.0}), keep({"a": 2.0, "b": "red"})])
+    for copied in (copy.deepcopy(rows), pickle.loads(pickle.dumps(rows))):
+        assert (copied == rows, copied.snapshot() == rows.snapshot()) == (True, True)
+        copied.put(0, keep({"a": 3.0}))
+        assert (copied[0], rows[0]) == ({"a": 3.0}, {"a": 1.0})
 
 
 def test_stored_rows_are_the_same_dicts_each_time_and_new_ones_of_several():
