@@ -64,10 +64,12 @@ class TopicEnds:
 
     def _fetched(self, tp: TP) -> TopicEnd | None:
         consumer = self._app.consumer
-        offset = consumer.highwater(tp)
-        if offset is None:
+        try:
+            offset = consumer.highwater(tp)
+            polled_ms = consumer._thread._ensure_consumer().last_poll_timestamp(tp)
+        except AssertionError:  # the client, in its own thread, has lost the partition, and we do not know it yet
             return None
-        return TopicEnd(offset, consumer._thread._ensure_consumer().last_poll_timestamp(tp) / 1000)
+        return None if offset is None or polled_ms is None else TopicEnd(offset, polled_ms / 1000)
 
     async def _ask(self) -> None:
         wanted, self._wanted = self._wanted & self._app.consumer.assignment(), set()

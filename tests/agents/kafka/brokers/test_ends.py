@@ -54,6 +54,19 @@ def test_a_fetch_tells_it() -> None:
     assert abs(time.time() - 1.0 - first.seen_at) < 60
 
 
+def test_a_partition_that_the_client_has_just_lost_has_no_end() -> None:
+    app = App(50, 1.0)
+
+    def lost(_tp: TP) -> int:
+        raise AssertionError("Partition is not assigned")
+
+    app.consumer.highwater = lost
+    first, second = asyncio.run(_looked_twice(app, BrokerWatch()))
+    assert first is None
+    assert second is not None
+    assert second.offset == 70, "asked for: in this test the partition is ours"
+
+
 @pytest.mark.parametrize(("fetched", "first"), [(50, 50), (None, None)])
 def test_what_has_not_been_fetched_for_a_time_is_asked_for(fetched: int | None, first: int | None) -> None:
     app = App(fetched, ASK_AFTER_S + 1)
