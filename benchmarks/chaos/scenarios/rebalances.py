@@ -20,7 +20,7 @@ MOST_GROWTH = 0.1
 def run(lab: Lab) -> None:
     """A hundred rebalances by a second worker that comes and goes; memory, files and threads of the first stay."""
     n_visits, warm, rate = (6, 4, 60.0) if lab.short else (50, WARM, 100.0)
-    raw = raw_config(lab.bootstrap, "rebalances", session_timeout_s=2.0)
+    raw = raw_config(lab.bootstrap, "rebalances", session_timeout_s=4.0 if lab.short else 6.0)
     with Fleet(lab, raw) as fleet:
         stays = fleet.add()
         fleet.wait_ready()
@@ -35,14 +35,14 @@ def run(lab: Lab) -> None:
                 guest = fleet.add()
             else:
                 guest.start()
-            if not fleet.wait(f"visit {i + 1}: partitions are shared", lambda g=guest: _are_shared(fleet, g), 90.0):  # type: ignore[misc]
+            if not fleet.wait(f"visit {i + 1}: partitions are shared", lambda g=guest: _are_shared(fleet, g), 180.0):  # type: ignore[misc]
                 break
             fleet.pause(lab.random.uniform(0.1, 1.0))
             if is_killed := i % 5 == 2:
                 guest.kill()
             else:
                 codes.append(guest.stop())
-            if not fleet.wait(f"visit {i + 1}: the first has all again", lambda: _has_all(fleet, stays), 90.0):
+            if not fleet.wait(f"visit {i + 1}: the first has all again", lambda: _has_all(fleet, stays), 180.0):
                 break
             done = 2 * (i + 1)
             alone[done] = footprint(stays.worker.pid)
