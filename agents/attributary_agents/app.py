@@ -7,14 +7,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import faust
 
+from .allocator import give_back
 from .config.settings import Config, KafkaConfig
 from .errors import DamagedStateError, StateError
 from .kafka.clients import client_options
 from .kafka.faust_fixes import ExactApp
+from .kafka.membership import client_id, fenced
 from .monitoring.web import WebServer
 from .state.admin import read_again
 from .state.names import wanted_names
@@ -37,17 +39,26 @@ class Application:
     """The partitions that were given up at the stop, as they were after their final checkpoints."""
     stop: Callable[[], None] | None = None
     """Stops the process as a signal does; None where nobody has said how."""
-    unusable: StateError | None = None
-    """Why the process was stopped: what is stored cannot be used as configured, and no restart mends that."""
+    unusable: str = ""
+    """Why the process was stopped, where no restart mends that; empty where there is no such reason."""
 
     async def end(self, error: Exception) -> None:
         """End the process: by Faust's crash, with its traces; but where a stored state cannot be used, by a stop."""
         is_of_user = isinstance(error, StateError) and not isinstance(error, DamagedStateError)
         if is_of_user and self.stop is not None:
-            self.unusable = self.unusable or cast(StateError, error)
-            self.stop()
+            self._stop_for(f"what is stored cannot be used: {error}")
             await asyncio.Event().wait()  # nothing further is handled until the stop cancels us
         await self.app.crash(error)
+
+    def fence(self) -> None:
+        """Handle nothing further and stop: another process has our name in the group, and our partitions."""
+        self.worker.give_up()
+        self._stop_for(fenced(self.worker.config.kafka))
+
+    def _stop_for(self, reason: str) -> None:
+        self.unusable = self.unusable or reason
+        if self.stop is not None:
+            self.stop()
 
 
 def create_app(config: Config) -> Application:
@@ -79,6 +90,7 @@ def create_app(config: Config) -> Application:
         web_enabled=False,  # Faust's own pages would show every table
         consumer_auto_offset_reset="earliest",
         consumer_group_instance_id=kafka.instance_id,
+        broker_client_id="attributary" if kafka.instance_id is None else client_id(),
         consumer_max_fetch_size=4_000_000,
         producer_max_request_size=kafka.max_record_bytes,
         producer_compression_type=None,  # states are compressed already
@@ -114,6 +126,7 @@ def create_app(config: Config) -> Application:
     worker = Worker(app, config, table, outputs)
     web = WebServer(config, worker.view)
     application = Application(app, worker, web)
+    app.on_fenced = application.fence
     _register_agent(application, "attributary.observations", topics.observations, worker.handle)
     _register_agent(application, "attributary.models", topics.models, worker.handle_control)
     _register_lifecycle(application)
@@ -182,6 +195,7 @@ def _register_lifecycle(application: Application) -> None:
             # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
             app.add_future(worker.ask_backlog_ends())
             activity.ready = True
+            give_back()  # what the recovery has needed
 
     def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.

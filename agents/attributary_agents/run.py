@@ -12,10 +12,12 @@ import faust
 
 from attributary_explainers.wording import show_count
 
+from .allocator import bound_heaps
 from .app import Application, create_app
 from .config.settings import Config
 from .errors import AttributaryError
 from .kafka.admin import check_group
+from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .logs import configure_logging
 from .models.model_state import check_models
@@ -40,11 +42,13 @@ def run_worker(config: Config) -> int:
     """
     began = time.monotonic()
     stop_before_the_start()
+    bound_heaps()
     configure_logging(config.log.level)
     check_models(config)
     check_series(config)
     check_topics(config)
     check_group(config)
+    check_name(config)
     check_objects(config)
     warm_up(config)
     application = create_app(config)
@@ -80,8 +84,8 @@ def run_worker(config: Config) -> int:
     finally:
         watchdog.close()
         application.web.stop()
-    if application.unusable is not None:
-        raise AttributaryError(f"what is stored cannot be used: {application.unusable}")
+    if application.unusable:
+        raise AttributaryError(application.unusable)
     logger.info("%s", _farewell(application, time.monotonic() - began))
     return 0
 

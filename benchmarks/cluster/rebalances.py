@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.demo.brokers import broker
@@ -56,7 +57,7 @@ def measure(raw: dict[str, object], folder: Path, times: int, per_s: float) -> l
     megabytes: list[float] = []
     with worker, SteadyStream(config, per_s) as stream:
         wait_settled([worker])
-        worker.wait_consumed(int(10 * per_s), timeout_s=120)
+        wait_for("each state has been stored again and again", lambda: _checkpoints(worker) >= 5 * PARTITIONS, 300)
         for time in range(times + 1):
             if time:
                 with passing_member(config):
@@ -67,6 +68,12 @@ def measure(raw: dict[str, object], folder: Path, times: int, per_s: float) -> l
         if worker.stop():
             raise RuntimeError(f"the worker did not end cleanly:\n{worker.log_tail}")
     return megabytes
+
+
+def _checkpoints(worker: WorkerProcess) -> float:
+    """Return how many checkpoints the worker has made: after two the changelog holds two generations of each state."""
+    found = worker.metrics().get("attributary_stage_duration_seconds_count", {})
+    return found.get((("stage", "checkpoint"),), 0.0)
 
 
 def judge(megabytes: Sequence[float]) -> tuple[float, float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ def raw_config(bootstrap: str, group: str, *, kilobytes: int = 0, n_models: int 
         "model": LOGISTIC,
         "features": dict.fromkeys("abc", "number"),
         "alpha": 0.01,
-        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1}},
+        "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 2}},
         "publish": {"every": 50},
     }
     model = ballast_config(kilobytes) if kilobytes else small
@@ -62,7 +63,8 @@ def created(raw: dict[str, Any]) -> Config:
 
 def observation(i: int) -> bytes:
     """Return the i-th observation of a fixed sequence, whose label its first feature decides."""
-    a, b, c = ((i * k % 101) / 50 - 1 for k in (37, 53, 71))
+    rng = random.Random(i)
+    a, b, c = (round(rng.uniform(-1, 1), 3) for _ in range(3))
     return json.dumps({"x": {"a": a, "b": b, "c": c}, "y": a > 0}).encode()
 
 
@@ -72,7 +74,7 @@ def partitions_of(worker: WorkerProcess) -> set[int]:
     return {int(dict(labels)["partition"]) for labels in samples}
 
 
-def wait_settled(workers: list[WorkerProcess], n_partitions: int = PARTITIONS, timeout_s: float = 120.0) -> None:
+def wait_settled(workers: list[WorkerProcess], n_partitions: int = PARTITIONS, timeout_s: float = 300.0) -> None:
     """Wait until the workers have so many partitions between them and are ready."""
 
     def settled() -> bool:
@@ -85,8 +87,14 @@ def wait_settled(workers: list[WorkerProcess], n_partitions: int = PARTITIONS, t
 
 
 @contextmanager
-def passing_member(config: Config) -> Iterator[None]:
-    """Be a member of the group inside the block: it takes its share of the partitions, by Faust's assignor, idly."""
+def passing_member(config: Config, instance_id: str | None = None) -> Iterator[None]:
+    """Be a member of the group inside the block: it takes its share of the partitions, by Faust's assignor, idly.
+
+    Parameters
+    ----------
+    instance_id
+        Its name in the group; with one it stays a member behind the block, until its session is over.
+    """
     joined, leave = threading.Event(), threading.Event()
 
     async def belong() -> None:
@@ -96,6 +104,7 @@ def passing_member(config: Config) -> Iterator[None]:
             *topics,
             bootstrap_servers=config.kafka.brokers,
             group_id=config.kafka.group,
+            group_instance_id=instance_id,
             partition_assignment_strategy=[app.assignor],
             enable_auto_commit=False,
             session_timeout_ms=int(config.kafka.session_timeout_s * 1000),

@@ -2,15 +2,22 @@
 
 import asyncio
 import importlib.metadata
+import inspect
+import logging
 import re
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from faust.types import TP
 
 from attributary_agents.app import create_app
 from attributary_agents.config.reading import EXAMPLE, parse_config
-from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, ExactConsumer, ExactRecovery
+from attributary_agents.kafka import faust_fixes
+from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, CommittedThread, ExactConsumer, ExactRecovery
 from attributary_agents.kafka.topics import topic_specs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +86,56 @@ def test_a_rebalance_ends_the_second_reading_of_the_changelog() -> None:
 
     asyncio.run(rebalance())
     assert ended == ["by the rebalance"]
+
+
+def test_faust_judges_no_partition_and_no_thread(caplog: pytest.LogCaptureFixture) -> None:
+    consumer = ExactConsumer.__new__(ExactConsumer)  # upstream would look at its assignment, and at clocks
+    asyncio.run(consumer.verify_all_partitions_active())
+    consumer.verify_recovery_event_path(1e9, TP("t", 0))
+
+    class Silent(CommittedThread):
+        """A thread whose loop has been in a step for a minute."""
+
+        should_stop = False
+        n_wakeups = 0
+
+        def __init__(self) -> None:
+            self.last_wakeup_at = time.monotonic() - 60
+
+        async def sleep(self, *_: object) -> None:
+            self.should_stop = True
+
+        async def _wakeup_timer_in_thread(self) -> None:
+            self.n_wakeups += 1
+
+    thread = Silent()
+    asyncio.run(thread._keepalive2())
+    assert thread.n_wakeups == 1
+    assert caplog.records == []
+
+
+def test_a_recovery_that_waits_for_what_the_sink_needs_is_no_internal_error(caplog: pytest.LogCaptureFixture) -> None:
+    recovery = create_app(CONFIG).app.tables.recovery
+    recovery.in_recovery, recovery._recovery_started_at = True, time.monotonic() - 3600
+
+    async def once(*_: object, **__: object) -> AsyncIterator[float]:
+        yield 0.0
+
+    recovery.itertimer, recovery.sleep = once, lambda *_: asyncio.sleep(0)
+    asyncio.run(ExactRecovery._publish_stats.fun(recovery))
+    assert caplog.records == []
+
+
+def test_a_heartbeat_that_is_told_of_a_rebalance_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    create_app(CONFIG)
+    upstream = inspect.getsource(GroupCoordinator._do_heartbeat)
+    assert f'"{faust_fixes._REBALANCING}"' in upstream, "the words have changed"
+    log = logging.getLogger("aiokafka.consumer.group_coordinator")
+    log.warning(faust_fixes._REBALANCING, "attributary")
+    log.warning("Heartbeat failed for group %s: generation id is not  current.", "attributary")
+    assert [record.getMessage() for record in caplog.records] == [
+        "Heartbeat failed for group attributary: generation id is not  current."
+    ]
 
 
 def test_a_worker_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,13 @@ class KafkaConfig(Section):
     )
     partitions: PositiveInt = Field(4, description="Partitions of the observations topic and of the state's changelog.")
     replication_factor: PositiveInt = Field(1, description="For `attributary topics create`.")
-    instance_id: str | None = Field(None, description="Static group membership: name of this worker in the group.")
+    instance_id: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="Static group membership: this worker's own name in the group, where it keeps one over restarts, "
+        "such as a StatefulSet's pod (ATTRIBUTARY_KAFKA__INSTANCE_ID). Killed, it has its partitions again at its "
+        "restart; one that stops for good keeps them from the others for session_timeout_s.",
+    )
     session_timeout_s: PositiveFloat = Field(60.0, description="A worker silent for so long loses its partitions.")
     max_record_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
         5_000_000,

@@ -6,6 +6,7 @@ Both versions are pinned, and a test fails when they move: then prove these agai
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable
 from time import monotonic
 from typing import Any
@@ -17,7 +18,20 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import TP
 from mode import Service
 
+from .membership import NamedCoordinator
+
 PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
+
+
+_REBALANCING = "Heartbeat failed for group %s because it is rebalancing"
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    # A heartbeat that is told of a rebalance has not failed: it is how each member hears of it.
+    return record.msg != _REBALANCING
+
+
+logging.getLogger("aiokafka.consumer.group_coordinator").addFilter(_is_news)
 
 
 class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is untyped
@@ -31,6 +45,14 @@ class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = "read_committed"  # read when it starts
         return consumer
+
+    async def on_start(self) -> None:
+        """Join under the configured name, where there is one, as `NamedCoordinator` does."""
+        await super().on_start()
+        coordinator = self._consumer._coordinator
+        if coordinator._group_instance_id is not None:
+            coordinator.__class__ = NamedCoordinator  # made by the consumer, and not ours to choose
+            coordinator.on_fenced = lambda: self.app.loop.call_soon_threadsafe(self.app.on_fenced)
 
     async def _keepalive2(self) -> None:
         """Wake the loop up as upstream does, and call no thread dead while it is the loop that is in a long step."""
@@ -89,7 +111,7 @@ class ExactRecovery(Recovery):  # type: ignore[misc]
         for partitions in held:
             resume(partitions)
 
-    @Service.task
+    @Service.task  # type: ignore[untyped-decorator]
     async def _publish_stats(self) -> None:
         """Warn of a recovery to which no records come.
 
@@ -154,6 +176,9 @@ class RawTable(faust.Table):  # type: ignore[misc]
 
 class ExactApp(faust.App):  # type: ignore[misc]
     """A Faust app with the fixes above."""
+
+    on_fenced: Callable[[], None]
+    """Called where another process has taken our name in the group."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("TableManager", ExactTableManager)

@@ -41,6 +41,7 @@ class Worker:
         self.outputs = outputs
         self.assigned: dict[int, Assigned] = {}
         self.view = WorkerView(self.assigned, table.sink)
+        self._has_given_up = False
         self._shared = Shared(app, config, table, outputs, self.view)
         self.under_way = self._shared.under_way
 
@@ -69,7 +70,7 @@ class Worker:
     def _is_late(self, tp: TP, generation: int) -> bool:
         """Return whether a record was fetched before the rebalance that gave us the partition; it comes again."""
         known = self.assigned.get(tp.partition)
-        return known is not None and generation < known.generation
+        return self._has_given_up or (known is not None and generation < known.generation)
 
     def _assign(self, tp: TP, generation: int) -> Assigned:
         """Return the partition in this generation of the group or a later one; make it where it is not there yet."""
@@ -81,12 +82,18 @@ class Worker:
             self.assigned[tp.partition] = assigned
         return assigned
 
+    def give_up(self) -> None:
+        """Leave all partitions as they are, for good: they have another owner, who repeats what we have not stored."""
+        self._has_given_up = True
+        with self.view.lock:
+            self.assigned.clear()
+
     async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
         """Take over partitions whose state has been recovered, before their first record.
 
         A model is restored when it is asked for; the others beside the records, so that a scrape has them soon.
         """
-        ours = [self._assign(tp, generation) for tp in partitions]
+        ours = [] if self._has_given_up else [self._assign(tp, generation) for tp in partitions]
         for assigned in ours:
             await assigned.begin()
         for assigned in ours:
@@ -101,9 +108,10 @@ class Worker:
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
     def tick(self) -> None:
-        """Note once a second that the loop is alive and how far behind the partitions are; begin due checkpoints.
+        """Note once a second that the loop is alive and how far behind the partitions are; start what is due.
 
-        They run beside each other, at most one of a partition: a long one delays neither another's nor the next tick.
+        Checkpoints run beside each other, at most one of a partition: a long one delays neither another's nor the next
+        tick.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""When a checkpoint is due: by time or number, within a share of time, never too much work behind, one at a time."""
+"""When a checkpoint is due: by time or number, within a share of the time, one of a partition at a time."""
 
 from __future__ import annotations
 

@@ -1,0 +1,158 @@
+"""Lets one process at a time be the member of the group that `kafka.instance_id` names.
+
+A member with a name takes its partitions again as soon as it is back, since the group need not wait for the session of
+the killed process. Two things of aiokafka 0.14.0 and Kafka would break what delivery rests on:
+
+- Kafka lets a member with the same name go on in the present generation of the group, of which the killed, or frozen,
+  process still writes. States are told apart by generation (`state/store.py`), so that a rebalance is asked for.
+- A process whose name another one has taken asks for it again: the two would take it from each other for ever. The
+  later one keeps it here, and the earlier one ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from aiokafka import errors
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.coordinator.protocol import ConsumerProtocol
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.group import JoinGroupRequest
+
+from ..config.settings import Config, KafkaConfig
+from ..errors import PreflightError
+from .admin import with_admin
+
+logger = logging.getLogger(__name__)
+
+FENCED_INSTANCE_ID = 82
+"""Kafka's error of a member whose name another one has; aiokafka does not know it."""
+
+UNKNOWN = JoinGroupRequest.UNKNOWN_MEMBER_ID
+
+
+class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is untyped
+    """Joins the group under a name, in a generation of its own, and stops asking where another process has the name.
+
+    Attributes
+    ----------
+    on_fenced
+        Called, in the loop of the consumer, where another process has taken the name.
+    """
+
+    on_fenced: Callable[[], None]
+    _lost: str = UNKNOWN
+    """The member id that the broker has not recognised; UNKNOWN where there is none."""
+
+    def reset_generation(self) -> None:
+        """Remember who we were: the broker can say whether somebody else is it now."""
+        if self.member_id != UNKNOWN:
+            self._lost = self.member_id
+        super().reset_generation()
+
+    async def _do_rejoin_group(self, subscription: Any) -> bool:
+        if self.member_id == UNKNOWN and not await self._claim(subscription):
+            return False
+        joined: bool = await super()._do_rejoin_group(subscription)
+        return joined
+
+    async def _claim(self, subscription: Any) -> bool:
+        """Become the member of our name, so that joining as it begins a new generation; return whether we are."""
+        asked, self._lost = self._lost, UNKNOWN
+        try:
+            response = await self._send_req(self._request(subscription, asked))
+        except KafkaError:
+            self._lost = asked
+            await asyncio.sleep(self._retry_backoff_ms / 1000)
+            return False
+        if response.error_code == FENCED_INSTANCE_ID:
+            self.on_fenced()
+            await self._closing
+            return False
+        if asked != UNKNOWN and errors.for_code(response.error_code) is errors.UnknownMemberIdError:
+            return await self._claim(subscription)  # nobody has it: our session was over
+        if not response.error_code:
+            self.member_id = response.member_id
+        return True  # other errors come again, and upstream deals with them
+
+    def _request(self, subscription: Any, member_id: str) -> JoinGroupRequest:
+        protocols = []
+        for assignor in self._assignors:
+            metadata = assignor.metadata(subscription.topics)
+            # In another order than when we join: what has not changed would begin no generation.
+            metadata.subscription.reverse()
+            protocols.append((assignor.name, metadata.encode()))
+        return JoinGroupRequest(
+            self.group_id,
+            self._session_timeout_ms,
+            self._rebalance_timeout_ms,
+            member_id,
+            self._group_instance_id,
+            ConsumerProtocol.PROTOCOL_TYPE,
+            protocols,
+        )
+
+
+def client_id(pid: int | None = None, host: str = "") -> str:
+    """Return the client id of a worker with a name: by it the next one knows whether it comes in its place."""
+    host = re.sub(r"[^A-Za-z0-9._-]", "_", host or socket.gethostname())
+    return f"attributary-{host}-{os.getpid() if pid is None else pid}"
+
+
+def fenced(kafka: KafkaConfig) -> str:
+    """Return what is said by a worker whose name another one has taken."""
+    return (
+        f"another worker has joined the group {kafka.group} as kafka.instance_id {kafka.instance_id!r}, and has this "
+        "one's partitions: this one ends, nothing is lost. Give each worker a name of its own: in Kubernetes, that of "
+        "a StatefulSet's pod"
+    )
+
+
+def check_name(config: Config) -> None:
+    """Raise PreflightError where a worker elsewhere is a member under our name: we would take its partitions.
+
+    One of the same host is one that we come in place of, unless its process is still there.
+    """
+    kafka = config.kafka
+    name = kafka.instance_id
+    if name is None:
+        return
+
+    async def work(admin: Any) -> list[tuple[str, str, str]]:
+        answers = await admin.describe_consumer_groups([kafka.group])
+        return [member[:3] for answer in answers for group in answer.groups for member in group[5]]
+
+    for member_id, its_client, address in with_admin(kafka, work):
+        # Kafka makes the ids of members with names of the name and a UUID.
+        if member_id[:-36] == f"{name}-" and _is_another(its_client):
+            raise PreflightError(
+                f"kafka.instance_id: {name!r} is a member of the group {kafka.group} already: {its_client} at "
+                f"{address.lstrip('/')}. Give each worker a name of its own (in Kubernetes, that of a StatefulSet's "
+                f"pod), and keep name and host name together. Where that worker has ended, the name is free "
+                f"{kafka.session_timeout_s:g} s later (kafka.session_timeout_s)"
+            )
+
+
+def _is_another(its_client: str) -> bool:
+    """Return whether the client is a worker on another host, or another process of this one that is still there."""
+    match = re.fullmatch(r"attributary-(?P<host>.+)-(?P<pid>\d+)", its_client)
+    if match is None:
+        return False  # no worker of this release: nothing is known of it
+    pid = int(match["pid"])
+    if its_client != client_id(pid):
+        return True
+    if pid == os.getpid():  # a container's first process, started again
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
