@@ -66,10 +66,11 @@ class TopicEnds:
         consumer = self._app.consumer
         try:
             offset = consumer.highwater(tp)
-            polled_ms = consumer._thread._ensure_consumer().last_poll_timestamp(tp)
+            if offset is None:
+                return None
+            return TopicEnd(offset, consumer._thread._ensure_consumer().last_poll_timestamp(tp) / 1000)
         except AssertionError:  # the client, in its own thread, has lost the partition, and we do not know it yet
             return None
-        return None if offset is None or polled_ms is None else TopicEnd(offset, polled_ms / 1000)
 
     async def _ask(self) -> None:
         wanted, self._wanted = self._wanted & self._app.consumer.assignment(), set()

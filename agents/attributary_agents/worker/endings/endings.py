@@ -95,8 +95,8 @@ class Endings:
         await self._write()
         if self.is_careful:
             logger.warning(
-                "partition %s: its last owner has ended without releasing it; each observation up to offset %d is noted "
-                "before it is handled",
+                "partition %s: its last owner has ended without releasing it; each observation up to offset %d is "
+                "noted before it is handled",
                 self._key.decode().removeprefix("\0note/"),
                 self._careful_to,
             )
