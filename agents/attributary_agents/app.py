@@ -186,6 +186,8 @@ def _register_lifecycle(application: Application) -> None:
             raise
 
     async def take_over() -> None:
+        if not is_ready():
+            return  # the partitions may have gone since the tick, and nothing releases what is adopted now
         ours = sorted(tp for tp in app.consumer.assignment() if tp.topic == topic)
         generation = app.consumer_generation_id
         await worker.adopt(ours, generation)

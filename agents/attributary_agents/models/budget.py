@@ -125,9 +125,9 @@ class Budget:
             self._timers[model_id] = StageTimer(self._clock)
         return self._timers[model_id]
 
-    def begin(self, lag: int) -> None:
-        """Note that a checkpoint begins, and how many observations of the partition wait."""
-        self._lag_before, self._lag = self._lag, lag
+    def begin(self, lag: int | None) -> None:
+        """Note that a checkpoint begins, and how many observations of the partition wait; None where nobody knows."""
+        self._lag_before, self._lag = self._lag, self._lag if lag is None else lag
 
     def adapt(self, state: ModelState) -> float | None:
         """Set the stride of a model by what explaining it took since it was last set.

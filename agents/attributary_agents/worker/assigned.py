@@ -225,6 +225,10 @@ class Assigned(PartitionView):
             await self._restoring.restore_asked(key)
 
     def _goes_on(self) -> bool:
+        """Return whether records may be handled and models restored: the partition is ours, and stays so."""
+        return self._may_store() and not self._is_leaving
+
+    def _may_store(self) -> bool:
         return self.is_ours and not self._steps.has_failed
 
     async def ask_backlog_end(self) -> int:
@@ -303,7 +307,7 @@ class Assigned(PartitionView):
             if not self._is_leaving:
                 await self._shared.slices.rest()
             async with self._steps:
-                if not self._goes_on():
+                if not self._may_store():
                     return
                 began = time.perf_counter()
                 checkpoint = checkpoint or self._cut()
@@ -311,29 +315,37 @@ class Assigned(PartitionView):
             self._shared.slices.note_slice(time.perf_counter() - began)
 
     def _cut(self) -> Checkpoint:  # 1
-        self._under_way = Checkpoint(Cut(self.partition, self.lag.records or 0), self._schedule.work_s)
+        self._under_way = Checkpoint(Cut(self.partition, self.lag.records), self._schedule.work_s)
         return self._under_way
 
     async def _store_slice(self, checkpoint: Checkpoint) -> bool:
         """Store some of the models, and after the last one the checkpoint; return whether it is made."""
+        with self._activity.doing(Step("checkpoint", self.tp, checkpoint.cut.offset)):
+            try:
+                await self._await_sent()  # 2
+                checkpoint.busy_s += await self._store_models(checkpoint.cut)
+                if not checkpoint.cut.is_encoded:
+                    return False
+                await self._store_cut(checkpoint)
+            except BaseException:
+                self._steps.has_failed = True  # also where it is given up: what is stored of it is not known
+                raise
+        return True
+
+    async def _store_cut(self, checkpoint: Checkpoint) -> None:
         partition, cut = self.partition, checkpoint.cut
-        with self._activity.doing(Step("checkpoint", self.tp, cut.offset)):
-            await self._await_sent()  # 2
-            checkpoint.busy_s += await self._store_models(cut)
-            if not cut.is_encoded:
-                return False
-            await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
-            await commit_exactly(self._shared.app, self.tp, cut.offset + 1)  # 4
-            cut.finish()
-            self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
-            self.mark_stored(checkpoint.pending_since)
-            self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
-            self._under_way = None
-            return True
+        await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
+        await commit_exactly(self._shared.app, self.tp, cut.offset + 1)  # 4
+        cut.finish()
+        self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
+        self.mark_stored(checkpoint.pending_since)
+        self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
+        self._under_way = None
 
     async def _await_sent(self) -> None:
-        sent, self._sent, self._sent_bytes = self._sent, [], 0
-        await asyncio.gather(*sent)
+        # Shielded: a step that is given up leaves what has been sent on its way.
+        await asyncio.shield(asyncio.gather(*self._sent))
+        self._sent, self._sent_bytes = [], 0
 
     async def _store_models(self, cut: Cut) -> float:
         """Write and await the states of a slice; return the seconds that encoding them took."""

@@ -217,6 +217,64 @@ async def test_after_a_state_that_could_not_be_written_no_checkpoint_names_it() 
 
 
 @in_a_loop
+async def test_behind_a_final_checkpoint_that_is_given_up_a_waiting_record_is_neither_handled_nor_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_module, "GRACE_S", 0.1)
+    running = Running()
+    (assigned,) = await running.own(1)
+    running.broker.slow = True
+    for offset in range(5):
+        await running.handle(offset, b"junk")
+    assigned._schedule.is_due = lambda n_pending: n_pending >= 5  # type: ignore[method-assign]
+    running.worker.tick()
+    await asyncio.sleep(0.02)  # the slice awaits what was sent, with the lock
+    record = asyncio.ensure_future(running.handle(5))
+    await asyncio.sleep(0)
+    running.broker.slow = False
+    running.broker.log.clear()
+    await running.worker.release([0])
+    await record
+    await running.worker.under_way.settle()
+    assert (running.broker.log, assigned.partition.offset, assigned.partition.checkpointed) == ([], 4, -1)
+    assert not any(sent.cancelled() for sent in running.broker.sending), "they are on their way all the same"
+
+
+@in_a_loop
+async def test_a_state_whose_writing_is_given_up_is_named_by_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "GRACE_S", 0.1)
+    running = Running("m", "large")
+    (assigned,) = await running.own(1)
+    for offset in range(4):
+        await running.handle(offset, key=b"large")
+    assigned._schedule.is_due = lambda n_pending: n_pending >= 4  # type: ignore[method-assign]
+    running.worker.tick()
+    await running.worker.under_way.settle()
+    put, log = assigned._store.put, running.broker.log
+
+    async def put_slowly(name: bytes, blob: bytes) -> None:
+        if name == b"large":
+            await asyncio.Event().wait()
+        await put(name, blob)
+
+    assigned._store.put = put_slowly  # type: ignore[method-assign]
+    for offset in range(4, 9):
+        await running.handle(offset, key=b"large")
+    await asyncio.sleep(0.02)
+    log.clear()
+    record = asyncio.ensure_future(running.handle(9))
+    await asyncio.sleep(0)
+    await running.worker.release([0])
+    await record
+    assert log == []
+    await running.worker.adopt([TP(TOPIC, 0)], 2)
+    successor = running.worker.assigned[0]
+    assert successor.partition.checkpointed == 3
+    await running.handle(4, generation=2, key=b"large")
+    assert (successor.partition.models.refused, successor.partition.models["large"].offset) == ({}, 4)
+
+
+@in_a_loop
 async def test_a_checkpoint_that_lasts_delays_no_lag_and_no_other_partition() -> None:
     running = Running()
     first, second = await running.own(2)
@@ -350,7 +408,9 @@ async def test_a_record_is_pending_from_when_it_is_handled_until_its_checkpoint_
     before = assigned.pending_s
     await running.handle(1)
     assert assigned.pending_s > before > 0, "the oldest counts"
-    await assigned.checkpoint()
+    assigned._schedule.is_due = lambda n_pending: n_pending > 1  # type: ignore[method-assign]
+    running.worker.tick()
+    await running.worker.under_way.settle()
     assert (committed, assigned.pending_s) == ([2], 0)
     await running.handle(1)  # delivered again: it is in the checkpoint
     assert assigned.pending_s == 0

@@ -21,10 +21,11 @@ class Cut:
     Parameters
     ----------
     lag
-        Observations of the partition that wait; by it and the measured times the models' budgets are adapted.
+        Observations of the partition that wait, None where that is not known; by it and the measured times the models'
+        budgets are adapted.
     """
 
-    def __init__(self, partition: Partition, lag: int) -> None:
+    def __init__(self, partition: Partition, lag: int | None) -> None:
         counters = partition.counters
         self._partition = partition
         self._counters = replace(counters, dead_letters=counters.dead_letters.copy())
