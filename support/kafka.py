@@ -7,6 +7,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 
 TIMEOUT_S = 60.0
@@ -22,6 +23,11 @@ def create_topics(bootstrap: str, topics: Mapping[str, int], configs: Mapping[st
     asyncio.run(_create_topics(bootstrap, topics, configs))
 
 
+def alter_topic(bootstrap: str, name: str, settings: Mapping[str, str]) -> None:
+    """Replace all settings of a topic by these."""
+    asyncio.run(_alter_topic(bootstrap, name, settings))
+
+
 def produce(
     bootstrap: str, topic: str, records: Iterable[Record], *, partition: int | None = None
 ) -> list[tuple[int, int]]:
@@ -35,6 +41,18 @@ def produce(
 def read_all(bootstrap: str, topic: str) -> list[ConsumerRecord]:
     """Read `topic` up to what its ends are now, sorted by partition and offset."""
     return asyncio.run(_read_all(bootstrap, topic))
+
+
+async def _alter_topic(bootstrap: str, name: str, settings: Mapping[str, str]) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        resource = ConfigResource(ConfigResourceType.TOPIC, name, configs=dict(settings))
+        for response in await admin.alter_configs({resource: resource}):
+            if any(code for code, *_ in response.resources):
+                raise RuntimeError(f"{name}: {response.resources}")
+    finally:
+        await admin.close()
 
 
 async def _create_topics(bootstrap: str, topics: Mapping[str, int], configs: Mapping[str, str] | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.kafka import produce, read_all
+from support.kafka import alter_topic, produce, read_all
 from support.states import stored, stored_deployments
 from support.undisturbed import check_equal
 from support.waiting import wait_for
@@ -41,7 +41,11 @@ def trained(n: int = 500) -> bytes:
 def configured(broker: Broker, tmp_path: Path, **kafka: Any) -> tuple[dict[str, Any], Config]:
     (tmp_path / "artefacts").mkdir()
     (tmp_path / "artefacts/two.pkl").write_bytes(trained())
-    return created(broker, models=MODELS, artefacts={"directory": str(tmp_path / "artefacts")}, **kafka)
+    raw, config = created(broker, models=MODELS, artefacts={"directory": str(tmp_path / "artefacts")}, **kafka)
+    # Each write of a log of deployments is looked at, also one that compaction would have removed meanwhile.
+    kept = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(3_600_000)}
+    alter_topic(broker.bootstrap, config.kafka.changelog, kept)
+    return raw, config
 
 
 def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Path) -> None:
