@@ -323,7 +323,7 @@ class Assigned(PartitionView):
             if not cut.is_encoded:
                 return False
             await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
-            await commit_exactly(self._shared.app, self.tp, cut.offset + 1)  # 4
+            await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self.tp, cut.offset + 1))  # 4
             cut.finish()
             self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
             self.mark_stored(checkpoint.pending_since)
@@ -333,7 +333,7 @@ class Assigned(PartitionView):
 
     async def _await_sent(self) -> None:
         sent, self._sent, self._sent_bytes = self._sent, [], 0
-        await asyncio.gather(*sent)
+        await self._activity.wait_for_kafka(asyncio.gather(*sent))
 
     async def _store_models(self, cut: Cut) -> float:
         """Write and await the states of a slice; return the seconds that encoding them took."""
