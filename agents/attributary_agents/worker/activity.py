@@ -79,7 +79,7 @@ class Activity:
         return sorted(self._steps.copy().values(), key=lambda step: step.began)
 
     def rest(self, now: float) -> None:
-        """Let the steps that wait for Kafka count from `now` on only, by `time.monotonic`; the others go on counting."""
+        """Let the steps that wait for Kafka count from `now` on only, by `time.monotonic`; the others go on."""
         for step in self.steps:
             if step.n_kafka_waits:
                 step.since = max(step.since, now)
