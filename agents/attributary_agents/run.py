@@ -20,7 +20,7 @@ from .config.settings import Config
 from .errors import AttributaryError
 from .kafka.admin import check_group
 from .kafka.brokers.connection import keep_asking
-from .kafka.brokers.producer import has_unsent
+from .kafka.brokers.producer import unacknowledged_s
 from .kafka.brokers.start import once_brokers_answer
 from .kafka.brokers.watch import BROKERS, BrokerLog
 from .kafka.membership import check_name
@@ -149,11 +149,12 @@ def _client_of(application: Application) -> AIOKafkaClient | None:
 
 
 def _waits_for_brokers(application: Application) -> bool:
-    """Return whether brokers are away, or have not acknowledged all that was written: a partition has no leader."""
+    """Return whether brokers are away, or leave a batch without an acknowledgement: its partition has no leader."""
     producer = application.app.producer._producer
-    return BROKERS.away_s is not None or (producer is not None and has_unsent(producer))
+    return BROKERS.away_s is not None or (producer is not None and unacknowledged_s(producer) > _LATE_S)
 
 
+_LATE_S = 5.0  # age from which on a batch is not only under way
 _SHOWN = 8  # partitions that the last line names
 
 

@@ -196,13 +196,17 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
         if getattr(error, "retriable", False):  # a cluster that is coming up, or has lost a leader
             return BrokersAwayError(f"{start}{brokers}: {told}", told)
         return PreflightError(f"{start}{brokers}: {told}")
-    causes = []
+    causes, closing = [], ""
     with client_log_muted():
         for host, port, _ in collect_hosts(kafka.brokers, randomize=False):
             if found := await _probe(kafka, host, port):
                 if said := _explain(kafka, found):
                     return PreflightError(f"{start}{host}:{port}: {said}")
-                causes.append(f"{host}:{port}: {cause_of(found)}")
+                ended = _explain_end(kafka, found)
+                closing = closing or f"{start}{host}:{port}: {ended}" * bool(ended)
+                causes.append(f"{host}:{port}: {ended or cause_of(found)}")
+    if closing:
+        return BrokersAwayError(closing, "; ".join(causes))
     return BrokersAwayError(
         f"{start}no Kafka at {brokers} ({type(error).__name__}): start it, or set kafka.brokers "
         "(ATTRIBUTARY_KAFKA__BROKERS=host:9092)",
@@ -227,7 +231,7 @@ async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | No
 
 
 def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
-    """Return the cause of an error and what to check; None where nobody answers."""
+    """Return the cause of an error and what to check; None where nobody answers, which waiting may mend."""
     security = kafka.security
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -251,10 +255,24 @@ def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
     if isinstance(cause, errors.IllegalSaslStateError):
         other = security.protocol.removeprefix("SASL_")
         return f"the broker asks for no user here: set kafka.security.protocol to {other}, or use another port"
-    closed = (errors.KafkaConnectionError, ConnectionResetError, ssl.SSLError, EOFError, BrokenPipeError)
-    if isinstance(error, closed) and not isinstance(cause, ConnectionRefusedError):
-        return (
-            f"the broker ends the connection: this port may not speak {security.protocol}; set kafka.security.protocol "
-            "to what its listener speaks, and a certificate where it wants one"
-        )
+    if isinstance(cause, ssl.SSLError) and not isinstance(cause, _ENDS):  # what answers speaks, and no TLS
+        return _END.format(security.protocol)
     return None
+
+
+def _explain_end(kafka: KafkaConfig, error: BaseException) -> str | None:
+    """Return what it may mean that a connection was made and ended; None where that is not what has happened.
+
+    A listener of another protocol ends it, and so does whatever stands before a broker that is not up yet.
+    """
+    closed = (errors.KafkaConnectionError, *_ENDS)
+    if isinstance(error, closed) and not isinstance(error.__cause__ or error, ConnectionRefusedError):
+        return _END.format(kafka.security.protocol)
+    return None
+
+
+_ENDS = (ConnectionResetError, BrokenPipeError, EOFError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+_END = (
+    "the broker ends the connection: it is not up yet, or this port may not speak {0}; set kafka.security.protocol to "
+    "what its listener speaks, and a certificate where it wants one"
+)

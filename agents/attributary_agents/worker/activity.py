@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Step:
     """One step of the worker: an observation, a deployment, a checkpoint, or the restoring of a model."""
 
-    __slots__ = ("_key", "_kind", "_offset", "_partition", "began")
+    __slots__ = ("_key", "_kind", "_offset", "_partition", "began", "n_kafka_waits", "since")
 
     def __init__(self, kind: str, partition: tuple[str, int], offset: int, key: bytes | None = None) -> None:
         self._kind = kind
         self._partition = partition
         self._offset = offset
         self._key = key
-        self.began = time.monotonic()
+        self.began = self.since = time.monotonic()
+        """When it began, and from when on it counts: waiting for brokers does not. Both by `time.monotonic`."""
+        self.n_kafka_waits = 0
+        """Writes and commits of this step whose acknowledgement is awaited."""
 
     def __str__(self) -> str:
         topic, number = self._partition
         # A key that is no model id of ours may be anything.
         model = "" if self._key is None else f" of model {self._key[:200].decode(errors='backslashreplace')!r}"
         return f"{self._kind}{model} at {topic}[{number}]@{self._offset}"
+
+
+_UNDER_WAY: ContextVar[Step | None] = ContextVar("step", default=None)
+"""The step that this task, or the one that has started it, is in."""
 
 
 class Activity:
@@ -39,35 +49,46 @@ class Activity:
         """When the process must have ended, by `time.monotonic`; None while it is not asked to."""
         self._steps: dict[int, Step] = {}
         self._beat_at: float | None = None
-        self._rested_at = -math.inf
 
     @contextmanager
     def doing(self, step: Step) -> Iterator[None]:
         """Count the step among those under way, inside the block."""
         self._steps[id(step)] = step
+        outer = _UNDER_WAY.get()
+        _UNDER_WAY.set(step)
         try:
             yield
         finally:
+            _UNDER_WAY.set(outer)  # without a token: a task that is thrown away ends in another context
             del self._steps[id(step)]
+
+    async def wait_for_kafka(self, acknowledged: Awaitable[T]) -> T:
+        """Return what brokers acknowledge; while they are away, the step that awaits it does not count."""
+        step = _UNDER_WAY.get()
+        if step is None:
+            return await acknowledged
+        step.n_kafka_waits += 1
+        try:
+            return await acknowledged
+        finally:
+            step.n_kafka_waits -= 1
 
     @property
     def steps(self) -> list[Step]:
         """The steps under way, the one that has lasted longest first."""
         return sorted(self._steps.copy().values(), key=lambda step: step.began)
 
-    def since(self, step: Step) -> float:
-        """Return from when on a step under way counts, by `time.monotonic`: waiting for brokers does not."""
-        return max(step.began, self._rested_at)
-
-    def rest(self) -> None:
-        """Let the steps under way count from now on only: they wait for brokers."""
-        self._rested_at = time.monotonic()
+    def rest(self, now: float) -> None:
+        """Let the steps that wait for Kafka count from `now` on only, by `time.monotonic`; the others go on."""
+        for step in self.steps:
+            if step.n_kafka_waits:
+                step.since = max(step.since, now)
 
     @property
     def step_s(self) -> float:
         """Seconds for which a step has lasted, of several the longest, without waiting for brokers; 0 between steps."""
-        steps = self.steps
-        return time.monotonic() - self.since(steps[0]) if steps else 0.0
+        now = time.monotonic()
+        return max((now - step.since for step in self.steps), default=0.0)
 
     def beat(self) -> None:
         """Note that the event loop is alive; it is watched from the first time on."""

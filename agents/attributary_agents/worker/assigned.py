@@ -335,7 +335,7 @@ class Assigned(PartitionView):
     async def _store_cut(self, checkpoint: Checkpoint) -> None:
         partition, cut = self.partition, checkpoint.cut
         await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
-        await commit_exactly(self._shared.app, self.tp, cut.offset + 1)  # 4
+        await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self.tp, cut.offset + 1))  # 4
         cut.finish()
         self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
         self.mark_stored(checkpoint.pending_since)
@@ -344,7 +344,7 @@ class Assigned(PartitionView):
 
     async def _await_sent(self) -> None:
         # Shielded: a step that is given up leaves what has been sent on its way.
-        await asyncio.shield(asyncio.gather(*self._sent))
+        await self._activity.wait_for_kafka(asyncio.shield(asyncio.gather(*self._sent)))
         self._sent, self._sent_bytes = [], 0
 
     async def _store_models(self, cut: Cut) -> float:

@@ -57,8 +57,11 @@ class Shared:
 
     def open_store(self, number: int, generation: int) -> PartitionStore:
         """Return the store of one partition in one generation of the consumer group."""
-        # The changelog's future is awaited by us: Faust itself only logs a write that the broker refuses.
-        write = self.table.send_changelog
+
+        def write(partition: int, key: bytes, value: bytes | None) -> Awaitable[Any]:
+            # The changelog's future is awaited by us: Faust itself only logs a write that the broker refuses.
+            return self.view.activity.wait_for_kafka(self.table.send_changelog(partition, key, value))
+
         return PartitionStore(self.records, number, generation, write, self._seal, self._objects)
 
     def send(self, record: Outgoing) -> Awaitable[Any]:

@@ -38,13 +38,13 @@ END_KNOWN_S = 30.0
 class Lag:
     """How far a partition is behind, for as long as it is known where its topic ends."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._records = 0
         self._end_seen_at = -math.inf
 
     def note(self, records: int, end_seen_at: float) -> None:
-        """Note the lag in records, and when the broker said where the topic ends, in seconds since the epoch."""
+        """Note the lag in records, and when the broker said where the topic ends, by `time.monotonic`."""
         self._records, self._end_seen_at = records, end_seen_at
 
     @property

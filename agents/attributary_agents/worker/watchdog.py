@@ -53,7 +53,7 @@ class Watchdog:
     is_stopping
         Whether the application is stopping for another reason than a signal: it has crashed.
     waits_for_brokers
-        Whether what does not block the event loop waits for brokers: however long that takes, it is no stall.
+        Whether brokers are away or do not acknowledge: however long a step waits for Kafka then, it is no stall.
     end
         Ends the process, for tests to replace.
     """
@@ -141,8 +141,11 @@ class Watchdog:
     def _log_stalls(self, oldest: _Oldest, now: float) -> None:
         logged, lasted = self._logged, now - oldest.since
         if logged is not None and not _is_same(logged, oldest):
-            logger.warning("%s: moved again after %.0f s", logged.name, now - logged.since)
-            self._logged = None
+            if logged.step not in self._activity.steps:
+                logger.warning("%s: moved again after %.0f s", logged.name, now - logged.since)
+                self._logged = None
+            elif lasted >= self._config.warn_after_s:  # another one lasts, while this one waits for brokers
+                self._logged = None
         if lasted >= self._config.warn_after_s and self._logged is None:
             self._logged = oldest
             self._activity.n_stalls += 1
@@ -152,12 +155,11 @@ class Watchdog:
         steps = self._activity.steps
         blocks_loop = not self._answered and now - self._answered_at > 2 * POLL_S
         if steps:
-            # Of several only the last to begin can block the loop: no other could have begun since.
-            step = steps[-1 if blocks_loop else 0]
             if not blocks_loop and self._waits_for_brokers():
-                self._activity.rest()
-                return _Oldest(now, str(step), blocks_loop, step)
-            return _Oldest(self._activity.since(step), str(step), blocks_loop, step)
+                self._activity.rest(now)
+            # Of several only the last to begin can block the loop: no other could have begun since.
+            step = steps[-1] if blocks_loop else min(steps, key=lambda step: step.since)
+            return _Oldest(step.since, str(step), blocks_loop, step)
         return _Oldest(self._answered_at if blocks_loop else now, "the event loop", blocks_loop)
 
     def _where(self, oldest: _Oldest) -> str:

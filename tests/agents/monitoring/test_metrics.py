@@ -240,7 +240,7 @@ def test_the_live_version_and_the_records_of_the_models_topic() -> None:
         (b'{"version": "v4", "model": {"class": "river.naive_bayes.GaussianNB"}}', b"{poison")
     ):
         control.take(Record(MODELS, 0, offset, 0, b"m", body), -1)
-    own.control_lag.note(3, time.time())
+    own.control_lag.note(3, time.monotonic())
     collector = AttributaryCollector(config, view)
     labels = {"model_id": "m", **BRIER, "detector": "page_hinkley"}
     assert value(samples(collector), "model_info", version="v3", **labels) == 1
@@ -442,9 +442,9 @@ def test_a_lag_is_absent_where_its_end_is_old() -> None:
     view = filled(config_of("m"), {0: ["m"]}, n=30)
     collector = AttributaryCollector(config_of("m"), view)
     lag = ("consumer_lag_records", (("partition", "0"), ("topic", TOPIC)))
-    view.partitions[0].lag.note(7, time.time() - END_KNOWN_S + 10)
+    view.partitions[0].lag.note(7, time.monotonic() - END_KNOWN_S + 10)
     assert samples(collector)[lag] == 7
-    view.partitions[0].lag.note(7, time.time() - END_KNOWN_S - 1)
+    view.partitions[0].lag.note(7, time.monotonic() - END_KNOWN_S - 1)
     assert lag not in samples(collector)
 
 

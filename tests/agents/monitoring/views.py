@@ -54,7 +54,7 @@ def filled(
         own = found[number] = PartitionView(partition)
         own.state_bytes = dict.fromkeys(model_ids, 1000 + number)
         own.explain_shares = dict.fromkeys(model_ids, 0.25)
-        own.lag.note(5 * (number + 1), time.time())
+        own.lag.note(5 * (number + 1), time.monotonic())
     view.record_checkpoint(0.02)
     view.brokers.answer("kafka:9092")
     return view

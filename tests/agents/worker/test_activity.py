@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
@@ -45,13 +46,36 @@ def test_silence_is_counted_from_the_last_beat() -> None:
     assert activity.silent_s < before
 
 
-def test_waiting_for_brokers_does_not_count() -> None:
+def _began_before(seconds: float) -> Step:
+    step = Step("checkpoint", ("t", 0), 1)
+    step.began = step.since = step.began - seconds
+    return step
+
+
+def test_of_the_steps_only_one_that_waits_for_kafka_rests() -> None:
     activity = Activity()
-    waiting = Step("checkpoint", ("t", 0), 1)
-    waiting.began -= 100
-    with activity.doing(waiting):
-        before = activity.step_s
-        activity.rest()
-        assert activity.step_s < 100 <= before
-        assert activity.since(waiting) > waiting.began
+
+    async def run() -> None:
+        acknowledged = asyncio.get_running_loop().create_future()
+        waiting, hanging = _began_before(100), _began_before(50)
+
+        async def write() -> int:
+            with activity.doing(waiting):
+                first, _ = await asyncio.gather(activity.wait_for_kafka(acknowledged), asyncio.sleep(0))
+                assert waiting.n_kafka_waits == 0
+                return first
+
+        with activity.doing(hanging):
+            writing = asyncio.ensure_future(write())
+            while not waiting.n_kafka_waits:
+                await asyncio.sleep(0)
+            assert activity.step_s >= 100
+            activity.rest(time.monotonic())
+            assert 50 <= activity.step_s < 100, "the other one waits for something else"
+            assert waiting.since > waiting.began
+            acknowledged.set_result(7)
+            assert await writing == 7
+        assert await activity.wait_for_kafka(asyncio.sleep(0, 8)) == 8, "outside of all steps"
+
+    asyncio.run(run())
     assert activity.step_s == 0

@@ -419,3 +419,44 @@ async def test_a_record_is_pending_from_when_it_is_handled_until_its_checkpoint_
     with pytest.raises(RuntimeError):
         await assigned.checkpoint()
     assert (committed, assigned.pending_s > 0) == ([2], True)
+
+
+@in_a_loop
+async def test_a_checkpoint_that_waits_for_kafka_is_known_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = Running()
+    (assigned,) = await running.own(1)
+    activity, committing = running.worker.view.activity, asyncio.Event()
+
+    async def commit(*_: Any) -> None:
+        await committing.wait()
+
+    async def waits() -> int:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        (step,) = activity.steps
+        return step.n_kafka_waits
+
+    monkeypatch.setattr(assigned_module, "commit_exactly", commit)
+    running.broker.slow, running.broker.hanging = True, {0}
+    written: list[asyncio.Future[None]] = []
+    send = running.broker.send_changelog
+
+    def send_changelog(*record: Any) -> asyncio.Future[None]:
+        written.append(send(*record))
+        return written[-1]
+
+    monkeypatch.setattr(running.broker, "send_changelog", send_changelog)
+    await running.handle(0, b"no JSON")
+    storing = asyncio.ensure_future(assigned.checkpoint())
+    assert await waits() == 1, "for what is sent"
+    assert written == []
+    running.broker.sending[0].set_result(None)
+    assert await waits() == 1, "for what is written"
+    assert written
+    running.broker.hanging = set()
+    for sent in written:
+        sent.set_result(None)
+    assert await waits() == 1, "for the commit"
+    committing.set()
+    await storing
+    assert activity.steps == []

@@ -7,6 +7,7 @@ import logging
 import re
 import threading
 import time
+from random import Random
 
 import pytest
 
@@ -93,12 +94,12 @@ def test_a_step_that_waits_for_brokers_is_no_stall_and_counts_from_their_return(
 ) -> None:
     watched = Watched(waits=True)
     long = step()
-    long.began -= 1000  # the moments below are not before those of the process
+    long.n_kafka_waits = 1
     with watched.activity.doing(long):
         for after in (40, 101, 1000):
             watched.dog.check(long.began + after)
         watched.waits = False
-        returned = watched.activity.since(long)
+        returned = long.since
         watched.dog.check(returned + 29)
         assert (watched.codes, watched.activity.n_stalls) == ([], 0)
         watched.dog.check(returned + 31)
@@ -109,12 +110,27 @@ def test_a_step_that_waits_for_brokers_is_no_stall_and_counts_from_their_return(
 
 def test_what_is_logged_has_not_moved_when_brokers_go(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
-    long = step()
-    with watched.activity.doing(long):
+    long, other = step(), Step("restore", ("t", 1), 5)
+    with watched.activity.doing(long), watched.activity.doing(other):
         watched.dog.check(long.began + 31)
-        watched.waits = True
+        watched.waits, long.n_kafka_waits = True, 1
         watched.dog.check(long.began + 32)
     assert "moved again" not in caplog.text
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
+def test_a_step_that_waits_for_something_else_is_ended_however_much_is_written_beside_it(share: float) -> None:
+    watched = Watched()
+    draws = Random(1)
+    hanging, busy = Step("restore", ("t", 0), 5), step()
+    busy.n_kafka_waits = 1
+    with watched.activity.doing(hanging), watched.activity.doing(busy):
+        for look in range(1, 200):
+            watched.waits = draws.random() < share
+            watched.dog.check(hanging.began + look)
+            if watched.codes:
+                break
+    assert (watched.codes, look) == ([1], 100)
 
 
 def test_a_stop_has_its_time_from_the_first_request(caplog: pytest.LogCaptureFixture) -> None:

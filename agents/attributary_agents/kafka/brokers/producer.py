@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -21,7 +22,13 @@ class WaitingProducer(Producer):  # type: ignore[misc]  # Faust is untyped
         return producer
 
 
-def has_unsent(producer: AIOKafkaProducer) -> bool:
-    """Return whether something was given to the producer that no broker has acknowledged. Any thread may ask."""
+def unacknowledged_s(producer: AIOKafkaProducer) -> float:
+    """Return the age of the oldest batch that no broker has acknowledged, in seconds; 0 where there is none.
+
+    Any thread may ask.
+    """
     accumulator = producer._message_accumulator
-    return bool(accumulator._batches or accumulator._pending_batches)
+    # The copies are made without a change of threads.
+    waiting = [batch for queue in tuple(accumulator._batches.values()) for batch in tuple(queue)[:1]]
+    began = [batch._ctime for batch in (*waiting, *tuple(accumulator._pending_batches))]
+    return time.monotonic() - min(began) if began else 0.0

@@ -1,6 +1,6 @@
 """Knows whether brokers answer, by what all clients of this process see, and says in the log when they do not.
 
-Clients tell it of each answer and of each failure (`connection.py`). Nothing is asked for that alone.
+Clients tell it of each answer and of each failure (`connection.py`). Where nothing is heard, `keep_asking` asks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from dataclasses import dataclass
 logger = logging.getLogger(__name__)
 
 AWAY_AFTER_S = 2.0
-"""Seconds of failures, without an answer of any broker, from which on the brokers count as away."""
+"""Seconds for which no broker is well, from which on they count as away."""
+
+WELL_S = 30.0
+"""Seconds for which a broker counts as well after an answer, while it does not fail: one is heard of every few."""
 
 SETTLED_AFTER_S = 5.0
 """Seconds after the return of brokers in which clients still fail by what was before."""
@@ -61,6 +64,10 @@ class BrokerWatch:
         self._failing: dict[str, _Failing] = {}
         self._failed_since: float | None = None
         """The first failure since the last answer of any broker."""
+        self._lost_since: float | None = None
+        """Since when no broker is well."""
+        self._answers: dict[str, float] = {}
+        """When those that have answered, and not failed since, last did."""
         self._answered_at: float | None = None
         self._back_at = -math.inf
         self._away_said_at: float | None = None
@@ -80,6 +87,7 @@ class BrokerWatch:
         if self.away_s is not None:
             self._back_at = self._clock()
         self._answered_at, self.last_answer_s, self._failed_since = self._clock(), time.time(), None
+        self._answers[node], self._lost_since = self._answered_at, None
         if node in self._failing:
             with self._lock:
                 failing = self._failing.pop(node, None)
@@ -91,10 +99,14 @@ class BrokerWatch:
         """Note that the broker `node`, host:port, cannot be reached or does not answer."""
         now = self._clock()
         if self._failed_since is None:
-            self._failed_since, self._attempts_before = now, self.n_attempts
+            self._failed_since = now
         with self._lock:
             failing = self._failing.setdefault(node, _Failing(now, cause, now))
             failing.cause, failing.failed_at = cause, now
+        self._answers.pop(node, None)
+        # One of several that is gone fails every two seconds, and the others may be heard of less often.
+        if self._lost_since is None and all(now - at > WELL_S for at in tuple(self._answers.values())):
+            self._lost_since, self._attempts_before = now, self.n_attempts
 
     @property
     def is_known(self) -> bool:
@@ -116,10 +128,19 @@ class BrokerWatch:
         """Seconds since the last answer of any broker; infinite before the first."""
         return float("inf") if self._answered_at is None else self._clock() - self._answered_at
 
+    def silent_s_of(self, node: str) -> float:
+        """Return the seconds since the last answer of the broker `node`; infinite where it has failed since."""
+        return self._clock() - self._answers.get(node, -math.inf)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether every broker that has answered lately has failed since."""
+        return self._lost_since is not None
+
     @property
     def away_s(self) -> float | None:
-        """Seconds for which brokers have failed and none has answered; None where they are not away."""
-        since = self._failed_since
+        """Seconds for which brokers have failed and none is well; None where they are not away."""
+        since = self._lost_since
         lasted = 0.0 if since is None else self._clock() - since
         return lasted if lasted >= AWAY_AFTER_S else None
 
@@ -135,7 +156,7 @@ class BrokerWatch:
         if away_s is not None:
             self._say_away(now, away_s)
             return
-        if self._away_said_at is not None and self._failed_since is None:
+        if self._away_said_at is not None and self._lost_since is None:
             logger.warning(
                 "a broker answers again, after %.0f s and %d attempts to connect",
                 now - self._away_since,

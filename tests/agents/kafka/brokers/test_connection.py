@@ -7,6 +7,7 @@ import importlib
 import logging
 import pkgutil
 import socket
+import time
 from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
@@ -125,6 +126,63 @@ def test_a_silent_broker_is_asked_and_fails_where_it_does_not_answer(
 
     asyncio.run(run())
     assert watch.nodes == "kafka:9092"
+
+
+class Nodes:
+    """A client of three nodes that answer, but for those that are frozen."""
+
+    def __init__(self, watch: BrokerWatch, *frozen: int) -> None:
+        self.asked: list[int] = []
+        self.cluster = SimpleNamespace(brokers=lambda: {BrokerMetadata(n, f"n{n}", 9092, None) for n in (1, 2, 3)})
+        self._watch, self._frozen = watch, frozen
+
+    async def _get_conn(self, node_id: int) -> None:
+        self.asked.append(node_id)
+        if node_id in self._frozen:
+            await asyncio.Event().wait()
+        for _ in range(4):  # a client reads an answer in several turns of the event loop
+            await asyncio.sleep(0)
+        self._watch.answer(f"n{node_id}:9092")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds of `keep_asking` are hundredths."""
+    monkeypatch.setattr(connection, "_LOOK_S", 0.01)
+    monkeypatch.setattr(connection, "ANSWER_WITHIN_S", 0.05)
+    monkeypatch.setattr(connection, "ASK_AFTER_S", 0.05)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_others_are_asked_again_while_one_does_not_answer(watch: BrokerWatch) -> None:
+    client = Nodes(watch, 3)
+
+    async def run() -> None:
+        asking = asyncio.ensure_future(keep_asking(lambda: client))
+        while not watch.is_failing or min(client.asked.count(1), client.asked.count(2)) < 5:
+            await asyncio.sleep(0.01)
+            assert watch.away_s is None
+        asking.cancel()
+
+    asyncio.run(run())
+    assert client.asked.count(3) == 1
+    assert watch.nodes == "n3:9092"
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_busy_event_loop_is_no_silence_of_the_brokers(watch: BrokerWatch) -> None:
+    client = Nodes(watch)
+
+    async def run() -> None:
+        asking = asyncio.ensure_future(keep_asking(lambda: client))
+        while len(client.asked) < 9:
+            time.sleep(0.03)  # a step
+            await asyncio.sleep(0)
+            assert not watch.is_failing
+        asking.cancel()
+
+    asyncio.run(run())
+    assert watch.is_known
 
 
 def test_the_lines_of_clients_are_ours_while_brokers_are_away(

@@ -19,21 +19,23 @@ HERE = TP("t", 3)
 class App:
     """Stands in for a Faust app whose consumer has fetched at some time, and answers questions."""
 
-    def __init__(self, fetched: int | None, age_s: float, fails: bool = False) -> None:
+    def __init__(self, fetched: int | None, age_s: float, fails: type[Exception] | None = None) -> None:
         self.asked: list[tuple[TP, ...]] = []
+        self.assigned = {HERE}
         self._fails = fails
-        inner = SimpleNamespace(last_poll_timestamp=lambda _tp: (time.time() - age_s) * 1000)
+        polled_at = (time.time() - age_s) * 1000
+        inner = SimpleNamespace(last_poll_timestamp=lambda _tp: polled_at)
         self.consumer = SimpleNamespace(
             highwater=lambda _tp: fetched,
             highwaters=self._highwaters,
-            assignment=lambda: {HERE},
+            assignment=lambda: self.assigned,
             _thread=SimpleNamespace(_ensure_consumer=lambda: inner),
         )
 
     async def _highwaters(self, *tps: TP) -> dict[TP, int]:
         self.asked.append(tps)
-        if self._fails:
-            raise KafkaConnectionError
+        if self._fails is not None:
+            raise self._fails
         return dict.fromkeys(tps, 70)
 
 
@@ -51,7 +53,8 @@ def test_a_fetch_tells_it() -> None:
     assert first is not None
     assert second is not None
     assert (first.offset, second.offset, app.asked) == (50, 50, [])
-    assert abs(time.time() - 1.0 - first.seen_at) < 60
+    assert abs(time.monotonic() - 1.0 - first.seen_at) < 60
+    assert first == second, "when it was fetched is read once: the system's clock may be set meanwhile"
 
 
 def test_a_partition_that_the_client_has_just_lost_has_no_end() -> None:
@@ -85,6 +88,43 @@ def test_nothing_is_asked_while_brokers_are_away_and_a_failure_is_no_end() -> No
     app = App(None, 60)
     assert asyncio.run(_looked_twice(app, away)) == [None, None]
     assert app.asked == []
-    failing = App(None, 60, fails=True)
+
+
+@pytest.mark.parametrize(("error", "told"), [(KafkaConnectionError, 0), (RuntimeError, 1)])
+def test_a_question_that_fails_tells_no_end_and_ends_nothing(
+    error: type[Exception], told: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    failing = App(None, 60, fails=error)
     assert asyncio.run(_looked_twice(failing, BrokerWatch())) == [None, None]
     assert failing.asked[0] == (HERE,)
+    assert sum(line.startswith("cannot tell where") for line in caplog.messages) >= told
+    assert "never retrieved" not in caplog.text
+
+
+def test_of_several_partitions_that_wait_each_keeps_its_end_until_it_goes() -> None:
+    there, now = TP("t", 4), [1000.0]
+    app = App(None, 60)
+    app.assigned = {HERE, there}
+    ends = TopicEnds(app, BrokerWatch(), lambda: now[0])
+
+    async def look(*tps: TP) -> list[float | None]:
+        now[0] += 3.0
+        known = [ends.end(tp) for tp in tps]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return [None if end is None else now[0] - end.seen_at for end in known]
+
+    async def run() -> None:
+        await look(HERE)
+        await look(there)
+        for _ in range(20):
+            for age in await look(HERE, there):
+                assert age is not None
+                assert age <= ASK_AFTER_S + 3.0
+        assert len(app.asked) < 20, "not at each look"
+        app.assigned = {HERE}
+        now[0] += ASK_AFTER_S
+        await look(HERE)
+        assert await look(there) == [None]
+
+    asyncio.run(run())

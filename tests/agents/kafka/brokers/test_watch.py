@@ -9,9 +9,9 @@ import socket
 
 import pytest
 
-from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, SETTLED_AFTER_S, BrokerWatch, cause_of
+from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, SETTLED_AFTER_S, WELL_S, BrokerWatch, cause_of
 
-ONE, TWO = "kafka-1:9092", "kafka-2:9092"
+ONE, TWO, THREE = "kafka-1:9092", "kafka-2:9092", "kafka-3:9092"
 REFUSED = "Connection refused"
 
 
@@ -85,6 +85,29 @@ def test_of_several_brokers_the_one_that_fails_is_named_and_the_rest_answers(cap
     assert len(lines) == 3
     assert all(line.startswith(f"the broker at {TWO} has not answered for ") for line in lines)
     assert last == f"the broker at {TWO} answers again, after 130 s"
+
+
+def test_brokers_are_not_away_while_one_is_gone_and_another_answers_now_and_then(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen = Seen()
+    seen.watch.answer(ONE)
+    for _ in range(20):
+        seen.watch.answer(TWO)
+        for _ in range(6):
+            seen.pass_s(1, THREE)
+            assert seen.watch.away_s is None
+            assert not seen.watch.is_lost
+    assert not any("no broker" in line for line in caplog.messages)
+    seen.pass_s(1, ONE, TWO)
+    seen.pass_s(2)
+    assert seen.watch.away_s is not None, "all have failed since they answered"
+    seen.watch.answer(ONE)
+    seen.pass_s(int(WELL_S) + 3, THREE)
+    assert seen.watch.away_s is not None, "nobody has heard of the first for long"
+    seen.watch.answer(ONE)
+    seen.pass_s(1, TWO, THREE)
+    assert caplog.messages[-1].startswith("a broker answers again"), "while others still fail"
 
 
 def test_a_broker_that_has_left_the_cluster_is_told_of_no_longer(caplog: pytest.LogCaptureFixture) -> None:
