@@ -36,6 +36,10 @@ FENCED_INSTANCE_ID = 82
 
 UNKNOWN = JoinGroupRequest.UNKNOWN_MEMBER_ID
 
+_ELSEWHERE = (errors.GroupCoordinatorNotAvailableError, errors.NotCoordinatorForGroupError)
+_NOT_NOW = (errors.RebalanceInProgressError, errors.UnknownMemberIdError)
+"""Not retriable by aiokafka's marks; without a member id, the second one is that of a group that is being removed."""
+
 
 class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is untyped
     """Joins the group under a name, in a generation of its own, and stops asking where another process has the name.
@@ -77,9 +81,29 @@ class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is u
             return False
         if asked != UNKNOWN and errors.for_code(response.error_code) is errors.UnknownMemberIdError:
             return await self._claim(subscription)  # nobody has it: our session was over
-        if not response.error_code:
-            self.member_id = response.member_id
-        return True  # other errors come again, and upstream deals with them
+        if response.error_code:
+            self._lost = asked
+            await self._deal_with(errors.for_code(response.error_code))
+            return False
+        self.member_id = response.member_id
+        return True
+
+    async def _deal_with(self, error: type[KafkaError]) -> None:
+        """Wait where the claim may succeed in a moment.
+
+        It is not left to upstream to join and meet the same error: where it has passed by then, joining without a
+        member id would succeed, in the present generation.
+
+        Raises
+        ------
+        KafkaError
+            The claim will not succeed.
+        """
+        if not (error.retriable or error in _NOT_NOW):
+            raise error(self.group_id)
+        if error in _ELSEWHERE:
+            self.coordinator_dead()
+        await asyncio.sleep(self._retry_backoff_ms / 1000)
 
     def _request(self, subscription: Any, member_id: str) -> JoinGroupRequest:
         protocols = []

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import GroupAuthorizationFailedError
 
 from attributary_agents.errors import PreflightError
 from attributary_agents.kafka import membership
@@ -81,6 +82,8 @@ class Asked:
         self._answers = list(answers)
         coordinator.group_id, coordinator._group_instance_id = "attributary", "w-0"
         coordinator.member_id, coordinator.generation = UNKNOWN, -1
+        coordinator.coordinator_id, coordinator._retry_backoff_ms = 1, 1
+        coordinator._coordinator_dead_fut = asyncio.get_running_loop().create_future()
         coordinator._session_timeout_ms = coordinator._rebalance_timeout_ms = 1000
         coordinator._assignors = [SimpleNamespace(name="faust", metadata=self._metadata)]
         coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
@@ -136,5 +139,36 @@ def test_a_member_that_is_not_recognised_asks_as_whom_it_was(monkeypatch: pytest
         asked.coordinator.reset_generation()
         assert not await asked.rejoin()
         assert (asked.as_whom, asked.rejoined_as, asked.fenced) == (["w-0-1"], [], 1), "another one has the name"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("code", "coordinator"),
+    [(14, 1), (15, None), (16, None), (27, 1)],
+    ids=["loading", "not available", "not the coordinator", "rebalancing"],
+)
+def test_a_claim_that_fails_for_a_moment_is_made_again_before_joining(
+    code: int, coordinator: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        asked = Asked(monkeypatch, (code, ""), (0, "w-0-1"))
+        asked.coordinator.member_id = "w-0-1"
+        asked.coordinator.reset_generation()
+        assert not await asked.rejoin()
+        assert asked.rejoined_as == [], "joining as unknown would be in the present generation"
+        assert asked.coordinator.coordinator_id == coordinator
+        assert await asked.rejoin()
+        assert (asked.as_whom, asked.rejoined_as) == (["w-0-1", "w-0-1"], ["w-0-1"])
+
+    asyncio.run(run())
+
+
+def test_a_claim_that_is_refused_raises_and_does_not_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        asked = Asked(monkeypatch, (30, ""))
+        with pytest.raises(GroupAuthorizationFailedError):
+            await asked.rejoin()
+        assert asked.rejoined_as == []
 
     asyncio.run(run())
