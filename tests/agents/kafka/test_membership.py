@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,9 +25,11 @@ UNKNOWN_MEMBER_ID = 25
 
 
 def test_a_client_id_names_host_and_process() -> None:
-    assert client_id(17, "worker-0") == "attributary-worker-0-17"
-    assert client_id(17, "a host/with anything") == "attributary-a_host_with_anything-17"
-    assert client_id().endswith(f"-{os.getpid()}")
+    ended = subprocess.Popen(["true"])
+    ended.wait()  # of what has ended there is no start
+    assert client_id(ended.pid, "worker-0") == f"attributary-worker-0-{ended.pid}"
+    assert client_id(ended.pid, "a host/with anything") == f"attributary-a_host_with_anything-{ended.pid}"
+    assert re.fullmatch(rf".+-{os.getpid()}(\.\d+)?", client_id())
 
 
 def test_a_worker_gives_way_to_one_on_another_host_and_to_one_that_is_still_there(
@@ -41,6 +45,14 @@ def test_a_worker_gives_way_to_one_on_another_host_and_to_one_that_is_still_ther
     assert not refusal(monkeypatch, "w-1", client_id(os.getppid())), "another name"
     assert not refusal(monkeypatch, "w-0-1", client_id(os.getppid())), "one that begins alike"
     assert not refusal(monkeypatch, "w-0", client_id(os.getppid()), name=None)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the start of a process is known on Linux alone")
+def test_a_process_that_has_the_number_of_one_that_ended_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = client_id(os.getppid())
+    assert refusal(monkeypatch, "w-0", there)
+    assert not refusal(monkeypatch, "w-0", there.rpartition(".")[0] + ".1")
+    assert refusal(monkeypatch, "w-0", there.rpartition(".")[0]), "of a release that does not tell its start"
 
 
 def test_what_a_refused_worker_says_names_the_other_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
