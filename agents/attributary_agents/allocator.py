@@ -1,20 +1,18 @@
-"""Keeps what the C library holds of freed memory small, over the days that a worker runs.
+"""Keeps what the process holds of freed memory small, over the days that a worker runs.
 
 A recovery takes and frees blocks as large as the states, in several threads. By default glibc gives threads heaps of
-their own, and takes blocks of up to 32 MB from the heap once one of that size has been freed: what is small and stays
-then lies between large gaps, and a worker grows with each rebalance although Python holds no more than before.
+their own, and what is small and stays lies between large gaps in each of them. From which size on blocks are taken
+outside of the heaps is left to glibc, which adapts it: a fixed size makes arrays above it many times slower.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_M_ARENA_MAX = -8
 """Of <malloc.h>."""
-
-SEPARATE_BYTES = 128 * 1024
-"""Blocks from this size on are given back when they are freed: what is read of a connection, and records of states."""
 
 HEAPS = 2
 """Heaps of all threads together: the event loop's, and one for the rest."""
@@ -25,12 +23,16 @@ def bound_heaps() -> bool:
     libc = _glibc()
     if libc is None:
         return False
-    settings = ((_M_ARENA_MAX, HEAPS), (_M_MMAP_THRESHOLD, SEPARATE_BYTES), (_M_TRIM_THRESHOLD, 2 * SEPARATE_BYTES))
-    return all(libc.mallopt(name, value) == 1 for name, value in settings)
+    return bool(libc.mallopt(_M_ARENA_MAX, HEAPS) == 1)
 
 
 def give_back() -> bool:
-    """Give freed memory back to the system; return whether there was any, as far as that is known."""
+    """Give freed memory back to the system; return whether there was any, as far as that is known.
+
+    The models of partitions that have gone refer to themselves: until they are collected, nothing of them is freed, and
+    Python does that by itself once in many rebalances.
+    """
+    gc.collect()
     libc = _glibc()
     return libc is not None and libc.malloc_trim(0) == 1
 

@@ -119,7 +119,7 @@ def topics_create(config: Config) -> None:
     \b
         attributary topics create --config attributary.yaml
     """
-    from ..kafka.topics import create_topics, topics_there
+    from ..kafka.topics import create_topics, few_replicas, topics_there
 
     created = create_topics(config)
     there = topics_there(config)
@@ -127,7 +127,9 @@ def topics_create(config: Config) -> None:
         topic = there.found.get(spec.name)
         counts = [_count(spec.partitions, "partition"), *([_count(topic.least_replicas, "replica")] if topic else [])]
         click.echo(f"{'created' if is_new else 'exists '} {spec.name} ({', '.join(counts)})")
-    for remark in there.remarks(config):
+    new = [there.found[spec.name].least_replicas for spec, is_new in created if is_new and spec.name in there.found]
+    few = few_replicas(config, min(new)) if new else ""
+    for remark in [*([few] if few else []), *there.remarks(config)]:
         say(f"attributary: {remark}", err=True)
 
 

@@ -17,12 +17,16 @@ from aiokafka.errors import (
 )
 
 from ..config.settings import Config, KafkaConfig
+from ..errors import BrokersAwayError, PreflightError
 from .clients import client_fault, client_log_muted, client_options
 
 T = TypeVar("T")
 
 COORDINATOR_WITHIN_S = 15.0
 """Longest wait for the coordinator of a group."""
+
+_ANSWERS_WITHIN_S = 10.0
+"""Longest time, in seconds, for finding out whether a broker answers at all."""
 
 _NOT_YET = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
 
@@ -40,7 +44,7 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
     ConfigError
         A file of kafka.security cannot be used.
     PreflightError
-        No broker answers, or it refuses.
+        No broker answers, or it refuses, or the time is over.
     """
 
     async def run() -> T:
@@ -55,11 +59,27 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
         try:
             async with asyncio.timeout(within_s):
                 return await run()
-        except (KafkaError, OSError, TimeoutError) as error:
+        except TimeoutError as error:
+            raise (await _too_late(kafka, within_s)) or (await client_fault(kafka, error)) from None
+        except (KafkaError, OSError) as error:
             raise await client_fault(kafka, error) from None
 
     with client_log_muted():
         return asyncio.run(bounded())
+
+
+async def _too_late(kafka: KafkaConfig, within_s: float) -> PreflightError | None:
+    """Return the error of work that takes too long though a broker answers; None where none answers."""
+    admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
+    try:
+        async with asyncio.timeout(_ANSWERS_WITHIN_S):
+            await admin.start()
+    except (KafkaError, OSError, TimeoutError):
+        return None
+    finally:
+        await admin.close()
+    told = f"the brokers answer, but not all that was asked within {within_s:.0f} s"
+    return BrokersAwayError(f"{', '.join(kafka.brokers)}: {told}: run it again", told)
 
 
 def check_group(config: Config) -> None:

@@ -17,6 +17,7 @@ import os
 import re
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from aiokafka import errors
@@ -35,6 +36,10 @@ FENCED_INSTANCE_ID = 82
 """Kafka's error of a member whose name another one has; aiokafka does not know it."""
 
 UNKNOWN = JoinGroupRequest.UNKNOWN_MEMBER_ID
+
+_ELSEWHERE = (errors.GroupCoordinatorNotAvailableError, errors.NotCoordinatorForGroupError)
+_NOT_NOW = (errors.RebalanceInProgressError, errors.UnknownMemberIdError)
+"""Not retriable by aiokafka's marks; without a member id, the second one is that of a group that is being removed."""
 
 
 class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is untyped
@@ -77,9 +82,29 @@ class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is u
             return False
         if asked != UNKNOWN and errors.for_code(response.error_code) is errors.UnknownMemberIdError:
             return await self._claim(subscription)  # nobody has it: our session was over
-        if not response.error_code:
-            self.member_id = response.member_id
-        return True  # other errors come again, and upstream deals with them
+        if response.error_code:
+            self._lost = asked
+            await self._deal_with(errors.for_code(response.error_code))
+            return False
+        self.member_id = response.member_id
+        return True
+
+    async def _deal_with(self, error: type[KafkaError]) -> None:
+        """Wait where the claim may succeed in a moment.
+
+        It is not left to upstream to join and meet the same error: where it has passed by then, joining without a
+        member id would succeed, in the present generation.
+
+        Raises
+        ------
+        KafkaError
+            The claim will not succeed.
+        """
+        if not (error.retriable or error in _NOT_NOW):
+            raise error(self.group_id)
+        if error in _ELSEWHERE:
+            self.coordinator_dead()
+        await asyncio.sleep(self._retry_backoff_ms / 1000)
 
     def _request(self, subscription: Any, member_id: str) -> JoinGroupRequest:
         protocols = []
@@ -101,8 +126,22 @@ class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is u
 
 def client_id(pid: int | None = None, host: str = "") -> str:
     """Return the client id of a worker with a name: by it the next one knows whether it comes in its place."""
-    host = re.sub(r"[^A-Za-z0-9._-]", "_", host or socket.gethostname())
-    return f"attributary-{host}-{os.getpid() if pid is None else pid}"
+    pid = os.getpid() if pid is None else pid
+    start = _start(pid)
+    return f"attributary-{_host(host)}-{pid}{f'.{start}' if start else ''}"
+
+
+def _host(name: str = "") -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name or socket.gethostname())
+
+
+def _start(pid: int) -> str:
+    """Return when a process has started, in the kernel's ticks; empty where that is not known, as beside Linux."""
+    try:
+        # The second field is the name of the program, which may hold blanks and brackets.
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
 
 
 def fenced(kafka: KafkaConfig) -> str:
@@ -141,14 +180,16 @@ def check_name(config: Config) -> None:
 
 def _is_another(its_client: str) -> bool:
     """Return whether the client is a worker on another host, or another process of this one that is still there."""
-    match = re.fullmatch(r"attributary-(?P<host>.+)-(?P<pid>\d+)", its_client)
+    match = re.fullmatch(r"attributary-(?P<host>.+)-(?P<pid>\d+)(?:\.(?P<start>\d+))?", its_client)
     if match is None:
         return False  # no worker of this release: nothing is known of it
-    pid = int(match["pid"])
-    if its_client != client_id(pid):
+    pid, start = int(match["pid"]), match["start"]
+    if match["host"] != _host():
         return True
     if pid == os.getpid():  # a container's first process, started again
         return False
+    if start and (now := _start(pid)) and now != start:
+        return False  # its number has been given to another process
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

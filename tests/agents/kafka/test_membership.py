@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import GroupAuthorizationFailedError
 
 from attributary_agents.errors import PreflightError
 from attributary_agents.kafka import membership
@@ -22,9 +25,11 @@ UNKNOWN_MEMBER_ID = 25
 
 
 def test_a_client_id_names_host_and_process() -> None:
-    assert client_id(17, "worker-0") == "attributary-worker-0-17"
-    assert client_id(17, "a host/with anything") == "attributary-a_host_with_anything-17"
-    assert client_id().endswith(f"-{os.getpid()}")
+    ended = subprocess.Popen(["true"])
+    ended.wait()  # of what has ended there is no start
+    assert client_id(ended.pid, "worker-0") == f"attributary-worker-0-{ended.pid}"
+    assert client_id(ended.pid, "a host/with anything") == f"attributary-a_host_with_anything-{ended.pid}"
+    assert re.fullmatch(rf".+-{os.getpid()}(\.\d+)?", client_id())
 
 
 def test_a_worker_gives_way_to_one_on_another_host_and_to_one_that_is_still_there(
@@ -40,6 +45,14 @@ def test_a_worker_gives_way_to_one_on_another_host_and_to_one_that_is_still_ther
     assert not refusal(monkeypatch, "w-1", client_id(os.getppid())), "another name"
     assert not refusal(monkeypatch, "w-0-1", client_id(os.getppid())), "one that begins alike"
     assert not refusal(monkeypatch, "w-0", client_id(os.getppid()), name=None)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the start of a process is known on Linux alone")
+def test_a_process_that_has_the_number_of_one_that_ended_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = client_id(os.getppid())
+    assert refusal(monkeypatch, "w-0", there)
+    assert not refusal(monkeypatch, "w-0", there.rpartition(".")[0] + ".1")
+    assert refusal(monkeypatch, "w-0", there.rpartition(".")[0]), "of a release that does not tell its start"
 
 
 def test_what_a_refused_worker_says_names_the_other_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +94,8 @@ class Asked:
         self._answers = list(answers)
         coordinator.group_id, coordinator._group_instance_id = "attributary", "w-0"
         coordinator.member_id, coordinator.generation = UNKNOWN, -1
+        coordinator.coordinator_id, coordinator._retry_backoff_ms = 1, 1
+        coordinator._coordinator_dead_fut = asyncio.get_running_loop().create_future()
         coordinator._session_timeout_ms = coordinator._rebalance_timeout_ms = 1000
         coordinator._assignors = [SimpleNamespace(name="faust", metadata=self._metadata)]
         coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
@@ -136,5 +151,36 @@ def test_a_member_that_is_not_recognised_asks_as_whom_it_was(monkeypatch: pytest
         asked.coordinator.reset_generation()
         assert not await asked.rejoin()
         assert (asked.as_whom, asked.rejoined_as, asked.fenced) == (["w-0-1"], [], 1), "another one has the name"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("code", "coordinator"),
+    [(14, 1), (15, None), (16, None), (27, 1)],
+    ids=["loading", "not available", "not the coordinator", "rebalancing"],
+)
+def test_a_claim_that_fails_for_a_moment_is_made_again_before_joining(
+    code: int, coordinator: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        asked = Asked(monkeypatch, (code, ""), (0, "w-0-1"))
+        asked.coordinator.member_id = "w-0-1"
+        asked.coordinator.reset_generation()
+        assert not await asked.rejoin()
+        assert asked.rejoined_as == [], "joining as unknown would be in the present generation"
+        assert asked.coordinator.coordinator_id == coordinator
+        assert await asked.rejoin()
+        assert (asked.as_whom, asked.rejoined_as) == (["w-0-1", "w-0-1"], ["w-0-1"])
+
+    asyncio.run(run())
+
+
+def test_a_claim_that_is_refused_raises_and_does_not_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        asked = Asked(monkeypatch, (30, ""))
+        with pytest.raises(GroupAuthorizationFailedError):
+            await asked.rejoin()
+        assert asked.rejoined_as == []
 
     asyncio.run(run())

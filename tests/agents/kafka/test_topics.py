@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import IncompatibleBrokerVersion
+from click.testing import CliRunner
 
+from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError, PreflightError
@@ -158,6 +163,42 @@ class TestCreation:
         cluster = run(FakeCluster(3))
         cluster.refusals = [fake_cluster.FORBIDDEN]
         with pytest.raises(PreflightError, match=r"refused to create attributary\.observations\.v1: refused with 29"):
+            create_topics(config())
+
+    @pytest.mark.parametrize(
+        ("n", "kafka", "said"),
+        [
+            (1, {}, "the cluster has 1 broker now, so each partition has 1 replica; "),
+            (2, {}, "the cluster has 2 brokers now, so each partition has 2 replicas; "),
+            (3, {}, ""),
+            (1, {"replication_factor": 1}, ""),
+        ],
+        ids=["one broker", "two brokers", "three brokers", "one replica by configuration"],
+    )
+    def test_the_command_says_that_more_brokers_would_give_more_replicas(
+        self, n: int, kafka: dict[str, int], said: str, run: Any, tmp_path: Path
+    ) -> None:
+        run(FakeCluster(n))
+        path = tmp_path / "attributary.yaml"
+        models = {"credit": {"model": {"class": "river.naive_bayes.GaussianNB"}}}
+        path.write_text(json.dumps({"kafka": kafka, "models": models}))
+        result = CliRunner().invoke(cli, ["topics", "create", "--config", str(path)])
+        assert result.exit_code == 0, result.output
+        assert said in result.stderr
+        assert ("set kafka.replication_factor: 3" in result.stderr) == bool(said)
+        again = CliRunner().invoke(cli, ["topics", "create", "--config", str(path)])
+        assert "kafka.replication_factor" not in again.stderr, "nothing has been created"
+
+    def test_a_broker_that_does_not_know_the_request_is_no_lack_of_a_controller(
+        self, run: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def too_old(*_: object) -> None:
+            raise IncompatibleBrokerVersion("CreateTopicsRequest needs a newer broker")
+
+        monkeypatch.setattr(AIOKafkaAdminClient, "create_topics", too_old)
+        monkeypatch.setattr(creation, "CREATED_WITHIN_S", 0.2)
+        run(FakeCluster(3))
+        with pytest.raises(PreflightError, match="IncompatibleBrokerVersion: CreateTopicsRequest needs a newer broker"):
             create_topics(config())
 
     def test_nothing_is_made_beside_observations_of_another_number(self, run: Any) -> None:

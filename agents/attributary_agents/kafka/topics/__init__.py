@@ -1,7 +1,7 @@
 """Lists, creates and checks the topics that a worker needs."""
 
 from .checks import check_topics
-from .creation import create_topics
+from .creation import create_topics, few_replicas
 from .replication import TopicsThere, changelog_remarks, reassignment, topics_there
 from .specs import TopicSpec, topic_specs
 from .told import FoundTopic, Told
@@ -14,6 +14,7 @@ __all__ = [
     "changelog_remarks",
     "check_topics",
     "create_topics",
+    "few_replicas",
     "reassignment",
     "topic_specs",
     "topics_there",

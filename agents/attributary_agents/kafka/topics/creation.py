@@ -30,7 +30,9 @@ CREATED_WITHIN_S = 30.0
 KNOWN_WITHIN_S = 30.0
 """Longest wait, in seconds, until every broker knows what has been created."""
 
-_ALL_WITHIN_S = 90.0
+_OTHERWISE_S = 60.0
+"""Longest time, in seconds, for the connection and for what brokers are asked beside these waits."""
+
 _NOT_NOW = (NotControllerError.errno, RequestTimedOutError.errno, 89)  # THROTTLING_QUOTA_EXCEEDED
 
 
@@ -69,9 +71,25 @@ def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
         await _wait_until_known(admin, specs, made)
         return [(spec, spec.name in made) for spec in specs]
 
-    created = with_admin(config.kafka, work, within_s=_ALL_WITHIN_S)
+    # As long as all of it may take, so that each wait ends with what it has waited for.
+    within_s = CREATED_WITHIN_S * len(topic_specs(config)) + KNOWN_WITHIN_S + _OTHERWISE_S
+    created = with_admin(config.kafka, work, within_s=within_s)
     check_topics(config)
     return created
+
+
+def few_replicas(config: Config, replicas: int) -> str:
+    """Return what is said of topics that have been created now with so many replicas; empty where none are lacking.
+
+    In a cluster that starts, the controller counts the brokers that have registered so far.
+    """
+    if config.kafka.replication_factor or replicas >= MOST_REPLICAS:
+        return ""
+    brokers, have = ("1 broker", "1 replica") if replicas == 1 else (f"{replicas} brokers", f"{replicas} replicas")
+    return (
+        f"the cluster has {brokers} now, so each partition has {have}; where more brokers will come, set "
+        f"kafka.replication_factor: {MOST_REPLICAS}: topics are created then when there are so many"
+    )
 
 
 def _possible(kafka: KafkaConfig) -> Iterator[Replication]:
@@ -136,7 +154,9 @@ async def _request(admin: AIOKafkaAdminClient, topic: NewTopic) -> tuple[int, st
         if controller is not None and await admin._client.ready(controller.nodeId):
             try:
                 answer = await admin.create_topics([topic])
-            except (KafkaError, OSError, TimeoutError):
+            except (KafkaError, OSError, TimeoutError) as error:
+                if isinstance(error, KafkaError) and not error.retriable:
+                    raise
                 code, message = RequestTimedOutError.errno, "the controller did not answer"
             else:
                 code, *rest = answer.topic_errors[0][1:]
