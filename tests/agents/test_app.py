@@ -17,6 +17,8 @@ from faust.types import TP
 from attributary_agents.app import create_app
 from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.kafka import faust_fixes
+from attributary_agents.kafka.brokers import connection
+from attributary_agents.kafka.brokers.watch import BrokerWatch
 from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, CommittedThread, ExactConsumer, ExactRecovery
 from attributary_agents.kafka.topics import topic_specs
 
@@ -126,7 +128,10 @@ def test_a_recovery_that_waits_for_what_the_sink_needs_is_no_internal_error(capl
     assert caplog.records == []
 
 
-def test_a_heartbeat_that_is_told_of_a_rebalance_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_heartbeat_that_is_told_of_a_rebalance_is_no_failure(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "BROKERS", BrokerWatch())  # in this process another test's broker may be away
     create_app(CONFIG)
     upstream = inspect.getsource(GroupCoordinator._do_heartbeat)
     assert f'"{faust_fixes._REBALANCING}"' in upstream, "the words have changed"
