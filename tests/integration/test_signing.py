@@ -71,9 +71,9 @@ def test_a_group_that_has_run_begins_to_sign_with_one_start(embedded_broker: Bro
     assert check(accepting, tmp_path)[0] == 0
     worker = WorkerProcess(accepting, tmp_path)
     worker.start()
-    wait_for("the worker is ready", worker.is_ready)  # without an observation
+    signed = r"partition 0: [2-9] stored states had no signature, and have one now"
+    wait_for("all is signed", lambda: re.search(signed, worker.log.read_text()))  # without an observation
     assert worker.stop() == 0
-    assert re.search(r"partition 0: [2-9] stored states had no signature, and have one now", worker.log.read_text())
 
     assert check(signing, tmp_path)[0] == 0
     last = WorkerProcess(signing, tmp_path)

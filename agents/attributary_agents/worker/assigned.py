@@ -315,7 +315,8 @@ class Assigned(PartitionView):
             self._shared.slices.note_slice(time.perf_counter() - began)
 
     def _cut(self) -> Checkpoint:  # 1
-        self._under_way = Checkpoint(Cut(self.partition, self.lag.records), self._schedule.work_s)
+        cut = Cut(self.partition, self.lag.records, self._endings.repeats_to)
+        self._under_way = Checkpoint(cut, self._schedule.work_s)
         return self._under_way
 
     async def _store_slice(self, checkpoint: Checkpoint) -> bool:

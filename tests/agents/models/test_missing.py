@@ -263,6 +263,9 @@ def numbers_of(value: bytes | None) -> str:
 
 
 def restarted(partition: Partition) -> Partition:
-    table = {state.model_id.encode(): encode_state(state) for state in partition.changed}
+    table = {
+        state.model_id.encode(): encode_state(state)
+        for state in [partition.models[model_id] for model_id in sorted(partition.dirty)]
+    }
     table[checkpoint_key(0)] = encode_checkpoint(partition.offset, partition.counters)
     return Partition(TOPIC, 0, partition.config, table.get)

@@ -108,6 +108,11 @@ class Endings:
             self._note.observation, self._note.restore = -1, ""
             await self._write()
 
+    @property
+    def repeats_to(self) -> int:
+        """Last offset that an owner which has ended may have handled beyond its checkpoint; -1 where none has."""
+        return self._careful_to
+
     def concerns(self, offset: int, checkpointed: int) -> bool:
         """Return whether `allows` has to be asked before this observation is handled."""
         return offset <= self._watched or offset - checkpointed > self._note.reach

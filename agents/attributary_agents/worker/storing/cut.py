@@ -23,11 +23,14 @@ class Cut:
     lag
         Observations of the partition that wait, None where that is not known; by it and the measured times the models'
         budgets are adapted.
+    repeats_to
+        Last offset that an owner before may have handled: up to there observations are explained as they were then.
     """
 
-    def __init__(self, partition: Partition, lag: int | None) -> None:
+    def __init__(self, partition: Partition, lag: int | None, repeats_to: int = -1) -> None:
         counters = partition.counters
         self._partition = partition
+        self._repeats_to = repeats_to
         self._counters = replace(counters, dead_letters=counters.dead_letters.copy())
         self._left = sorted(partition.dirty, reverse=True)
         self._deployed: dict[str, int] = {}
@@ -50,7 +53,8 @@ class Cut:
         """
         partition, model_id = self._partition, self._left.pop()
         state = partition.models[model_id]
-        if (share := partition.budget.adapt(state)) is not None:
+        # An owner that was killed may have published what follows: it comes again with the same bytes.
+        if partition.offset >= self._repeats_to and (share := partition.budget.adapt(state)) is not None:
             self.shares[model_id] = share
         blob = encode_state(state)
         partition.dirty.discard(model_id)
