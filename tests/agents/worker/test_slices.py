@@ -190,7 +190,9 @@ async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_no
         await asyncio.sleep(0)
         offset += 1
     await until_stored(assigned)
-    assert log == [*(f"write {name}" for name in IDS), "write checkpoint/0", f"commit {TOPIC}[0] 6"]
+    # On a busy machine so many pass that some of them publish.
+    written = [line for line in log if line != "send"]
+    assert written == [*(f"write {name}" for name in IDS), "write checkpoint/0", f"commit {TOPIC}[0] 6"]
     assert offset > 6 + 3, "observations passed in between"
     counters, at = decode_checkpoint(assigned._store.load(checkpoint_key(0)))
     assert (at, counters.consumed, counters.used) == (5, 6, 6)
@@ -198,7 +200,8 @@ async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_no
     assert assigned.pending_s > 0
     assert assigned.partition.dirty == {"m0"}, "it has changed since it was stored"
     await running.worker.release()
-    assert log[8:] == ["write m0", "write checkpoint/0", f"commit {TOPIC}[0] {offset}", "write note/0"]
+    written = [line for line in log if line != "send"]
+    assert written[8:] == ["write m0", "write checkpoint/0", f"commit {TOPIC}[0] {offset}", "write note/0"]
 
 
 @in_a_loop
