@@ -104,6 +104,8 @@ class HttpServer:
         self._connections: dict[asyncio.Task[None], bool] = {}
         """The oldest first; whether it has sent its request."""
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(self._tell)
+        self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
         self._accepting: asyncio.Task[Any] | None = None
 
@@ -141,8 +143,17 @@ class HttpServer:
                 await asyncio.wait(connections)
 
     def _end(self) -> None:
+        self._is_ending = True
         if self._accepting is not None:
             self._accepting.cancel()
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what nobody has caught, but for the client who connects in the moment at which accepting is cancelled.
+
+        asyncio hands them to a future that has ended already.
+        """
+        if not (self._is_ending and isinstance(context.get("exception"), asyncio.InvalidStateError)):
+            loop.default_exception_handler(context)
 
     async def _accept(self) -> None:
         while True:

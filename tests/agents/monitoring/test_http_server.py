@@ -194,3 +194,18 @@ def test_those_who_ask_at_once_share_one_answer() -> None:
 
     assert asyncio.run(all_of_them()) == [1, 1, 1, 2, 3]
     assert made == ["a", "b", "a"]
+
+
+def test_a_client_who_connects_at_the_moment_of_the_stop_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as server:
+        ask(server.port)
+        server._loop.call_soon_threadsafe(time.sleep, 0.5)  # so that the loop finds the stop and the client at once
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20):
+            server.stop()
+    assert [record.getMessage() for record in caplog.records] == []
+
+
+def test_any_other_error_that_nobody_has_caught_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as server:
+        server._loop.call_exception_handler({"message": "nobody has caught this", "exception": LookupError()})
+    assert "nobody has caught this" in caplog.text
