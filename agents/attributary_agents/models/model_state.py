@@ -102,6 +102,11 @@ def _smoothed(kind: type[SmoothedMean] | type[SmoothedPrediction]) -> dict[str, 
     return _ruled(lambda _id, config, _version: kind(config.alpha), Kept.WITH_VERSION, kind.snapshot, load)
 
 
+def _snapshot_of(kind: Any, kept: Kept) -> dict[str, Rule]:
+    """Return the rule of what begins empty and makes and reads snapshots of itself."""
+    return _ruled(lambda *_: kind(), kept, kind.snapshot, lambda _state, name, stored: kind.from_snapshot(stored[name]))
+
+
 def _snapshots(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value.snapshot() for name, value in values.items()}
 
@@ -265,32 +270,11 @@ class ModelState:
         )
     )
     """Metrics by River, as the model is now and over the reference; None where none is wanted, or none fits."""
-    good: GoodState = field(
-        metadata=_ruled(
-            lambda *_: GoodState(),
-            Kept.WITH_VERSION,
-            GoodState.snapshot,
-            lambda _state, name, stored: GoodState.from_snapshot(stored.get(name)),
-        )
-    )
+    good: GoodState = field(metadata=_snapshot_of(GoodState, Kept.WITH_VERSION))
     """How the version was when it was well, to go back to."""
-    labels: LabelKind = field(
-        metadata=_ruled(
-            lambda *_: LabelKind(),
-            Kept.WITH_MODEL,
-            LabelKind.snapshot,
-            lambda _state, name, stored: LabelKind.from_snapshot(stored.get(name)),
-        )
-    )
+    labels: LabelKind = field(metadata=_snapshot_of(LabelKind, Kept.WITH_MODEL))
     """Of which kind the labels are."""
-    counts: ModelCounts = field(
-        metadata=_ruled(
-            lambda *_: ModelCounts(),
-            Kept.WITH_MODEL,
-            ModelCounts.snapshot,
-            lambda _state, name, stored: ModelCounts.from_snapshot(stored[name]),
-        )
-    )
+    counts: ModelCounts = field(metadata=_snapshot_of(ModelCounts, Kept.WITH_MODEL))
     stride: int = field(metadata=_plain(lambda: 1, Kept.WITH_MODEL))
     """Within a budget, one in so many observations is explained; changed only where the state is stored."""
     n_observations: int = field(metadata=_plain(int, Kept.WITH_MODEL))
