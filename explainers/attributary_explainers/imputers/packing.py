@@ -104,8 +104,9 @@ def keep(x: Features) -> Kept:
     global _latest
     names, values = tuple(x), tuple(x.values())
     of_latest, latest, kept = _latest
-    # Equality is the faster test, and takes 1 for True.
-    if values == latest and names == of_latest and kept._layout.are_texts and all(map(is_, values, latest)):
+    # By identity: values may be of any type, and some raise where they are compared.
+    is_same = len(values) == len(latest) and all(map(is_, values, latest))
+    if is_same and names == of_latest and kept._layout.are_texts:
         return kept
     kept = _made(names, values, kept._layout)
     _latest = names, values, kept
