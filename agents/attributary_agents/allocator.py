@@ -10,12 +10,18 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import time
+from collections.abc import Callable
 
 _M_ARENA_MAX = -8
 """Of <malloc.h>."""
 
 HEAPS = 2
 """Heaps of all threads together: the event loop's, and one for the rest."""
+
+
+GIVE_BACK_EVERY_S = 3600.0
+"""Seconds after which freed memory is given back although no partition has moved."""
 
 
 def bound_heaps() -> bool:
@@ -26,15 +32,45 @@ def bound_heaps() -> bool:
     return bool(libc.mallopt(_M_ARENA_MAX, HEAPS) == 1)
 
 
-def give_back() -> bool:
-    """Give freed memory back to the system; return whether there was any, as far as that is known.
+def set_aside() -> None:
+    """Have the garbage collector pass over all that is alive now, until memory is given back.
 
-    The models of partitions that have gone refer to themselves: until they are collected, nothing of them is freed, and
-    Python does that by itself once in many rebalances.
+    Models live as long as their partition. With thousands of them the collector would look through millions of objects
+    each time that they have grown by a quarter, and nothing else happens in that second.
     """
-    gc.collect()
-    libc = _glibc()
-    return libc is not None and libc.malloc_trim(0) == 1
+    gc.freeze()
+
+
+class FreedMemory:
+    """Gives freed memory back to the system: when partitions have moved, and once an hour.
+
+    Parameters
+    ----------
+    clock
+        Seconds; for tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._given_back_at = clock()
+
+    def give_back(self) -> bool:
+        """Give freed memory back; return whether there was any, as far as that is known.
+
+        The models of partitions that have gone refer to themselves: until they are collected, nothing of them is
+        freed, and Python does that by itself once in many rebalances, and never with what is set aside.
+        """
+        self._given_back_at = self._clock()
+        gc.unfreeze()
+        gc.collect()
+        set_aside()
+        libc = _glibc()
+        return libc is not None and libc.malloc_trim(0) == 1
+
+    def give_back_where_due(self) -> None:
+        """Give freed memory back where that was an hour ago: versions that were replaced may refer to themselves."""
+        if self._clock() - self._given_back_at >= GIVE_BACK_EVERY_S:
+            self.give_back()
 
 
 def _glibc() -> ctypes.CDLL | None:

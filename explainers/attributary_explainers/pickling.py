@@ -116,6 +116,11 @@ def loading_with(find_class: FindClass) -> Iterator[None]:
         _find_class.reset(token)
 
 
+def is_loading() -> bool:
+    """Return whether what is made now is made of stored bytes: its model has just been loaded, so it can be saved."""
+    return _find_class.get() is not None
+
+
 def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
     """Return the model that `dump_model` saved. Unpickling runs code: load only what you trust.
 

@@ -49,13 +49,31 @@ def test_a_model_that_refers_to_itself_is_freed_before_memory_is_given_back() ->
         gone = weakref.ref(model)
         del model
         assert gone() is not None
-        allocator.give_back()
+        allocator.FreedMemory().give_back()
         assert gone() is None
     finally:
         gc.enable()
 
 
+def test_what_is_set_aside_is_collected_within_the_hour() -> None:
+    now = [0.0]
+    memory = allocator.FreedMemory(lambda: now[0])
+    try:
+        model = _Model()
+        gone = weakref.ref(model)
+        allocator.set_aside()
+        del model
+        gc.collect()
+        memory.give_back_where_due()
+        assert gone() is not None
+        now[0] = allocator.GIVE_BACK_EVERY_S
+        memory.give_back_where_due()
+        assert gone() is None
+    finally:
+        gc.unfreeze()
+
+
 def test_elsewhere_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not allocator.bound_heaps()
-    assert not allocator.give_back()
+    assert not allocator.FreedMemory().give_back()

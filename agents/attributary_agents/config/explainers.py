@@ -111,6 +111,10 @@ class ExplainerConfig(Section):
 _CHANGE = signature(ChangeExplainer).parameters
 
 
+_CHECKED: set[str] = set()
+"""Parameters that a change explainer takes: thousands of models may have the same."""
+
+
 class ChangeConfig(Section):
     """Explanation of model change."""
 
@@ -179,10 +183,14 @@ class ChangeConfig(Section):
 
     def model_post_init(self, _context: Any) -> None:
         """Refuse what the change explainer refuses whatever the model: detector parameters that River chokes on."""
+        parameters = {**self.model_dump(), "loss": None, "distance": None}
+        if (like := repr(parameters)) in _CHECKED:
+            return
         try:
-            ChangeExplainer(NoChangeClassifier(), **{**self.model_dump(), "loss": None, "distance": None})
+            ChangeExplainer(NoChangeClassifier(), **parameters)
         except ExplainerError as error:
             raise ValueError(str(error)) from None
+        _CHECKED.add(like)
 
 
 class ExplainConfig(Section):

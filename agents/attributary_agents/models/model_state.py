@@ -468,13 +468,18 @@ def new_state(model_id: str, config: ModelConfig, version: Version | None = None
 def check_models(config: Config) -> None:
     """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
+    Of models that are configured alike, one is built.
+
     Raises
     ------
     ConfigError
         As for `check_model`.
     """
+    distinct: dict[str, str] = {}
     for model_id, model in config.models.items():
-        check_model(model_id, model)
+        distinct.setdefault(repr(model), model_id)
+    for model_id in distinct.values():
+        check_model(model_id, config.models[model_id])
 
 
 def check_model(model_id: str, config: ModelConfig) -> ModelState:

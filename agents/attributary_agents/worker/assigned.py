@@ -27,6 +27,7 @@ from faust.types import TP
 
 from attributary_topics import Deployment
 
+from ..allocator import set_aside
 from ..errors import DeliveryError, EndedWorkerError
 from ..kafka.faust_fixes import commit_exactly
 from ..kafka.open_transactions import OpenTransaction, reach
@@ -338,6 +339,7 @@ class Assigned(PartitionView):
         await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
         await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self.tp, cut.offset + 1))  # 4
         cut.finish()
+        set_aside()
         self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
         self.mark_stored(checkpoint.pending_since)
         self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)

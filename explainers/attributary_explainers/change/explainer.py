@@ -18,7 +18,7 @@ from ..notebook.cards import counts, figure
 from ..notebook.described import Described
 from ..notebook.names import check_groups_there
 from ..notebook.rows import as_row
-from ..pickling import freeze
+from ..pickling import freeze, is_loading
 from ..predictions import is_usable, most_probable
 from ..typing import Features, Groups, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
@@ -324,7 +324,8 @@ class ChangeExplainer(Examining, Described):
         # What the model cannot do shows now, not when the first reference is taken.
         for output in (self._held.output, self._measure.loss.output):
             model_function(model, output)
-        freeze(model)
+        if not is_loading():
+            freeze(model)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, model: Any, *, loss: AnyLoss | None = None) -> ChangeExplainer:

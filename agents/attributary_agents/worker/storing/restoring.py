@@ -9,6 +9,9 @@ from collections.abc import Callable
 
 from faust.types import TP
 
+from attributary_explainers.pickling import uncollected
+
+from ...allocator import set_aside
 from ...errors import DamagedStateError, StateError
 from ...state.codec import check_release
 from ...state.names import control_key
@@ -131,11 +134,12 @@ class Restoring:
         with self._shared.view.activity.doing(Step("restore", self._tp, self._partition.offset, name)):
             await self._store.fetch(name)
             is_allowed = await self._endings.allows_restore(model_id, lambda: self._try(model_id))
-            with self._shared.view.lock:
+            with self._shared.view.lock, uncollected():
                 if is_allowed:
                     models.restore(model_id)
                 else:
                     models.refuse(model_id)
+                set_aside()
         if not self._has_left:
             self._shared.restored.note()
 
