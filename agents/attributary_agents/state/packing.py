@@ -21,6 +21,7 @@ from ..errors import ForeignTypeError
 from ..models.guards.allowlist import PLAIN
 
 _COMPRESSOR = zstandard.ZstdCompressor(level=3, write_checksum=True)
+_DECOMPRESSOR = zstandard.ZstdDecompressor()
 MOST_TIMES, MOST_OF_SHORT = 64, 2**25
 """How long unpacked data may be: so many times the frame, or so many bytes where that is more."""
 _PACKAGES = ("attributary", "river", "numpy", "scikit-learn")
@@ -89,7 +90,7 @@ def _decompress(frame: bytes) -> bytes:
     if not 0 <= size <= most:
         said = "an unknown number of" if size < 0 else str(size)
         raise TornError(f"would be {said} bytes when it is unpacked, and {most} are the most: no worker writes that")
-    return zstandard.ZstdDecompressor().decompress(frame, max_output_size=most)
+    return _DECOMPRESSOR.decompress(frame, max_output_size=most)
 
 
 def packed_with(blob: bytes) -> dict[str, str]:
