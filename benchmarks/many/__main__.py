@@ -5,8 +5,9 @@
     python -m benchmarks.many --beside /path/to/checkout  # the same restart by another checkout's worker, first
 
 Each model is a scaler and a logistic regression with iPFI, iSAGE and the change explainer, all on one partition. A
-first worker takes ten observations of each and is stopped. Then one more of each comes, and as many again; the worker
-that restarts has to restore what they ask for, and makes checkpoints of all models while others wait.
+first worker takes ten observations of each and is stopped. A second one restores them while nothing comes. Then one
+more observation of each comes, and as many again; the worker that restarts has to restore what they ask for, and makes
+checkpoints of all models while others wait.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 from support.kafka import produce
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
@@ -108,6 +110,23 @@ def observations(models: int, rounds: int, seed: int) -> list[tuple[bytes, bytes
     return found
 
 
+def restart_idle(worker: WatchedWorker) -> dict[str, str]:
+    """Restart the worker while no observation comes, and stop it when it has restored all models; what that took."""
+    with worker:
+        wait_for("all models are restored", lambda: worker.notes("restored"), TIMEOUT_S)
+        if worker.stop() != 0:
+            raise RuntimeError(worker.log_tail)
+    (start,), (ready,), restored = (worker.notes(what) for what in ("start", "ready", "restored"))
+    return {
+        "no observation comes: until ready": _between(start, ready),
+        "no observation comes: until all models are restored": _between(start, restored[-1]),
+    }
+
+
+def _between(start: dict[str, Any], one: dict[str, Any]) -> str:
+    return f"{one['at'] - start['at']:.1f} s, of the processor {one['cpu'] - start['cpu']:.1f} s"
+
+
 def restart(worker: WatchedWorker, bootstrap: str, topic: str, models: int, handled: int) -> dict[str, str]:
     """Send two observations of each model, restart the worker, stop it when it has handled them; what that took."""
     produce(bootstrap, topic, observations(models, 2, handled), partition=0)
@@ -123,13 +142,10 @@ def restart(worker: WatchedWorker, bootstrap: str, topic: str, models: int, hand
     def longest(what: str, since: float, until: float) -> str:
         return f"{max((one['seconds'] for one in worker.notes(what) if since < one['at'] <= until), default=0.0):.3f} s"
 
-    def since_start(one: dict[str, Any]) -> str:
-        return f"{one['at'] - start['at']:.1f} s, of the processor {one['cpu'] - start['cpu']:.1f} s"
-
     return {
-        "until ready": since_start(ready),
-        "until the first observation is handled": since_start(first),
-        "until all models are restored": since_start(restored),
+        "until ready": _between(start, ready),
+        "until the first observation is handled": _between(start, first),
+        "until all models are restored": _between(start, restored),
         "longest pause of the loop until then": longest("loop paused", ready["at"], restored["at"]),
         "longest wait of observations until then": longest("observations paused", first["at"], restored["at"]),
         "a checkpoint of all lasts": f"{checkpoint['seconds']:.2f} s",
@@ -166,8 +182,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise RuntimeError(first.log_tail)
         out.print(f"{args.models} models have taken {AT_FIRST} observations each")
         for name, checkout in checkouts.items():
+            idle = restart_idle(WatchedWorker(raw, folder, checkout.absolute()))
             worker = WatchedWorker(raw, folder, checkout.absolute())
-            found[name] = restart(worker, broker.bootstrap, topic, args.models, handled)
+            found[name] = idle | restart(worker, broker.bootstrap, topic, args.models, handled)
             handled += 2 * args.models
     (folder / "found.yaml").write_text(yaml.safe_dump(found, sort_keys=False))
     table = Table("a restart", *found)
