@@ -146,3 +146,13 @@ def test_only_partitions_that_are_ours_are_kept() -> None:
         records.apply(partition, head_key(b"m", 1), b"value")
     records.keep_only({1})
     assert [records.names(n) for n in range(3)] == [[], [b"m"], []]
+
+
+def test_a_chunk_that_is_gone_is_named_as_such_beside_an_older_generation() -> None:
+    log = Log()
+    store = log.owner(1)
+    for n in range(2):
+        put(store, b"m", blob(n, 35))
+    log.records.append((chunk_key(b"m", 1, 1, 2), None))
+    with pytest.raises(DamagedStateError, match=r"m, .* has 2 of 4 chunks"):
+        log.owner(2).load(b"m")
