@@ -29,7 +29,7 @@ from attributary_topics import Deployment
 
 from ..errors import DeliveryError, EndedWorkerError
 from ..kafka.faust_fixes import commit_exactly
-from ..kafka.open_transactions import OpenTransaction, reach
+from ..kafka.open_transactions import OpenTransaction
 from ..models.apart.building import build
 from ..state.names import checkpoint_key
 from .activity import Step
@@ -256,7 +256,7 @@ class Assigned(PartitionView):
         """Note how far behind the partition is, and what holds it up; begin a checkpoint where that is due."""
         self._note_lags()
         self.transaction_s, self.control_transaction_s = (
-            held.see(reach(self._shared.app, *at)) for at, held in self._transactions
+            held.see(self._shared.ends.fetched(at)) for at, held in self._transactions
         )
         self._store_where_due()
 
