@@ -15,7 +15,6 @@ from benchmarks.chaos.compare.slopes import BLOCKS, Slope, slope
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.process import footprint
-from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 from benchmarks.chaos.scenarios.kills import deploy
 
@@ -60,11 +59,8 @@ def run(lab: Lab) -> None:
     every_s, n_visits = (1.0, 1) if minutes < 5 else (5.0, max(round(minutes / 3), 2))
     records = observations(int(RATE * (duration_s + 600)), lab.seed, drift_at=1_500)
     with Fleet(lab, raw_config(lab.bootstrap, "soak")) as fleet:
-        for _ in range(2):
-            fleet.add()
-        fleet.wait_ready()
-        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, records, RATE)
-        sender.start()
+        fleet.start(2)
+        sender = fleet.start_sending(records, RATE)
         watch = _Watch(lab, fleet)
         afters: dict[tuple[int, int], int] = {}
         period_s = duration_s / n_visits
@@ -83,12 +79,10 @@ def run(lab: Lab) -> None:
         sender.finish_early()
         lab.note(f"{sender.n_sent} observations in {lab.elapsed_s - began:.0f} s")
         fleet.wait_drained()
-        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
-        fleet.stop()
         _judge(lab, watch.series.since(began + min(duration_s / 4, 600.0)), minutes)
-        _judge_log(lab, fleet)
         _draw(lab, watch.series)
-        fleet.compare(afters)
+        fleet.conclude(afters)
+        _judge_log(lab, fleet)
 
 
 def _deploy(fleet: Fleet, i: int, n_before: int) -> dict[tuple[int, int], int]:
