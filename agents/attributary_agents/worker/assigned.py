@@ -1,4 +1,4 @@
-"""One partition that is ours, and the order in which what is handled becomes durable.
+"""Owns one partition, and makes what is handled durable in an order that no crash breaks.
 
 The order of a checkpoint is the whole promise (docs/delivery.md):
 
