@@ -96,7 +96,7 @@ class Assigned(PartitionView):
         self._restoring = Restoring(shared, tp, partition, self._store, self._endings, self._goes_on)
         self._restores: asyncio.Task[None] | None = None
         self._stores: asyncio.Task[None] | None = None
-        self._under_way: Checkpoint | None = None
+        self._being_made: Checkpoint | None = None
         self._is_leaving = self._has_begun = self._control_has_begun = False
 
     @property
@@ -120,7 +120,7 @@ class Assigned(PartitionView):
             is_allowed = True
             if self._endings.concerns(message.offset, self.partition.checkpointed):
                 is_allowed = await self._is_allowed(message)
-            for record in self._explain(message, is_allowed):
+            for record in self._handle_observation(message, is_allowed):
                 self._sent.append(self._shared.send(record))
                 self._sent_bytes += len(record.value or b"")
             if self._sent_bytes > MAX_SENT_BYTES:
@@ -139,7 +139,8 @@ class Assigned(PartitionView):
 
         return await self._endings.allows(record.offset, self.partition.checkpointed, trial)
 
-    def _explain(self, message: Any, is_allowed: bool) -> list[Outgoing]:
+    def _handle_observation(self, message: Any, is_allowed: bool) -> list[Outgoing]:
+        """Handle or refuse an observation, and note how long that has taken; return what is to be sent."""
         view, began = self._shared.view, time.perf_counter()
         step = Step("observation", message.tp, message.offset, self._shared.known_key(message.key))
         with self._activity.doing(step), view.lock:
@@ -149,8 +150,8 @@ class Assigned(PartitionView):
             view.observation_times.observe(took)
             if self.partition.n_pending:
                 self.mark_pending()
-            if self._under_way is not None and self._under_way.pending_since is None:
-                self._under_way.pending_since = time.monotonic()
+            if self._being_made is not None and self._being_made.pending_since is None:
+                self._being_made.pending_since = time.monotonic()
         self._schedule.add_work(took)
         return outgoing
 
@@ -316,8 +317,8 @@ class Assigned(PartitionView):
 
     def _cut(self) -> Checkpoint:  # 1
         cut = Cut(self.partition, self.lag.records, self._endings.repeats_to)
-        self._under_way = Checkpoint(cut, self._schedule.work_s)
-        return self._under_way
+        self._being_made = Checkpoint(cut, self._schedule.work_s)
+        return self._being_made
 
     async def _store_slice(self, checkpoint: Checkpoint) -> bool:
         """Store some of the models, and after the last one the checkpoint; return whether it is made."""
@@ -341,7 +342,7 @@ class Assigned(PartitionView):
         self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
         self.mark_stored(checkpoint.pending_since)
         self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
-        self._under_way = None
+        self._being_made = None
 
     async def _await_sent(self) -> None:
         # Shielded: a step that is given up leaves what has been sent on its way.

@@ -9,6 +9,7 @@ from benchmarks.chaos.compare.growth import check_growth
 from benchmarks.chaos.lab.compaction import SEGMENT_BYTES, compact_soon
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.picture import draw
 from benchmarks.chaos.lab.process import Footprint, footprint
 from benchmarks.chaos.lab.workload import observations, raw_config
 
@@ -55,7 +56,13 @@ def run(lab: Lab) -> None:
         done = last.checkpoints
         lab.check("checkpoints", done >= 0.9 * wanted, f"{done} in {last.second - samples[0].second:.0f} s")
         _flat(lab, samples)
-        _draw(lab, samples)
+        measured = {
+            "RSS, MB": [one.process.rss / 1e6 for one in samples],
+            "open files": [one.process.files for one in samples],
+            "changelog on disk, MB": [one.changelog / 1e6 for one in samples],
+        }
+        panels = {title: {title: values} for title, values in measured.items()}
+        draw(lab, "checkpoints", [one.checkpoints for one in samples], panels)
         fleet.conclude()
 
 
@@ -96,28 +103,3 @@ def _flat(lab: Lab, samples: Sequence[Sample]) -> None:
         f"{largest / 1e6:.2f} MB at most in the last quarter; allowed {LIVE_MULTIPLE} x {live / 1e6:.2f} MB of live "
         f"state and {waiting / 1e6:.1f} MB of segments that are not compacted yet",
     )
-
-
-def _draw(lab: Lab, samples: Sequence[Sample]) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        lab.note("no picture: matplotlib is not installed")
-        return
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    for axes, (label, values) in zip(
-        figure.subplots(3, 1, sharex=True),
-        (
-            ("RSS, MB", [one.process.rss / 1e6 for one in samples]),
-            ("open files", [one.process.files for one in samples]),
-            ("changelog on disk, MB", [one.changelog / 1e6 for one in samples]),
-        ),
-        strict=True,
-    ):
-        axes.plot([one.checkpoints for one in samples], values)
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-    axes.set_xlabel("checkpoints")
-    path = lab.folder.parent / "day.svg"
-    figure.savefig(path)
-    lab.files.append(path)

@@ -14,6 +14,7 @@ from support.states import stored_deployments
 from benchmarks.chaos.compare.slopes import BLOCKS, Slope, slope
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.picture import draw
 from benchmarks.chaos.lab.process import footprint
 from benchmarks.chaos.lab.workload import observations, raw_config
 from benchmarks.chaos.scenarios.kills import deploy
@@ -202,25 +203,7 @@ def _judge_log(lab: Lab, fleet: Fleet) -> None:
 
 
 def _draw(lab: Lab, series: Series) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        lab.note("no picture: matplotlib is not installed")
-        return
-    panels: dict[str, list[str]] = {}
-    for name in series.values:
-        panels.setdefault(re.sub(r" of worker \d", "", name), []).append(name)
-    figure = Figure(figsize=(9, 1.4 * len(panels) + 0.6), layout="constrained")
-    minutes = [second / 60 for second in series.seconds]
-    for axes, (title, names) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
-        for name in names:
-            axes.plot(minutes, series.values[name], linewidth=0.8, label=name if len(names) > 1 else None)
-        if len(names) > 1:
-            axes.legend(fontsize=6, loc="lower right")
-        axes.set_title(title, loc="left", fontsize=8)
-        known = [value for name in names for value in series.values[name] if not math.isnan(value)]
-        axes.set_ylim(0, 1.1 * max(known, default=0) or 1)
-    axes.set_xlabel("minutes")
-    path = lab.folder.parent / "soak.svg"
-    figure.savefig(path)
-    lab.files.append(path)
+    panels: dict[str, dict[str, list[float]]] = {}
+    for name, values in series.values.items():
+        panels.setdefault(re.sub(r" of worker \d", "", name), {})[name] = values
+    draw(lab, "minutes", [second / 60 for second in series.seconds], panels)
