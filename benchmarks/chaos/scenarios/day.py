@@ -56,7 +56,7 @@ def run(lab: Lab) -> None:
         done = last.checkpoints
         lab.check("checkpoints", done >= 0.9 * wanted, f"{done} in {last.second - samples[0].second:.0f} s")
         _flat(lab, samples)
-        measured = {
+        measured: dict[str, Sequence[float]] = {
             "RSS, MB": [one.process.rss / 1e6 for one in samples],
             "open files": [one.process.files for one in samples],
             "changelog on disk, MB": [one.changelog / 1e6 for one in samples],
