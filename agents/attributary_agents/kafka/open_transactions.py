@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
-from aiokafka import TopicPartition
+from .brokers.ends import TopicEnd
 
 logger = logging.getLogger(__name__)
 
@@ -16,44 +15,6 @@ SAID_AFTER_S = 15.0
 
 EVERY_S = 60.0
 """Seconds between two lines about one partition."""
-
-
-class Reach(NamedTuple):
-    """How far a partition can be read.
-
-    Attributes
-    ----------
-    position
-        Offset that the consumer asks for next.
-    stable
-        The last stable offset: where the first open transaction begins, or `end`.
-    end
-        Offset that the next record will have: the high watermark.
-    """
-
-    position: int
-    stable: int
-    end: int
-
-    @property
-    def is_held(self) -> bool:
-        """Whether all that can be read has been, and there is more."""
-        return self.position >= self.stable and self.stable < self.end
-
-
-def reach(app: Any, topic: str, partition: int) -> Reach | None:
-    """Return how far a partition of a Faust app's consumer can be read; None while that is not known."""
-    thread = getattr(app.consumer, "_thread", None)
-    consumer = getattr(thread, "_consumer", None)
-    assigned = None if consumer is None else consumer._subscription.subscription
-    assignment = None if assigned is None else assigned.assignment
-    tp = TopicPartition(topic, partition)
-    if assignment is None or tp not in assignment.tps:
-        return None
-    state = assignment.state_value(tp)
-    if not state.has_valid_position or state.lso is None or state.highwater is None or state.lso < 0:
-        return None
-    return Reach(state.position, state.lso, state.highwater)
 
 
 class OpenTransaction:
@@ -74,10 +35,10 @@ class OpenTransaction:
         self._since: float | None = None
         self._said_at: float | None = None
 
-    def see(self, found: Reach | None) -> float:
+    def see(self, found: TopicEnd | None) -> float:
         """Return the seconds for which the partition has been held up at the same offset; 0 where it is not."""
         now = self._clock()
-        if found is None or not found.is_held:
+        if found is None or found.stable is None or not found.is_held:
             self._say_over(now)
             self._since = None
             return 0.0
@@ -95,8 +56,8 @@ class OpenTransaction:
                 self._place,
                 found.stable,
                 open_s,
-                found.end - found.stable,
-                found.end - 1,
+                found.offset - found.stable,
+                found.offset - 1,
             )
         return open_s
 

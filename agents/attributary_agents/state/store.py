@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 from ..errors import DamagedStateError, StateError
 from .names import is_checkpoint
@@ -92,22 +92,19 @@ class PartitionStore:
         KeyError
             They are in an object store and have not been fetched.
         """
-        found = self._find(name)
+        found = self._find_readable(name)
         if found is None:
             return None
-        epoch, head, inline = found
+        head = found[1]
         if head.object_name is not None:
-            if self._objects is None:
-                raise StateError(f"{self._where(name)} is in an object store: configure state.url")
             fetched = self._fetched.pop(name)
             if isinstance(fetched, DamagedStateError):
                 raise fetched
             return fetched
-        chunks = self._records.epochs(self.partition, name)[epoch].chunks
-        if head.chunks > len(chunks):
-            raise DamagedStateError(f"{self._where(name)} has {len(chunks)} of {head.chunks} chunks")
-        pieces = [chunks.get((head.slot, index)) or b"" for index in range(head.chunks)]
-        return self._checked(name, head, b"".join(pieces) if pieces else inline)
+        pieces = list(self._pieces(name, *found))
+        if len(pieces) < head.chunks:
+            raise DamagedStateError(f"{self._where(name)} has {len(pieces)} of {head.chunks} chunks")
+        return self._checked(name, head, b"".join(pieces))
 
     def beginning(self, name: bytes) -> bytes | None:
         """Return the first of the bytes last written, which nothing has been compared with; None where none are here.
@@ -119,17 +116,10 @@ class PartitionStore:
         DamagedStateError, StateError
             As for `load`.
         """
-        found = self._find(name)
-        if found is None:
+        found = self._find_readable(name)
+        if found is None or found[1].object_name is not None:
             return None
-        epoch, head, inline = found
-        if head.object_name is not None:
-            if self._objects is None:
-                raise StateError(f"{self._where(name)} is in an object store: configure state.url")
-            return None
-        if not head.chunks:
-            return inline
-        return self._records.epochs(self.partition, name)[epoch].chunks.get((head.slot, 0))
+        return next(self._pieces(name, *found), None)
 
     async def put(self, name: bytes, blob: bytes) -> None:
         """Write the bytes; once awaited they are durable.
@@ -243,6 +233,24 @@ class PartitionStore:
             raise DamagedStateError(f"{self._where(name)} {error}") from None
         except StateError as error:
             raise StateError(f"{self._where(name)} {error}") from None
+
+    def _find_readable(self, name: bytes) -> tuple[int, Head, bytes] | None:
+        """Find the head as `_find` does, and raise StateError where its bytes are in a store that we have not."""
+        found = self._find(name)
+        if found is not None and found[1].object_name is not None and self._objects is None:
+            raise StateError(f"{self._where(name)} is in an object store: configure state.url")
+        return found
+
+    def _pieces(self, name: bytes, epoch: int, head: Head, inline: bytes) -> Iterator[bytes]:
+        """Yield the bytes as the changelog has them, up to the first chunk that is missing."""
+        if not head.chunks:
+            yield inline
+            return
+        chunks = self._records.epochs(self.partition, name)[epoch].chunks
+        for index in range(head.chunks):  # nobody may have signed that number: it may be any
+            if (piece := chunks.get((head.slot, index))) is None:
+                return
+            yield piece
 
     def _checked(self, name: bytes, head: Head, blob: bytes) -> bytes:
         try:

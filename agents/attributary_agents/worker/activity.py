@@ -1,4 +1,4 @@
-"""What the worker is doing: read without a lock by the watchdog, the health checks, a scrape and the shutdown."""
+"""Tells what the worker is doing: without a lock, to the watchdog, the health checks, a scrape and the shutdown."""
 
 from __future__ import annotations
 

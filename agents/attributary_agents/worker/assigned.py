@@ -1,4 +1,4 @@
-"""One partition that is ours, and the order in which what is handled becomes durable.
+"""Owns one partition, and makes what is handled durable in an order that no crash breaks.
 
 The order of a checkpoint is the whole promise (docs/delivery.md):
 
@@ -30,7 +30,7 @@ from attributary_topics import Deployment
 from ..allocator import set_aside
 from ..errors import DeliveryError, EndedWorkerError
 from ..kafka.faust_fixes import commit_exactly
-from ..kafka.open_transactions import OpenTransaction, reach
+from ..kafka.open_transactions import OpenTransaction
 from ..models.apart.building import build
 from ..state.names import checkpoint_key
 from .activity import Step
@@ -97,7 +97,7 @@ class Assigned(PartitionView):
         self._restoring = Restoring(shared, tp, partition, self._store, self._endings, self._goes_on)
         self._restores: asyncio.Task[None] | None = None
         self._stores: asyncio.Task[None] | None = None
-        self._under_way: Checkpoint | None = None
+        self._being_made: Checkpoint | None = None
         self._is_leaving = self._has_begun = self._control_has_begun = False
 
     @property
@@ -121,7 +121,7 @@ class Assigned(PartitionView):
             is_allowed = True
             if self._endings.concerns(message.offset, self.partition.checkpointed):
                 is_allowed = await self._is_allowed(message)
-            for record in self._explain(message, is_allowed):
+            for record in self._handle_observation(message, is_allowed):
                 self._sent.append(self._shared.send(record))
                 self._sent_bytes += len(record.value or b"")
             if self._sent_bytes > MAX_SENT_BYTES:
@@ -140,7 +140,8 @@ class Assigned(PartitionView):
 
         return await self._endings.allows(record.offset, self.partition.checkpointed, trial)
 
-    def _explain(self, message: Any, is_allowed: bool) -> list[Outgoing]:
+    def _handle_observation(self, message: Any, is_allowed: bool) -> list[Outgoing]:
+        """Handle or refuse an observation, and note how long that has taken; return what is to be sent."""
         view, began = self._shared.view, time.perf_counter()
         step = Step("observation", message.tp, message.offset, self._shared.known_key(message.key))
         with self._activity.doing(step), view.lock:
@@ -150,8 +151,8 @@ class Assigned(PartitionView):
             view.observation_times.observe(took)
             if self.partition.n_pending:
                 self.mark_pending()
-            if self._under_way is not None and self._under_way.pending_since is None:
-                self._under_way.pending_since = time.monotonic()
+            if self._being_made is not None and self._being_made.pending_since is None:
+                self._being_made.pending_since = time.monotonic()
         self._schedule.add_work(took)
         return outgoing
 
@@ -257,7 +258,7 @@ class Assigned(PartitionView):
         """Note how far behind the partition is, and what holds it up; begin a checkpoint where that is due."""
         self._note_lags()
         self.transaction_s, self.control_transaction_s = (
-            held.see(reach(self._shared.app, *at)) for at, held in self._transactions
+            held.see(self._shared.ends.fetched(at)) for at, held in self._transactions
         )
         self._store_where_due()
 
@@ -317,8 +318,8 @@ class Assigned(PartitionView):
 
     def _cut(self) -> Checkpoint:  # 1
         cut = Cut(self.partition, self.lag.records, self._endings.repeats_to)
-        self._under_way = Checkpoint(cut, self._schedule.work_s)
-        return self._under_way
+        self._being_made = Checkpoint(cut, self._schedule.work_s)
+        return self._being_made
 
     async def _store_slice(self, checkpoint: Checkpoint) -> bool:
         """Store some of the models, and after the last one the checkpoint; return whether it is made."""
@@ -343,7 +344,7 @@ class Assigned(PartitionView):
         self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
         self.mark_stored(checkpoint.pending_since)
         self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
-        self._under_way = None
+        self._being_made = None
 
     async def _await_sent(self) -> None:
         # Shielded: a step that is given up leaves what has been sent on its way.

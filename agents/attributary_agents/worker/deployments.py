@@ -1,4 +1,4 @@
-"""One partition of the models topic: what follows from each record for the models on that partition.
+"""Handles one partition of the models topic: what follows from each record for the models on that partition.
 
 Plain Python without Faust: a record comes in; what is to be stored and sent goes out, and is stored by the worker
 before any further observation of the partition is handled.

@@ -1,4 +1,4 @@
-"""Offsets that do not follow each other: the worker never goes on over records that delivery has skipped."""
+"""Finds offsets that do not follow each other: the worker never goes on over records that delivery has skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models of one partition: loaded, made, refused, and taken over by their next versions."""
+"""Loads, makes and refuses the models of one partition, and lets their next versions take over."""
 
 from __future__ import annotations
 

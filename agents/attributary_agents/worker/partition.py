@@ -1,4 +1,4 @@
-"""The observations of one partition: its models, what is not yet durable, and its counters.
+"""Handles the observations of one partition, with its models, what is not yet durable, and its counters.
 
 Plain Python without Faust: what comes in are records, what goes out are `Outgoing`s.
 """

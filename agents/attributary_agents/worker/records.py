@@ -1,4 +1,4 @@
-"""Records as they come in and go out, and the dead letter of one that cannot be used."""
+"""Holds records as they come in and go out, and makes the dead letter of one that cannot be used."""
 
 from __future__ import annotations
 

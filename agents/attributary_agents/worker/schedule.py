@@ -1,4 +1,4 @@
-"""When a partition's state is stored: often enough for a short replay, seldom enough to cost little.
+"""Says when a partition's state is stored: often enough for a short replay, seldom enough to cost little.
 
 Counted in seconds, so a replay stores at other moments; what is published does not depend on it. What is due runs
 beside the tick that has found it due: the tick itself waits for nothing, so that it comes each second.

@@ -1,4 +1,4 @@
-"""What the partitions of one worker have in common."""
+"""Holds what the partitions of one worker have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, received by a thread: a step that blocks the event loop does not delay them.
+"""Receives SIGTERM and SIGINT in a thread: a step that blocks the event loop does not delay them.
 
 asyncio's own handlers run in the loop, so a worker in a step that hangs would not even know that it is to stop.
 """

@@ -1,4 +1,4 @@
-"""What a scrape and the pages about changes see of the worker: shared with the web thread, under one lock."""
+"""Holds what a scrape and the pages about changes see of the worker: shared with the web thread, under one lock."""
 
 from __future__ import annotations
 

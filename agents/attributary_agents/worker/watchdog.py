@@ -1,4 +1,4 @@
-"""A thread that sees when a step does not end, logs where it hangs, and ends the process before it hangs for good.
+"""Sees, in a thread, when a step does not end: logs where it hangs, and ends the process before it hangs for good.
 
 A step is an observation in a model, a deployment, a checkpoint. Models are the user's code: they block the event loop,
 and nothing in it can tell. Code in C that holds the interpreter's lock silences this thread too: then `faulthandler`,

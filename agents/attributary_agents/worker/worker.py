@@ -1,4 +1,4 @@
-"""The worker: which partitions are ours, and which of them a record belongs to."""
+"""Runs a worker: it knows which partitions are ours, and gives each record to the one that it belongs to."""
 
 from __future__ import annotations
 

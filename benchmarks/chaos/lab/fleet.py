@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,9 +16,13 @@ from attributary_agents.kafka.topics import create_topics
 from benchmarks.chaos.compare.compare import compare
 from benchmarks.chaos.compare.positions import is_drained, positions
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import Sent
 
 LONGEST_BACK_OFF_S = 15.0
+
+ENOUGH = 20
+"""Observations that are handled where the work goes on: fewer may have been fetched before."""
 
 
 class CrashLoopError(Exception):
@@ -61,12 +65,20 @@ class Member:
         """Whether there is a process."""
         return self.n_starts > 0 and self.worker.exit_code is None
 
-    def partitions(self, topic: str) -> set[int]:
-        """Those of the topic that it says it has; empty while it does not answer."""
+    def samples(self, name: str, **labels: str) -> list[tuple[dict[str, str], float]]:
+        """Return labels and value of each sample of a metric that has these labels; none while it does not answer."""
         if not self.is_running:
-            return set()
-        samples = self.worker.metrics().get("attributary_records_consumed_total", {})
-        return {int(dict(labels)["partition"]) for labels in samples if dict(labels)["topic"] == topic}
+            return []
+        found = [(dict(key), value) for key, value in self.worker.metrics().get(name, {}).items()]
+        return [(key, value) for key, value in found if labels.items() <= key.items()]
+
+    def partitions(self, topic: str) -> set[int]:
+        """Return those of the topic that it says it has; none while it does not answer."""
+        return {int(at["partition"]) for at, _ in self.samples("attributary_records_consumed_total", topic=topic)}
+
+    def models(self) -> set[str]:
+        """Return the ids of the models that it exports; none while it does not answer."""
+        return {at["model_id"] for at, _ in self.samples("attributary_model_observations_total")}
 
     def watch(self, elapsed_s: float) -> str | None:
         """Start it again if it has ended by itself, later each time; say so when it has just ended."""
@@ -115,6 +127,18 @@ class Fleet:
         self.members.append(member)
         member.start()
         return member
+
+    def start(self, n: int) -> None:
+        """Start so many workers, and wait until they have their partitions."""
+        for _ in range(n):
+            self.add()
+        self.wait_ready()
+
+    def start_sending(self, records: Sequence[Sent], rate: float) -> Sender:
+        """Begin to write observations, so many in a second, while other things happen."""
+        sender = Sender(self.bootstrap, self.config.kafka.topics.observations, records, rate)
+        sender.start()
+        return sender
 
     def send(self, records: Iterable[Sent], topic: str | None = None) -> None:
         """Write observations, each on its partition; returns when all are there."""
@@ -170,18 +194,25 @@ class Fleet:
     def consumed(self) -> int:
         """Observations that the running workers say they have consumed."""
         topic = self.config.kafka.topics.observations
-        total = 0.0
-        for member in self.members:
-            if member.is_running:
-                samples = member.worker.metrics().get("attributary_records_consumed_total", {})
-                total += sum(value for labels, value in samples.items() if dict(labels)["topic"] == topic)
-        return int(total)
+        found = (member.samples("attributary_records_consumed_total", topic=topic) for member in self.members)
+        return int(sum(value for samples in found for _, value in samples))
+
+    def wait_going(self, what: str, timeout_s: float, *, before: int, since_s: float) -> None:
+        """Wait until more observations are consumed than before, and note how long after that second this is."""
+        if self.wait(f"the work goes on {what}", lambda: self.consumed() > before + ENOUGH, timeout_s):
+            self.lab.note(f"the work goes on {what}: after {self.lab.elapsed_s - since_s:.1f} s")
 
     def wait_drained(self, timeout_s: float = 180.0) -> bool:
         """Wait until everything sent so far is handled and committed."""
         return self.wait(
             "everything is handled and committed", lambda: is_drained(self.bootstrap, self.config), timeout_s, 0.5
         )
+
+    def conclude(self, afters: Mapping[tuple[int, int], int] | None = None) -> None:
+        """Stop the workers in an orderly way, check that none has ended by itself, and compare; as `compare`."""
+        self.stop()
+        self.lab.check("no worker ended by itself", not self.exits(), "; ".join(self.exits()[:3]) or "0 exits")
+        self.compare(afters)
 
     def finish(self, timeout_s: float = 180.0) -> None:
         """Wait until all is handled, stop the workers in an orderly way, and compare with the undisturbed run."""

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from benchmarks.chaos.lab.fleet import Member
 from benchmarks.chaos.lab.lab import Lab
@@ -66,6 +67,18 @@ class Probe(threading.Thread):
         """Ask no more."""
         self._done.set()
         self.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def check(self) -> None:
+        """Check that it has killed nobody."""
+        seen = "; ".join(self.kills[:3]) or f"0 kills in {len(self.seen)} looks"
+        self._lab.check("the probe of /livez kills nobody", not self.kills, seen)
 
     def _ask(self, i: int, member: Member) -> None:
         pid, port = member.worker.pid, member.worker.port

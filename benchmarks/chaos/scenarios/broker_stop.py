@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.probe import Probe
-from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 
 _LEVELS = re.compile(r"^[\d :,-]+ (WARNING|ERROR|CRITICAL) (\S+?):? (.*)")
@@ -54,27 +53,17 @@ def run(lab: Lab) -> None:
         raw["watchdog"] = {"warn_after_s": 30.0, "end_after_s": 100.0}
     # A worker that ended whenever it is started without a broker would try again, later each time.
     with Fleet(lab, raw, most_exits=40) as fleet:
-        for _ in range(2):
-            fleet.add()
-        fleet.wait_ready()
-        probe = Probe(lab, fleet.members)
-        probe.start()
-        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, records, rate)
-        sender.start()
-        try:
+        fleet.start(2)
+        with Probe(lab, fleet.members) as probe:
+            sender = fleet.start_sending(records, rate)
             for outage in outages:
                 _outage(lab, fleet, probe, outage)
                 sender.check_going("the last outage was over")
             sender.finish_early()
             fleet.wait_drained()
-        finally:
-            probe.stop()
-        kills = "; ".join(probe.kills[:3]) or f"0 kills in {len(probe.seen)} looks"
-        lab.check("the probe of /livez kills nobody", not probe.kills, kills)
-        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
-        fleet.stop()
+        probe.check()
+        fleet.conclude()
         _quote(lab, fleet)
-        fleet.compare()
 
 
 def _outage(lab: Lab, fleet: Fleet, probe: Probe, outage: Outage) -> None:
@@ -110,8 +99,7 @@ def _outage(lab: Lab, fleet: Fleet, probe: Probe, outage: Outage) -> None:
     lab.check(f"both workers are alive all along: {outage}", alive, seen)
     if outage.seconds > UNREADY_AFTER_S:
         _judge_unready(lab, probe, outage, (gone_s + UNREADY_AFTER_S, back_s))
-    if fleet.wait("the work goes on", lambda: fleet.consumed() > consumed + 20, 150.0):
-        lab.note(f"the work goes on {lab.elapsed_s - served_s:.1f} s after the broker is back")
+    fleet.wait_going("when the broker is back", 150.0, before=consumed, since_s=served_s)
     if fleet.wait_ready(150.0):
         lab.note(f"both workers are ready {lab.elapsed_s - served_s:.1f} s after the broker is back")
 

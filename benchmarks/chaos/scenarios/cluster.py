@@ -13,7 +13,6 @@ from support.cluster import KafkaCluster
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.probe import Probe
-from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 
 NODES = 3
@@ -50,28 +49,16 @@ def run(lab: Lab) -> None:
         lab.note(f"{NODES} nodes: {cluster.bootstrap}")
         raw = raw_config(cluster.bootstrap, "cluster")
         with Fleet(lab, raw, bootstrap=cluster.bootstrap) as fleet:
-            for _ in range(2):
-                fleet.add()
-            fleet.wait_ready()
-            probe = Probe(lab, fleet.members)
-            probe.start()
-            topic = fleet.config.kafka.topics.observations
-            sender = Sender(cluster.bootstrap, topic, records, rate)
-            sender.start()
-            try:
-                for _ in range(rounds):
-                    for loss in LOSSES:
-                        _lose(lab, fleet, cluster, loss, away_s)
-                        sender.check_going(f"the end of: {loss.what}")
+            fleet.start(2)
+            with Probe(lab, fleet.members) as probe:
+                sender = fleet.start_sending(records, rate)
+                for loss in LOSSES * rounds:
+                    _lose(lab, fleet, cluster, loss, away_s)
+                    sender.check_going(f"the end of: {loss.what}")
                 sender.finish_early()
                 fleet.wait_drained()
-            finally:
-                probe.stop()
-            kills = "; ".join(probe.kills[:3]) or f"0 kills in {len(probe.seen)} looks"
-            lab.check("the probe of /livez kills nobody", not probe.kills, kills)
-            lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
-            fleet.stop()
-            fleet.compare()
+            probe.check()
+            fleet.conclude()
 
 
 def _lose(lab: Lab, fleet: Fleet, cluster: KafkaCluster, loss: Loss, away_s: float) -> None:
@@ -86,17 +73,13 @@ def _lose(lab: Lab, fleet: Fleet, cluster: KafkaCluster, loss: Loss, away_s: flo
     if loss.goes_on:
         # Once the group has noticed: what was fetched before is handled in any case.
         fleet.pause(1.0)
-        after = fleet.consumed()
-        if fleet.wait(f"the work goes on without {loss.what}", lambda: fleet.consumed() > after + 20, 120.0):
-            lab.note(f"the work goes on without it after {lab.elapsed_s - gone_s:.1f} s")
+        fleet.wait_going(f"without {loss.what}", 120.0, before=fleet.consumed(), since_s=gone_s)
     fleet.pause(gone_s + away_s - lab.elapsed_s)
     cluster.start(*gone)
     back_s = lab.elapsed_s
     lab.note(f"back after {back_s - gone_s:.1f} s")
     if not loss.goes_on:
-        before = fleet.consumed()
-        if fleet.wait(f"the work goes on after {loss.what}", lambda: fleet.consumed() > before + 20, 150.0):
-            lab.note(f"the work goes on {lab.elapsed_s - back_s:.1f} s after that")
+        fleet.wait_going(f"with {loss.what} back", 150.0, before=fleet.consumed(), since_s=back_s)
 
 
 def _leader(cluster: KafkaCluster, fleet: Fleet, which: str) -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
 
+from benchmarks.chaos.compare.growth import check_growth
 from benchmarks.chaos.lab.compaction import SEGMENT_BYTES, compact_soon
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.sender import Sender
+from benchmarks.chaos.lab.picture import draw
+from benchmarks.chaos.lab.process import Footprint, footprint
 from benchmarks.chaos.lab.workload import observations, raw_config
 
 CHECKPOINTS_OF_A_DAY = 8640
@@ -27,8 +26,7 @@ class Sample:
 
     second: float
     checkpoints: int
-    rss: int
-    fds: int
+    process: Footprint
     changelog: int
     live: int
 
@@ -41,11 +39,9 @@ def run(lab: Lab) -> None:
     raw["checkpoint"] = {"interval_s": 0.1, "max_observations": every, "max_share": 1.0}
     with Fleet(lab, raw) as fleet:
         compact_soon(fleet)
-        member = fleet.add()
-        fleet.wait_ready()
-        n = wanted * every
-        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, observations(n, lab.seed), rate)
-        sender.start()
+        fleet.start(1)
+        (member,) = fleet.members
+        sender = fleet.start_sending(observations(wanted * every, lab.seed), rate)
         samples: list[Sample] = []
         while sender.is_alive():
             fleet.pause(0.5 if lab.short else 5.0)
@@ -60,29 +56,31 @@ def run(lab: Lab) -> None:
         done = last.checkpoints
         lab.check("checkpoints", done >= 0.9 * wanted, f"{done} in {last.second - samples[0].second:.0f} s")
         _flat(lab, samples)
-        _draw(lab, samples)
-        fleet.stop()
-        fleet.compare()
+        measured: dict[str, Sequence[float]] = {
+            "RSS, MB": [one.process.rss / 1e6 for one in samples],
+            "open files": [one.process.files for one in samples],
+            "changelog on disk, MB": [one.changelog / 1e6 for one in samples],
+        }
+        panels = {title: {title: values} for title, values in measured.items()}
+        draw(lab, "checkpoints", [one.checkpoints for one in samples], panels)
+        fleet.conclude()
 
 
 def _said(sample: Sample) -> str:
     return (
-        f"{sample.checkpoints} checkpoints, RSS {sample.rss / 1e6:.1f} MB, {sample.fds} open files, changelog "
-        f"{sample.changelog / 1e6:.2f} MB on disk, live states {sample.live / 1e6:.2f} MB"
+        f"{sample.checkpoints} checkpoints, RSS {sample.process.rss / 1e6:.1f} MB, {sample.process.files} open files, "
+        f"changelog {sample.changelog / 1e6:.2f} MB on disk, live states {sample.live / 1e6:.2f} MB"
     )
 
 
 def _sample(lab: Lab, fleet: Fleet, member: Member) -> Sample:
-    process = Path(f"/proc/{member.worker.pid}")
-    metrics = member.worker.metrics()
-    counts = metrics.get("attributary_stage_duration_seconds_count", {})
+    stored = member.samples("attributary_stage_duration_seconds_count", stage="checkpoint")
     return Sample(
         lab.elapsed_s,
-        int(sum(value for labels, value in counts.items() if dict(labels)["stage"] == "checkpoint")),
-        int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"),
-        len(list((process / "fd").iterdir())),
+        int(sum(count for _, count in stored)),
+        footprint(member.worker.pid),
         lab.broker.bytes_on_disk(fleet.config.kafka.changelog),
-        int(sum(metrics.get("attributary_model_state_bytes", {}).values())),
+        int(sum(size for _, size in member.samples("attributary_model_state_bytes"))),
     )
 
 
@@ -94,13 +92,8 @@ def _flat(lab: Lab, samples: Sequence[Sample]) -> None:
         return
     second, last = samples[quarter : 2 * quarter], samples[-quarter:]
 
-    def both(name: str) -> tuple[float, float]:
-        return median(getattr(one, name) for one in second), median(getattr(one, name) for one in last)
-
-    before, after = both("rss")
-    lab.check("RSS grows by less than 10 %", after < 1.1 * before, f"{before / 1e6:.1f} to {after / 1e6:.1f} MB")
-    before, after = both("fds")
-    lab.check("open files stay within 5", abs(after - before) <= 5, f"{before:.0f} to {after:.0f}")
+    early, late = ([sample.process for sample in part] for part in (second, last))
+    check_growth(lab, early, late, ("in the second quarter", "in the last one"), files=5)
     # What is not compacted yet: the active segment and one that waits, per partition that is used.
     waiting = 2 * 2 * 2 * SEGMENT_BYTES
     largest, live = max(one.changelog for one in last), max(one.live for one in last)
@@ -110,24 +103,3 @@ def _flat(lab: Lab, samples: Sequence[Sample]) -> None:
         f"{largest / 1e6:.2f} MB at most in the last quarter; allowed {LIVE_MULTIPLE} x {live / 1e6:.2f} MB of live "
         f"state and {waiting / 1e6:.1f} MB of segments that are not compacted yet",
     )
-
-
-def _draw(lab: Lab, samples: Sequence[Sample]) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        lab.note("no picture: matplotlib is not installed")
-        return
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    for axes, (name, label, unit) in zip(
-        figure.subplots(3, 1, sharex=True),
-        (("rss", "RSS, MB", 1e6), ("fds", "open files", 1), ("changelog", "changelog on disk, MB", 1e6)),
-        strict=True,
-    ):
-        axes.plot([one.checkpoints for one in samples], [getattr(one, name) / unit for one in samples])
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-    axes.set_xlabel("checkpoints")
-    path = lab.folder.parent / "day.svg"
-    figure.savefig(path)
-    lab.files.append(path)

@@ -30,10 +30,8 @@ def run(lab: Lab) -> None:
             member.start()
         fleet.send(parts[-1])
         fleet.wait_drained()
-        fleet.stop()
         lab.check("kills", member.n_starts == n_kills + 1, f"{n_kills} SIGKILL, {member.n_starts} starts")
-        lab.check("it never ended by itself", not fleet.exits(), "; ".join(fleet.exits()) or "0 exits")
-        fleet.compare()
+        fleet.conclude()
 
 
 def _kill(lab: Lab, fleet: Fleet, member: Member, before: int, n: int) -> str:

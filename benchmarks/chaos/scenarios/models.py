@@ -63,9 +63,7 @@ def run(lab: Lab) -> None:
         fleet.send(rounds[-1])
         fleet.wait_drained(_PATIENCE_S)
         lab.note(f"all {n} models are in use: peak memory {peak_bytes(member.worker.pid) / 1e6:.0f} MB")
-        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
-        fleet.stop()
-        fleet.compare()
+        fleet.conclude()
 
 
 def _checkpoint_of_all(lab: Lab, fleet: Fleet, member: Member, records: list[Sent], beats: list[Sent]) -> None:
@@ -119,9 +117,8 @@ def _restart(lab: Lab, fleet: Fleet, member: Member, beats: list[Sent]) -> None:
 def _of_others(fleet: Fleet, member: Member) -> int:
     """Observations consumed on all partitions but the fast model's."""
     topic = fleet.config.kafka.topics.observations
-    samples = member.worker.metrics().get("attributary_records_consumed_total", {})
-    places = [(dict(labels), value) for labels, value in samples.items()]
-    return int(sum(v for at, v in places if at["topic"] == topic and int(at["partition"]) != PARTITIONS - 1))
+    samples = member.samples("attributary_records_consumed_total", topic=topic)
+    return int(sum(value for at, value in samples if int(at["partition"]) != PARTITIONS - 1))
 
 
 def _wait_drained(fleet: Fleet) -> bool:

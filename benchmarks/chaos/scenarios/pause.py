@@ -7,7 +7,7 @@ import signal
 
 from support.states import stored
 
-from benchmarks.chaos.lab.fleet import Fleet, Member
+from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.models import ballast_config
 from benchmarks.chaos.lab.workload import Sent, observations, raw_config, slices
@@ -53,7 +53,7 @@ def _freeze(lab: Lab, fleet: Fleet, parts: tuple[list[Sent], list[Sent]], i: int
     target = before + lab.random.randrange(1, len(parts[0]) // 2)
     if not fleet.wait(f"{target} observations are consumed", lambda: fleet.consumed() >= target, poll_s=0.02):
         return None
-    frozen = _owner(fleet, "fraud")
+    frozen = next((member for member in fleet.members if "fraud" in member.models()), None)
     if frozen is None:
         lab.check("fraud has an owner", False, "no worker exports it")
         return None
@@ -74,11 +74,3 @@ def _freeze(lab: Lab, fleet: Fleet, parts: tuple[list[Sent], list[Sent]], i: int
         for name, offset in offsets.items()
         if now.get(name) != offset
     ]
-
-
-def _owner(fleet: Fleet, model_id: str) -> Member | None:
-    for member in fleet.members:
-        samples = member.worker.metrics().get("attributary_model_observations_total", {})
-        if any(dict(labels)["model_id"] == model_id for labels in samples):
-            return member
-    return None

@@ -6,7 +6,6 @@ from attributary_agents.demo.local_broker import HOST
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.proxy import Proxy, plan
-from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 
 
@@ -22,11 +21,8 @@ def run(lab: Lab) -> None:
         with Fleet(lab, raw, most_exits=n_faults) as fleet:
             topics = fleet.config.kafka.topics
             names = [fleet.config.kafka.changelog, topics.importances, topics.dead_letters]
-            fleet.add()
-            fleet.wait_ready()
-            rate = n / (15.0 if lab.short else 300.0)
-            sender = Sender(lab.bootstrap, topics.observations, observations(n, lab.seed), rate)
-            sender.start()
+            fleet.start(1)
+            sender = fleet.start_sending(observations(n, lab.seed), n / (15.0 if lab.short else 300.0))
             for i, fault in enumerate(plan(n_faults, lab.random, names, longest_s)):
                 fleet.pause(lab.random.uniform(0.0, 1.0))
                 proxy.arm(fault)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median
 
+from benchmarks.chaos.compare.growth import check_growth
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.process import Footprint, footprint
-from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import PARTITIONS, observations, raw_config
 
 WARM = 10
 """Rebalances that count as warm-up: by then every path has been taken once."""
-
-MOST_GROWTH = 0.1
 
 
 def run(lab: Lab) -> None:
@@ -25,8 +22,7 @@ def run(lab: Lab) -> None:
         stays = fleet.add()
         fleet.wait_ready()
         records = observations(int(n_visits * rate * 180), lab.seed, drift_at=1_000)
-        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, records, rate)
-        sender.start()
+        sender = fleet.start_sending(records, rate)
         alone: dict[int, Footprint] = {0: footprint(stays.worker.pid)}
         codes: list[int] = []
         guest: Member | None = None
@@ -53,10 +49,8 @@ def run(lab: Lab) -> None:
         fleet.wait_drained()
         lab.check("rebalances", max(alone) == 2 * n_visits, f"{max(alone)}, each seen by who has the partitions")
         lab.check("SIGTERM ends a worker cleanly", not any(codes), f"exit codes {codes}")
-        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
         _judge(lab, alone, warm)
-        fleet.stop()
-        fleet.compare()
+        fleet.conclude()
 
 
 def _are_shared(fleet: Fleet, guest: Member) -> bool:
@@ -83,18 +77,6 @@ def _judge(lab: Lab, alone: dict[int, Footprint], warm: int) -> None:
     if not early or not last:
         lab.check("enough rebalances", False, f"{max(alone)}")
         return
-
-    def both(name: str) -> tuple[float, float]:
-        return _median(early, name), _median(last, name)
-
-    before, after = both("rss")
-    seen = f"{before / 1e6:.1f} MB after {warm} rebalances, {after / 1e6:.1f} MB after {max(alone)}"
-    lab.check("RSS grows by less than 10 %", after < (1 + MOST_GROWTH) * before, f"{seen}: {after / before - 1:+.1%}")
-    before, after = both("files")
-    lab.check("open files stay within 3", abs(after - before) <= 3, f"{before:.0f} to {after:.0f}")
-    before, after = both("threads")
-    lab.check("threads stay within 2", abs(after - before) <= 2, f"{before:.0f} to {after:.0f}")
-
-
-def _median(seen: Sequence[Footprint], name: str) -> float:
-    return float(median(getattr(one, name) for one in seen))
+    check_growth(lab, early, last, (f"after {warm} rebalances", f"after {max(alone)}"), files=3)
+    before, after = (int(median(seen.threads for seen in part)) for part in (early, last))
+    lab.check("threads stay within 2", abs(after - before) <= 2, f"{before} to {after}")

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 
 
@@ -30,7 +29,7 @@ class Scraper(threading.Thread):
         with ThreadPoolExecutor(8) as pool:
             while not self._done.wait(1.0):
                 members = list(self._fleet.members)
-                exported = list(pool.map(_exported, members))
+                exported = list(pool.map(Member.models, members))
                 self.n_scrapes += 1
                 for model_id in self._fleet.config.models:
                     by = [i for i, models in enumerate(exported) if model_id in models]
@@ -44,25 +43,14 @@ class Scraper(threading.Thread):
         self.join()
 
 
-def _exported(member: Member) -> set[str]:
-    if not member.is_running:
-        return set()
-    samples = member.worker.metrics().get("attributary_model_observations_total", {})
-    return {dict(labels)["model_id"] for labels in samples}
-
-
 def run(lab: Lab) -> None:
     """Two workers, then three, then one, restarted in turn by SIGTERM and SIGKILL; no model is in two for long."""
     rounds, n = (1, 3_000) if lab.short else (5, 60_000)
     with Fleet(lab, raw_config(lab.bootstrap, "rolling", session_timeout_s=2.0)) as fleet:
-        rate = n / (25.0 * rounds)
-        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, observations(n, lab.seed), rate)
         scraper = Scraper(fleet)
         codes: list[int] = []
-        for _ in range(2):
-            fleet.add()
-        fleet.wait_ready()
-        sender.start()
+        fleet.start(2)
+        sender = fleet.start_sending(observations(n, lab.seed), n / (25.0 * rounds))
         scraper.start()
         try:
             for i in range(rounds):
@@ -71,15 +59,13 @@ def run(lab: Lab) -> None:
             fleet.wait_drained()
         finally:
             scraper.stop()
-        fleet.stop()
         lab.check("SIGTERM ends a worker cleanly", not any(codes), f"exit codes {codes}")
-        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()) or "0 exits")
         for when, model_id, by, times in scraper.overlaps:
             lab.note(f"at {when:.1f} s workers {by} both export {model_id}, scrape {times} in a row")
         longest = max((times for *_, times in scraper.overlaps), default=0)
         seen = f"{len(scraper.overlaps)} overlaps in {scraper.n_scrapes} scrapes, at most {longest} in a row"
         lab.check("no model in two workers for more than a scrape", longest <= 1 and scraper.n_scrapes > 10, seen)
-        fleet.compare()
+        fleet.conclude()
 
 
 def _round(lab: Lab, fleet: Fleet, codes: list[int], *, last: bool) -> None:

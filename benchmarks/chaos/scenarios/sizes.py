@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos.lab.fleet import Fleet, Member
+from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.models import ballast_config
+from benchmarks.chaos.lab.process import peak_bytes
 from benchmarks.chaos.lab.workload import Sent, observations, raw_config
 
 MEGABYTES = (1, 3, 10, 30)
@@ -61,16 +61,9 @@ def _restart(lab: Lab, raw: dict[str, Any], what: str, first: list[Sent], then: 
         if not fleet.wait("the first observation is handled", lambda: fleet.consumed() > before, 600.0, poll_s=0.05):
             return
         handled_s = time.monotonic() - began
-        peak = _peak_mb(member)
+        peak = peak_bytes(member.worker.pid) / 1e6
         lab.note(
             f"{what}: stop {stop_s:.2f} s, restart until ready {ready_s:.2f} s, until the first observation is handled "
             f"{handled_s:.2f} s, peak memory {peak:.0f} MB, changelog {state / 1e6:.1f} MB on disk"
         )
-        fleet.wait_drained(600.0)
-        fleet.stop()
-        fleet.compare()
-
-
-def _peak_mb(member: Member) -> float:
-    lines = Path(f"/proc/{member.worker.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM"))
+        fleet.finish(600.0)

@@ -14,8 +14,8 @@ from support.states import stored_deployments
 from benchmarks.chaos.compare.slopes import BLOCKS, Slope, slope
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.picture import draw
 from benchmarks.chaos.lab.process import footprint
-from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import observations, raw_config
 from benchmarks.chaos.scenarios.kills import deploy
 
@@ -60,11 +60,8 @@ def run(lab: Lab) -> None:
     every_s, n_visits = (1.0, 1) if minutes < 5 else (5.0, max(round(minutes / 3), 2))
     records = observations(int(RATE * (duration_s + 600)), lab.seed, drift_at=1_500)
     with Fleet(lab, raw_config(lab.bootstrap, "soak")) as fleet:
-        for _ in range(2):
-            fleet.add()
-        fleet.wait_ready()
-        sender = Sender(lab.bootstrap, fleet.config.kafka.topics.observations, records, RATE)
-        sender.start()
+        fleet.start(2)
+        sender = fleet.start_sending(records, RATE)
         watch = _Watch(lab, fleet)
         afters: dict[tuple[int, int], int] = {}
         period_s = duration_s / n_visits
@@ -83,12 +80,10 @@ def run(lab: Lab) -> None:
         sender.finish_early()
         lab.note(f"{sender.n_sent} observations in {lab.elapsed_s - began:.0f} s")
         fleet.wait_drained()
-        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
-        fleet.stop()
         _judge(lab, watch.series.since(began + min(duration_s / 4, 600.0)), minutes)
-        _judge_log(lab, fleet)
         _draw(lab, watch.series)
-        fleet.compare(afters)
+        fleet.conclude(afters)
+        _judge_log(lab, fleet)
 
 
 def _deploy(fleet: Fleet, i: int, n_before: int) -> dict[tuple[int, int], int]:
@@ -208,25 +203,7 @@ def _judge_log(lab: Lab, fleet: Fleet) -> None:
 
 
 def _draw(lab: Lab, series: Series) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        lab.note("no picture: matplotlib is not installed")
-        return
-    panels: dict[str, list[str]] = {}
-    for name in series.values:
-        panels.setdefault(re.sub(r" of worker \d", "", name), []).append(name)
-    figure = Figure(figsize=(9, 1.4 * len(panels) + 0.6), layout="constrained")
-    minutes = [second / 60 for second in series.seconds]
-    for axes, (title, names) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
-        for name in names:
-            axes.plot(minutes, series.values[name], linewidth=0.8, label=name if len(names) > 1 else None)
-        if len(names) > 1:
-            axes.legend(fontsize=6, loc="lower right")
-        axes.set_title(title, loc="left", fontsize=8)
-        known = [value for name in names for value in series.values[name] if not math.isnan(value)]
-        axes.set_ylim(0, 1.1 * max(known, default=0) or 1)
-    axes.set_xlabel("minutes")
-    path = lab.folder.parent / "soak.svg"
-    figure.savefig(path)
-    lab.files.append(path)
+    panels: dict[str, dict[str, list[float]]] = {}
+    for name, values in series.values.items():
+        panels.setdefault(re.sub(r" of worker \d", "", name), {})[name] = values
+    draw(lab, "minutes", [second / 60 for second in series.seconds], panels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import time
 from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import worker as worker_module
 from attributary_agents.worker.assigned import MAX_SENT_BYTES, Assigned
 from attributary_agents.worker.worker import Worker
+from tests.agents.kafka.fetched_partitions import client_thread, noted
 from tests.agents.stand_ins import FACTORY, MODELS, TOPIC, config_of
 
 N = 40
@@ -279,17 +279,15 @@ async def test_a_checkpoint_that_lasts_delays_no_lag_and_no_other_partition() ->
     running = Running()
     first, second = await running.own(2)
     running.broker.hanging.add(0)
-    ends = {0: 10, 1: 10}
-    running.broker.consumer.highwater = lambda tp: ends.get(tp.partition)
-    fetcher = SimpleNamespace(last_poll_timestamp=lambda _tp: time.time() * 1000)
-    running.broker.consumer._thread = SimpleNamespace(_ensure_consumer=lambda: fetcher)
+    ends = {TP(TOPIC, number): noted(10) for number in (0, 1)}
+    running.broker.consumer._thread = client_thread(ends)
     is_ticking = False  # the handling of an observation makes none itself
     for assigned in (first, second):
         assigned._schedule.is_due = lambda n_pending: is_ticking and n_pending > 0  # type: ignore[method-assign]
     for partition in (0, 1):
         await running.worker.handle(event(TOPIC, 0, GOOD, partition))
     for offset in range(1, 4):
-        ends[0] += 1
+        ends[TP(TOPIC, 0)] = noted(10 + offset)
         is_ticking = True
         running.worker.tick()  # while the first one of partition 0 is under way no second one begins
         assert second._stores is not None

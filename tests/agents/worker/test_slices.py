@@ -182,7 +182,7 @@ async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_no
     for offset in range(6):
         await running.handle(offset, key=IDS[offset].encode())
     running.broker.log.clear()
-    while assigned._under_way is None:
+    while assigned._being_made is None:
         await asyncio.sleep(0)
     offset, log = 6, running.broker.log
     while assigned.partition.checkpointed < 0:
@@ -211,7 +211,7 @@ async def test_a_release_finishes_the_checkpoint_under_way_and_makes_one_of_the_
     due(assigned, 6)
     for offset in range(6):
         await running.handle(offset, key=IDS[offset].encode())
-    while assigned._under_way is None:
+    while assigned._being_made is None:
         await asyncio.sleep(0)
     await running.handle(6, key=b"m5")
     await running.worker.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from operator import itemgetter
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from river import ensemble, linear_model, naive_bayes, preprocessing, tree
 
-from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE, make_reservoir
+from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE
 from attributary_explainers.errors import (
     FastPathFaultWarning,
     NaivePathWarning,
@@ -27,50 +27,19 @@ from attributary_explainers.evaluation import function as functions
 from attributary_explainers.evaluation import releases
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.evaluation.schema import NotEncodableError
-from attributary_explainers.models.function import model_function
 
 from ..fast_paths.harness import learnt
 from ..fast_paths.streams import agrawal, blobs, line
 from ..fast_paths.twins import assert_close, explain_both, follow_twins, naive_twin, published
-
-
-@pytest.fixture(autouse=True)
-def unsaid(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lets this process say again what it has said."""
-    monkeypatch.setattr(functions, "_said", set())
-    releases.is_newer_than_tested.cache_clear()
-    yield
-    releases.is_newer_than_tested.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def no_other_warnings() -> Iterator[None]:
-    """Every warning that a test does not expect is a failure."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", NaivePathWarning)
-        warnings.simplefilter("error", FastPathFaultWarning)
-        warnings.simplefilter("error", UntestedRiverWarning)
-        yield
+from .harness import fast_function, twins
 
 
 def logistic() -> Any:
     return preprocessing.StandardScaler() | linear_model.LogisticRegression()
 
 
-def twins(model: Any, explainer: Any = IncrementalPFI, **parameters: Any) -> tuple[Any, Any]:
-    parameters = {"n_samples": 3, "alpha": 0.05, "seed": 1, **parameters}
-    return explainer(model, **parameters), naive_twin(explainer(model, **parameters))
-
-
 def pairs(n: int, seed: int = 1) -> Any:
     return blobs(n, labels=(True, False), seed=seed)
-
-
-def fast_function(model: Any, output: Any = "probabilities") -> FastFunction:
-    function = model_function(model, output)
-    assert isinstance(function, FastFunction)
-    return function
 
 
 def explain_and_learn(explainer: Any, model: Any, stream: Any) -> None:
@@ -333,44 +302,6 @@ def test_classes_that_are_equally_probable_are_no_fault(tied: Any, loss: str) ->
     assert (fast._function.counts["two classes are equally probable"] == 40) == (loss == "zero_one")
 
 
-def test_a_number_that_becomes_text_takes_the_path_that_it_takes_after_a_restart() -> None:
-    def stream(n: int) -> Iterator[Any]:
-        for i, (x, y) in enumerate(blobs(n, labels=("a", "b"))):
-            yield ({**x, "x2": "unknown"} if 40 <= i < 50 or i % 7 == 6 else x), y
-
-    model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")
-    taken: list[tuple[int, int]] = []
-    function = fast_function(model)
-    for x, y in stream(80):
-        for asked in (function, fast_function(model)):
-            try:
-                asked.encode(x)
-                by_one = 1
-            except (NotCoveredError, NotEncodableError):
-                by_one = 0
-            before = asked.counts["fast"]
-            asked.many([x, x])
-            taken.append((asked.counts["fast"] - before, by_one))
-        assert taken[-1] == taken[-2]
-        if not isinstance(x["x2"], str):
-            model.learn_one(x, y)
-    assert (1, 1) in taken
-
-
-def test_a_missing_value_keeps_what_has_been_made_for_the_others() -> None:
-    model = learnt(tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc"), blobs(60))
-    function = fast_function(model)
-    rows = [x for x, _ in blobs(4)]
-    function.many(rows)
-    schema, made = function._schema, function._evaluator
-    for missing in (None, float("nan"), b"bytes", 2**60 + 1):
-        assert function.many([{**rows[0], "x1": missing}]) == [model.predict_proba_one({**rows[0], "x1": missing})]
-        assert function.many(rows) == function.many(rows)
-        assert function._schema is schema
-        assert function._evaluator is made
-    assert function.counts["fast"] == 9
-
-
 def test_a_deep_copy_of_an_explainer_asks_its_own_model() -> None:
     model = learnt(logistic(), pairs(60))
     explainer = IncrementalPFI(model, n_samples=2, seed=1)
@@ -418,24 +349,6 @@ def test_pdp_in_batches() -> None:
     assert set(fast._function.counts) == {"fast"}
 
 
-def test_codes_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "_MOST_CODES", 20)
-    rows = [({"id": f"user {i}", "n": i % 3}, i % 3 > 1) for i in range(90)]
-    model = learnt(tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="nb"), rows[:30])
-    made = (twins(model, reservoir=make_reservoir("sliding_window", 8), n_samples=2) for _ in range(2))
-    fast, naive = next(made)[0], next(made)[1]
-    schemas, sizes = set(), []
-    for i, (x, y) in enumerate(rows[10:]):
-        explain_both(fast, naive, x, y, i)
-        schema = fast._function._schema
-        schemas.add(schema)
-        sizes.append(max(map(len, schema.codes.values())))
-    assert max(sizes) <= 2 * (30 + 9)
-    # The model holds 30 by itself: that is no reason to begin anew each time.
-    assert len(schemas) == 2
-    assert fast._function.counts == {"fast": 80}
-
-
 def test_of_equally_probable_classes_the_model_names_its_own() -> None:
     model = naive_bayes.GaussianNB()
     for y in ("b", "a"):
@@ -451,32 +364,6 @@ def test_of_equally_probable_classes_the_model_names_its_own() -> None:
     assert schema.features == ("m", "n")
 
 
-def test_a_dict_that_is_used_again() -> None:
-    model = naive_bayes.GaussianNB()
-    fast, naive = twins(model, n_samples=2)
-    given: dict[str, float] = {}
-    for i, (x, y) in enumerate(blobs(60)):
-        given.clear()
-        if i % 10 != 9:
-            given.update(x)
-        explain_both(fast, naive, given, y, i)
-        model.learn_one(x, y)
-    assert fast._function.counts["fast"] > 5
-
-
-def test_stored_rows_are_an_array_again_when_the_strange_one_is_gone() -> None:
-    model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")
-    explainer = IncrementalPFI(model, reservoir=make_reservoir("sliding_window", 5), seed=1, n_samples=2)
-    complete = []
-    for i, (x, y) in enumerate(blobs(30)):
-        explainer.explain_one({**x, "x1": math.nan} if i == 10 else x, y)
-        model.learn_one(x, y)
-        stored = explainer.imputer._stored
-        complete.append(stored is not None and stored.is_complete)
-    # Found out at the next observation, which makes the array anew.
-    assert complete == [False] + 9 * [True] + 6 * [False] + 14 * [True]
-
-
 @pytest.mark.parametrize("loss", ["squared", lambda y, p: 2.0 * abs(y - p)])
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 def test_only_the_observation_itself_has_no_finite_prediction(explainer: Any, loss: Any) -> None:
@@ -489,14 +376,3 @@ def test_only_the_observation_itself_has_no_finite_prediction(explainer: Any, lo
             explain_both(fast, naive, {"n": value}, 1.0, value)
     assert fast.skipped["no_prediction"] >= 1
     assert set(fast._function.counts) == {"fast"}
-
-
-def test_a_category_that_comes_back_in_another_type_is_encoded_as_after_a_restart():
-    model = tree.HoeffdingTreeClassifier(nominal_attributes=["colour"])
-    function = fast_function(model)
-    for value in ("a", 1, "b"):
-        schema, _ = function.encode({"colour": value, "size": 0.5})
-    assert schema.values(schema.position["colour"]) == ["a", 1, "b"]
-    again, row = function.encode({"colour": True, "size": 0.5})
-    assert again.values(again.position["colour"]) == [True]
-    assert fast_function(model).encode({"colour": True, "size": 0.5})[1].tolist() == row.tolist()

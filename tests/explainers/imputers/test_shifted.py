@@ -5,17 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 
 from attributary_explainers import (
-    GeometricReservoir,
     IncrementalPFI,
     IncrementalSAGE,
-    ObservationalDoubtWarning,
-    ShiftedImputer,
 )
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.imputers.shifted.drawing.levels import couple, discriminant, probabilities
@@ -24,26 +20,7 @@ from attributary_explainers.imputers.shifted.moments import RIDGE, learn
 from attributary_explainers.imputers.shifted.sampler import ShiftedSampler
 from attributary_explainers.imputers.strata import SlotOrder
 
-
-def filled(rows, *, size=500, alpha=0.00025, seed=0):
-    imputer, rng = ShiftedImputer(GeometricReservoir(size), alpha=alpha), np.random.default_rng(seed)
-    for x in rows:
-        imputer.update(x, 0.0, rng)
-    return imputer, rng
-
-
-def alone(x):
-    return {name: (name,) for name in x}
-
-
-def gaussian(n, seed=3, d=4):
-    rng = np.random.default_rng(seed)
-    A = 0.6 * rng.standard_normal((d, d)) + np.eye(d)
-    return rng.standard_normal((n, d)) @ A.T, A @ A.T
-
-
-def named(X):
-    return [{f"g{j}": float(v) for j, v in enumerate(row)} for row in X]
+from .dependent_rows import alone, filled, gaussian, kite, named
 
 
 def test_draws_of_gaussians_have_the_conditional_mean_and_covariance():
@@ -120,13 +97,6 @@ def test_categories_are_drawn_with_their_conditional_probabilities():
         drawn = [row["w"] for row in imputer.restrict(x, alone(x), [["u"]], 4000, rng).rows[0]]
         exact = TABLE[u, :, 1].sum() / TABLE[u].sum()
         assert drawn.count("yes") / 4000 == pytest.approx(exact, abs=0.06)
-
-
-def kite(n, rng):
-    """Two numbers on the edges of a square that stands on a corner: no linear dependence, spread by the other one."""
-    side, along = rng.integers(4, size=n), rng.random(n)
-    p, q = np.where(side % 2, along, -along), np.where(side < 2, 1.0 - along, along - 1.0)
-    return np.stack([2.0 * p, 2.0 * q], axis=1) + 0.15 * rng.standard_normal((n, 2))
 
 
 def test_a_spread_that_depends_on_another_feature_is_found_and_drawn():
@@ -428,72 +398,6 @@ def test_any_number_of_features_is_drawn(d):
     assert len(imputer.sampler.columns.kind) <= 256
 
 
-# The doubt.
-
-
-def parity(n, seed):
-    rng = np.random.default_rng(seed)
-    for u, v, w in rng.integers(2, size=(n, 3)):
-        yield {
-            "u": ["no", "yes"][u],
-            "v": ["no", "yes"][v],
-            "w": ["no", "yes"][(u + v + (w and rng.random() < 0.2)) % 2],
-        }
-
-
-def test_what_three_features_have_in_common_and_no_two_is_doubted_once():
-    def model(x):
-        return 3.0 * (x["w"] == "yes")
-
-    pfi = IncrementalPFI(model, loss="squared", removal="observational", alpha=0.002, seed=4)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for x in parity(3000, seed=25):
-            pfi.explain_one(x, model(x))
-    told = [str(w.message) for w in caught if w.category is ObservationalDoubtWarning]
-    # Interventional and missed observational importance are the same: the right value cannot be told from them.
-    assert pfi.observational_doubt.keys() == {"u", "v", "w"}
-    assert len(told) <= 1
-
-
-def half_parity(n, seed):
-    """w is the parity of u and v in two of five observations, and z in the others: draws know what z says of it."""
-    rng = np.random.default_rng(seed)
-    for _ in range(n):
-        u, v, z = rng.integers(2, size=3)
-        w = (u + v) % 2 if rng.random() < 0.4 else z
-        yield {name: ["no", "yes"][value] for name, value in zip("uvwz", (u, v, w, z), strict=True)}
-
-
-def test_a_parity_that_draws_miss_is_warned_of():
-    def model(x):
-        return 3.0 * (x["w"] == "yes")
-
-    pfi = IncrementalPFI(model, loss="squared", removal="observational", seed=0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for x in half_parity(12_000, seed=0):
-            pfi.explain_one(x, model(x))
-    told = [str(w.message) for w in caught if w.category is ObservationalDoubtWarning]
-    assert len(told) == 1
-    assert "of 'w'" in told[0]
-    doubt = pfi.observational_doubt
-    assert doubt["w"] > 0.0
-    assert all(not doubt[name] > 0.0 for name in "uvz")
-    # w is known where the parity is z, else it is the parity with probability .4: it is off in the direction said.
-    exact, interventional = 9.0 * 0.5 * 2.0 * 0.4 * 0.6, 9.0 * 0.5
-    assert exact + 0.5 * doubt["w"] < pfi.importance["w"] < interventional
-
-
-def test_a_square_that_draws_follow_is_not_doubted():
-    pfi = IncrementalPFI(lambda x: x["g0"] * x["g1"] + x["g1"], loss="squared", removal="observational", seed=5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for row in named(kite(4000, np.random.default_rng(29))):
-            pfi.explain_one(row, row["g0"] * row["g1"] + row["g1"])
-    assert all(not doubt > 0.05 * sum(pfi.importance.values()) for doubt in pfi.observational_doubt.values())
-
-
 def test_a_quotient_is_drawn_from_a_product_and_its_factor():
     rng = np.random.default_rng(30)
     X = rng.standard_normal((5000, 3))
@@ -507,20 +411,6 @@ def test_a_quotient_is_drawn_from_a_product_and_its_factor():
         misses += ((drawn - x[0]) ** 2).mean()
         spread += 1.0 / precision + (x[0] - x[1] * x[2] / 0.16 / precision) ** 2
     assert misses == pytest.approx(spread, rel=0.35)  # marginal draws: twice the variance, three times as much
-
-
-def test_gaussians_are_not_doubted():
-    X, _ = gaussian(3000, seed=26)
-    pfi = IncrementalPFI(lambda x: x["g0"] - x["g2"], loss="squared", removal="observational", seed=5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for x, row in zip(X, named(X), strict=True):
-            pfi.explain_one(row, float(x[0] - x[2]))
-    assert all(not doubt > 0.05 * sum(pfi.importance.values()) for doubt in pfi.observational_doubt.values())
-
-
-def test_other_removals_are_not_in_doubt():
-    assert IncrementalPFI(lambda x: 0.0, loss="squared").observational_doubt == {}
 
 
 def test_nothing_is_explained_before_there_is_enough_to_learn_from() -> None:

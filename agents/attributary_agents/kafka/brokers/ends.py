@@ -21,18 +21,31 @@ ASK_AFTER_S = 10.0
 
 
 class TopicEnd(NamedTuple):
-    """Where a partition of a topic ends.
+    """Where a partition of a topic ends, and how far of that it can be read and has been.
 
     Attributes
     ----------
     offset
-        Offset that the next record will have.
+        Offset that the next record will have: the high watermark.
     seen_at
         When a broker said so, by `time.monotonic`.
+    stable
+        The last stable offset, where the first open transaction begins, or `offset`; None where only the end is known.
+    position
+        Offset that the consumer asks for next; None where only the end is known.
     """
 
     offset: int
     seen_at: float
+    stable: int | None = None
+    position: int | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether all that can be read has been, and there is more: behind a transaction that is open."""
+        if self.stable is None or self.position is None:
+            return False
+        return self.position >= self.stable and self.stable < self.offset
 
 
 class TopicEnds:
@@ -60,7 +73,7 @@ class TopicEnds:
 
     def end(self, tp: TP) -> TopicEnd | None:
         """Return the newest that is known of a partition that is read; None where nothing is."""
-        fetched, asked = self._fetched(tp), self._asked.get(tp)
+        fetched, asked = self.fetched(tp), self._asked.get(tp)
         known = max((end for end in (fetched, asked) if end), key=lambda end: end.seen_at, default=None)
         if known is None or self._clock() - known.seen_at > ASK_AFTER_S:
             self._wanted.add(tp)
@@ -68,19 +81,26 @@ class TopicEnds:
                 self._asking = asyncio.ensure_future(self._ask())
         return known
 
-    def _fetched(self, tp: TP) -> TopicEnd | None:
-        consumer = self._app.consumer
-        try:
-            offset = consumer.highwater(tp)
-            if offset is None:
-                return None
-            polled = consumer._thread._ensure_consumer().last_poll_timestamp(tp)
-        except AssertionError:  # the client, in its own thread, has lost the partition, and we do not know it yet
+    def fetched(self, tp: TP) -> TopicEnd | None:
+        """Return what the last answer to a fetch has said of a partition; None where there has been none."""
+        consumer = getattr(getattr(self._app.consumer, "_thread", None), "_consumer", None)
+        subscription = None if consumer is None else consumer._subscription.subscription
+        assignment = None if subscription is None else subscription.assignment
+        # The client, in its own thread, may have lost the partition, and we do not know it yet.
+        if assignment is None or tp not in assignment.tps:
             return None
+        state = assignment.state_value(tp)
+        if state.highwater is None or state.timestamp is None:
+            return None
+        stable = None if state.lso is None or state.lso < 0 else state.lso  # -1 without transactions
+        position = state.position if state.has_valid_position else None
+        return TopicEnd(state.highwater, self._seen_at(tp, state.timestamp), stable, position)
+
+    def _seen_at(self, tp: TP, polled: int) -> float:
         # The client notes milliseconds since the epoch, by a clock that may be set: they are read when they are new.
         if self._polls.get(tp, (None,))[0] != polled:
             self._polls[tp] = (polled, self._clock() - max(time.time() - polled / 1000, 0.0))
-        return TopicEnd(offset, self._polls[tp][1])
+        return self._polls[tp][1]
 
     async def _ask(self) -> None:
         ours = self._app.consumer.assignment()

@@ -68,7 +68,14 @@ class Endings:
         if note.is_open and note.restore:
             models[note.restore] = models.get(note.restore, 0) + 1
         ended = [offset for offset in note.ended if offset > checkpointed]
-        self._note = Note(True, reach, -1, "", note.deployment, suspects, models, ended)
+        self._note = Note(
+            is_open=True,
+            reach=reach,
+            deployment=note.deployment,
+            suspects=suspects,
+            suspect_models=models,
+            ended=ended,
+        )
         self._is_open = False
         self._watched = self._find_watched(checkpointed)
 

@@ -1,4 +1,4 @@
-"""The durable note of one partition: what its owner is about to do that could end it, and what has ended owners.
+"""Holds the durable note of a partition: what its owner is about to do that could end it, and what has ended owners.
 
 It is stored under a name of its own beside the states, with the same signature.
 """

@@ -13,6 +13,8 @@ from faust.types import TP
 from attributary_agents.kafka.brokers.ends import ASK_AFTER_S, TopicEnd, TopicEnds
 from attributary_agents.kafka.brokers.watch import BrokerWatch
 
+from ..fetched_partitions import client_thread, noted
+
 HERE = TP("t", 3)
 
 
@@ -23,13 +25,9 @@ class App:
         self.asked: list[tuple[TP, ...]] = []
         self.assigned = {HERE}
         self._fails = fails
-        polled_at = (time.time() - age_s) * 1000
-        inner = SimpleNamespace(last_poll_timestamp=lambda _tp: polled_at)
+        self.states = {HERE: noted(fetched, age_s=age_s)}
         self.consumer = SimpleNamespace(
-            highwater=lambda _tp: fetched,
-            highwaters=self._highwaters,
-            assignment=lambda: self.assigned,
-            _thread=SimpleNamespace(_ensure_consumer=lambda: inner),
+            highwaters=self._highwaters, assignment=lambda: self.assigned, _thread=client_thread(self.states)
         )
 
     async def _highwaters(self, *tps: TP) -> dict[TP, int]:
@@ -59,15 +57,33 @@ def test_a_fetch_tells_it() -> None:
 
 def test_a_partition_that_the_client_has_just_lost_has_no_end() -> None:
     app = App(50, 1.0)
-
-    def lost(_tp: TP) -> int:
-        raise AssertionError("Partition is not assigned")
-
-    app.consumer.highwater = lost
+    app.states.clear()
     first, second = asyncio.run(_looked_twice(app, BrokerWatch()))
     assert first is None
     assert second is not None
     assert second.offset == 70, "asked for: in this test the partition is ours"
+
+
+def test_a_fetch_tells_how_far_a_partition_can_be_read_and_has_been() -> None:
+    app = App(9, 0.0)
+    ends = TopicEnds(app, BrokerWatch())
+
+    def told() -> tuple[int | None, ...]:
+        end = ends.fetched(HERE)
+        assert end is not None
+        return end.position, end.stable, end.offset
+
+    app.states[HERE] = noted(9, stable=7, position=5)
+    assert told() == (5, 7, 9)
+    app.states[HERE] = noted(9, stable=-1)  # a client that reads uncommitted records, and has no position yet
+    assert told() == (None, None, 9)
+    app.states[HERE] = noted(None)
+    assert ends.fetched(HERE) is None
+    assert ends.fetched(TP("t", 4)) is None
+    app.consumer._thread._consumer._subscription.subscription = None
+    assert ends.fetched(HERE) is None
+    app.consumer._thread = None
+    assert ends.fetched(HERE) is None
 
 
 @pytest.mark.parametrize(("fetched", "first"), [(50, 50), (None, None)])
