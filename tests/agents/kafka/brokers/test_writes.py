@@ -59,7 +59,10 @@ def test_a_write_that_waits_is_told_after_some_seconds_once_a_minute_and_at_its_
     assert first.startswith(
         "brokers answer, and none has acknowledged state, events for 10 s: the worker waits and goes"
     )
-    assert "min.insync.replicas: `attributary topics list` shows the replicas in sync, and the brokers that do not" in first
+    assert (
+        "min.insync.replicas: `attributary topics list` shows the replicas in sync, and the brokers that do not"
+        in first
+    )
     assert len(further) == 9
     assert further[0].startswith(
         "no broker has acknowledged state, events for 70 s, though brokers answer: `attributary"
