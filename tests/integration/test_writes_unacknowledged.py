@@ -66,7 +66,7 @@ def test_writes_that_no_broker_acknowledges_are_seen_and_nothing_is_lost(cluster
     lines = worker.log.read_text().splitlines()
     about_writes = [line.split("brokers.writes: ")[1] for line in lines if "brokers.writes: " in line]
     assert [line[:36] for line in about_writes] == [
-        "brokers answer, and none has acknowl",
+        "brokers answer, and have not acknowl",
         "brokers acknowledge writes again, af",
     ]
     assert not [line for line in lines if " ERROR " in line]

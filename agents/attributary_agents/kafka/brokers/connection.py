@@ -242,7 +242,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     if record.levelno >= logging.CRITICAL:
         return True
     arguments = record.args if isinstance(record.args, tuple) else ()
-    is_passing = any(isinstance(argument, _PASSING) for argument in arguments)
+    is_passing = any(isinstance(one, _PASSING) or one in _PASSING for one in arguments)
     if BROKERS.is_failing and (is_passing or str(record.msg).startswith(_ABOUT_CONNECTING)):
         return False
     if is_passing and record.levelno == logging.ERROR:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -35,9 +34,3 @@ def unacknowledged(producer: AIOKafkaProducer) -> dict[str, float]:
         name = f"{batch.tp.topic}[{batch.tp.partition}]"
         found[name] = min(batch._ctime, found.get(name, math.inf))
     return found
-
-
-def unacknowledged_s(producer: AIOKafkaProducer) -> float:
-    """Return the age of the oldest batch that no broker has acknowledged, in seconds; 0 where there is none."""
-    found = unacknowledged(producer)
-    return time.monotonic() - min(found.values()) if found else 0.0

@@ -106,17 +106,17 @@ class WriteWatch:
         if self._said_at is None:
             self._said_since = now - withheld_s
             logger.warning(
-                "brokers answer, and none has acknowledged %s for %.0f s: the worker waits and goes on by itself; "
-                "probably a partition has no leader, or fewer replicas in sync than its min.insync.replicas: %s",
-                self.names,
+                "brokers answer, and have not acknowledged writes for %.0f s (%s): the worker waits and goes on by "
+                "itself; probably a partition has no leader, or fewer replicas in sync than min.insync.replicas: %s",
                 withheld_s,
+                self.names,
                 HOW_TO_LOOK,
             )
         else:
             logger.warning(
-                "no broker has acknowledged %s for %.0f s, though brokers answer: %s",
-                self.names,
+                "brokers have not acknowledged writes for %.0f s (%s), though they answer: %s",
                 now - self._said_since,
+                self.names,
                 HOW_TO_LOOK,
             )
         self._said_at = now

@@ -57,16 +57,14 @@ def test_a_write_that_waits_is_told_after_some_seconds_once_a_minute_and_at_its_
     seen.pass_s(30)
     first, *further, last = caplog.messages
     assert first.startswith(
-        "brokers answer, and none has acknowledged state, events for 10 s: the worker waits and goes"
+        "brokers answer, and have not acknowledged writes for 10 s (state, events): the worker waits"
     )
     assert (
         "min.insync.replicas: `attributary topics list` shows the replicas in sync, and the brokers that do not"
         in first
     )
     assert len(further) == 9
-    assert further[0].startswith(
-        "no broker has acknowledged state, events for 70 s, though brokers answer: `attributary"
-    )
+    assert further[0].startswith("brokers have not acknowledged writes for 70 s (state, events), though they answer: `")
     assert last == "brokers acknowledge writes again, after 610 s"
     assert not seen.watch.is_told
 
@@ -100,7 +98,7 @@ def test_brokers_that_are_away_are_told_alone_and_their_return_gives_time(caplog
     assert [line.split(",")[0] for line in caplog.messages] == ["a broker answers again"]
     assert seen.writes.withheld_s < NOT_READY_AFTER_S
     seen.pass_s(2, state=0.0)
-    assert caplog.messages[1].startswith("brokers answer, and none has acknowledged state for 10 s")
+    assert caplog.messages[1].startswith("brokers answer, and have not acknowledged writes for 10 s (state)")
 
 
 def test_a_write_that_brokers_leave_before_they_go_is_over_when_it_is_acknowledged(
