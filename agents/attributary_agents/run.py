@@ -20,7 +20,7 @@ from .config.settings import Config
 from .errors import AttributaryError
 from .kafka.admin import check_group
 from .kafka.brokers.connection import keep_asking
-from .kafka.brokers.producer import unacknowledged_s
+from .kafka.brokers.producer import unacknowledged
 from .kafka.brokers.start import once_brokers_answer
 from .kafka.brokers.watch import BROKERS, BrokerLog
 from .kafka.membership import check_name
@@ -56,6 +56,7 @@ def run_worker(config: Config, *, wait: bool = True) -> int:
     stop_before_the_start()
     bound_heaps()
     configure_logging(config.log.level)
+    BROKERS.configured = tuple(config.kafka.brokers)
     check_models(config)
     check_series(config)
     application = create_app(config)
@@ -93,7 +94,7 @@ def _run(config: Config, application: Application, began: float) -> int:
         config.watchdog,
         application.worker.view.activity,
         is_stopping=lambda: application.app.should_stop,
-        waits_for_brokers=partial(_waits_for_brokers, application),
+        waits_for_brokers=_waits_for_brokers,
     )
 
     def on_stop(number: signal.Signals) -> None:
@@ -103,7 +104,7 @@ def _run(config: Config, application: Application, began: float) -> int:
     worker.stop_signals = StopSignals(on_stop)
     application.stop = lambda: on_stop(signal.SIGTERM)
     watchdog.start(loop)
-    telling = BrokerLog(BROKERS)
+    telling = BrokerLog(BROKERS, partial(_look_at_writes, application))
     telling.start()
     asking = loop.create_task(keep_asking(partial(_client_of, application)))
     try:
@@ -148,13 +149,22 @@ def _client_of(application: Application) -> AIOKafkaClient | None:
     return None if producer is None else producer.client
 
 
-def _waits_for_brokers(application: Application) -> bool:
-    """Return whether brokers are away, or leave a batch without an acknowledgement: its partition has no leader."""
-    producer = application.app.producer._producer
-    return BROKERS.away_s is not None or (producer is not None and unacknowledged_s(producer) > _LATE_S)
+def _waits_for_brokers() -> bool:
+    """Return whether brokers are away, or leave a batch or a commit of offsets without an acknowledgement."""
+    return BROKERS.away_s is not None or BROKERS.writes.age_s > _LATE_S
 
 
-_LATE_S = 5.0  # age from which on a batch is not only under way
+def _look_at_writes(application: Application) -> None:
+    """Tell the watch what waits for an acknowledgement: batches, and steps that wait for a commit of offsets."""
+    producer, activity = application.app.producer._producer, application.worker.view.activity
+    waiting = activity.kafka_waits
+    if producer is not None:
+        waiting |= unacknowledged(producer)
+    BROKERS.writes.look(waiting, is_heard=activity.silent_s < _BLOCKED_S)
+
+
+_BLOCKED_S = 1.5  # without a sign of life of the event loop, which gives one every half second
+_LATE_S = 5.0  # age from which on a write is not only under way
 _SHOWN = 8  # partitions that the last line names
 
 

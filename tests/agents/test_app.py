@@ -13,6 +13,7 @@ import pytest
 import yaml
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from faust.types import TP
+from mode.utils.logging import flight_recorder
 
 from attributary_agents.app import create_app
 from attributary_agents.config.reading import EXAMPLE, parse_config
@@ -141,6 +142,26 @@ def test_a_heartbeat_that_is_told_of_a_rebalance_is_no_failure(
     assert [record.getMessage() for record in caplog.records] == [
         "Heartbeat failed for group attributary: generation id is not  current."
     ]
+
+
+def test_a_commit_that_waits_for_brokers_is_told_by_their_watch_alone(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = BrokerWatch()
+    monkeypatch.setattr(faust_fixes, "BROKERS", watch)
+    consumer = create_app(CONFIG).app.consumer
+
+    def logged() -> list[str]:
+        caplog.clear()
+        flight_recorder(consumer.log, timeout=1).blush()  # what Faust does when a commit lasts for 300 s
+        return caplog.messages
+
+    assert [line.partition("]: ")[2] for line in logged()] == list(faust_fixes._ABOUT_WAITING)
+    watch.writes.look({"credit.state[0]": time.monotonic() - 300})
+    assert logged() == []
+    watch.writes.look({})
+    watch.fail("kafka:9092", "refused")
+    assert logged() == []
 
 
 def test_a_worker_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

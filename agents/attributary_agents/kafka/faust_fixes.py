@@ -19,6 +19,7 @@ from faust.types import TP
 from mode import Service
 
 from .brokers.producer import WaitingProducer
+from .brokers.watch import BROKERS
 from .membership import NamedCoordinator
 
 PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
@@ -33,6 +34,16 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("aiokafka.consumer.group_coordinator").addFilter(_is_news)
+
+_ABOUT_WAITING = ("Warning: Task timed out!", "Please make sure it's hanging before restart.")
+
+
+def _is_unexplained(record: logging.LogRecord) -> bool:
+    # Of a commit or a rebalance that lasts. While it waits for brokers, their watch says so, and no restart mends it.
+    return not (str(record.msg).endswith(_ABOUT_WAITING) and BROKERS.is_told)
+
+
+logging.getLogger(__name__).addFilter(_is_unexplained)  # Faust logs under the module of the subclass
 
 
 class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is untyped

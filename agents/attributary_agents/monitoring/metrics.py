@@ -138,6 +138,10 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
         (),
     ),
     "broker_last_answer_timestamp_seconds": ("Time of the last answer of any broker", ()),
+    "write_unacknowledged_seconds": (
+        "Age of the oldest write or commit of offsets that brokers have not acknowledged; 0: none waits",
+        (),
+    ),
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
@@ -148,6 +152,7 @@ _WITHOUT_LOCK = (
     "worker_stalls_total",
     "broker_up",
     "broker_last_answer_timestamp_seconds",
+    "write_unacknowledged_seconds",
 )
 
 _PATIENCE_S = 1.0
@@ -221,6 +226,7 @@ class AttributaryCollector(Collector):
             "worker_stalls_total": float(activity.n_stalls),
             "broker_up": float(brokers.away_s is None) if brokers.is_known else None,
             "broker_last_answer_timestamp_seconds": brokers.last_answer_s,
+            "write_unacknowledged_seconds": brokers.writes.age_s,
         }
         for name, value in values.items():
             family = _family(name)

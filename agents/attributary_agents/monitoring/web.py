@@ -16,6 +16,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from ..config.settings import Config
 from ..errors import PreflightError
+from ..kafka.brokers.writes import HOW_TO_LOOK, NOT_READY_AFTER_S
 from ..worker.view import WorkerView
 from .http_server import HttpServer, Request, Response, SingleFlight
 from .metrics import AttributaryCollector
@@ -93,15 +94,24 @@ class WebServer:
             text = "alive" if alive else f"stuck: no sign of life for {silent:.0f} s{where}"
             return _text(HTTPStatus.OK if alive else HTTPStatus.SERVICE_UNAVAILABLE, text)
         if path == "/readyz":
-            away_s = self._view.brokers.away_s
-            ready = self._view.activity.ready and away_s is None
-            text = "ready" if ready else "not ready: joining the group or recovering"
-            if away_s is not None:
-                text = f"not ready: no broker answers ({self._view.brokers.nodes}) for {away_s:.0f} s"
-            return _text(HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, text)
+            reason = self._why_not_ready()
+            status = HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
+            return _text(status, f"not ready: {reason}" if reason else "ready")
         if path == _CHANGES or path.startswith(f"{_CHANGES}/"):
             return self._told(await self._changes.get(""), path.removeprefix(_CHANGES).removeprefix("/"))
         return _text(HTTPStatus.NOT_FOUND, "/metrics, /livez, /readyz or /changes")
+
+    def _why_not_ready(self) -> str:
+        """Return why the worker does not do its work; empty where it does."""
+        brokers = self._view.brokers
+        if (away_s := brokers.away_s) is not None:
+            return f"no broker answers ({brokers.nodes}) for {away_s:.0f} s"
+        if (withheld_s := brokers.writes.withheld_s) >= NOT_READY_AFTER_S:
+            return (
+                f"brokers have not acknowledged writes for {withheld_s:.0f} s ({brokers.writes.names}): fewer replicas "
+                f"in sync than min.insync.replicas, or a partition without a leader? {HOW_TO_LOOK}"
+            )
+        return "" if self._view.activity.ready else "joining the group or recovering"
 
     def _render(self, key: str) -> Response:
         """Return the metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""

@@ -14,7 +14,7 @@ T = TypeVar("T")
 class Step:
     """One step of the worker: an observation, a deployment, a checkpoint, or the restoring of a model."""
 
-    __slots__ = ("_key", "_kind", "_offset", "_partition", "began", "n_kafka_waits", "since")
+    __slots__ = ("_key", "_kind", "_offset", "_partition", "began", "n_kafka_waits", "since", "waits_since")
 
     def __init__(self, kind: str, partition: tuple[str, int], offset: int, key: bytes | None = None) -> None:
         self._kind = kind
@@ -25,6 +25,8 @@ class Step:
         """When it began, and from when on it counts: waiting for brokers does not. Both by `time.monotonic`."""
         self.n_kafka_waits = 0
         """Writes and commits of this step whose acknowledgement is awaited."""
+        self.waits_since: float | None = None
+        """When the first of those began, by `time.monotonic`; None while there is none."""
 
     def __str__(self) -> str:
         topic, number = self._partition
@@ -68,15 +70,24 @@ class Activity:
         if step is None:
             return await acknowledged
         step.n_kafka_waits += 1
+        if step.waits_since is None:
+            step.waits_since = time.monotonic()
         try:
             return await acknowledged
         finally:
             step.n_kafka_waits -= 1
+            if not step.n_kafka_waits:
+                step.waits_since = None
 
     @property
     def steps(self) -> list[Step]:
         """The steps under way, the one that has lasted longest first."""
         return sorted(self._steps.copy().values(), key=lambda step: step.began)
+
+    @property
+    def kafka_waits(self) -> dict[str, float]:
+        """The steps that wait for brokers to acknowledge something, and since when, by `time.monotonic`."""
+        return {str(step): step.waits_since for step in self.steps if step.waits_since is not None}
 
     def rest(self, now: float) -> None:
         """Let the steps that wait for Kafka count from `now` on only, by `time.monotonic`; the others go on."""

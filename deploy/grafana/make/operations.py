@@ -122,6 +122,7 @@ def operations() -> Board:
         ),
     )
     board.heading("Steps of the workers")
+    withheld = f"max by (instance) ({series('write_unacknowledged_seconds', **WORKER)})"
     silent = f"time() - max by (instance) ({series('broker_last_answer_timestamp_seconds', **WORKER)})"
     spent = f"sum by (instance, stage) (rate({series('stage_duration_seconds_sum', '[$__rate_interval]', **WORKER)}))"
     board.line(
@@ -164,9 +165,11 @@ def operations() -> Board:
         ),
         graph(
             "Silence of the brokers",
-            "Time since any broker has answered the worker, some seconds are healthy; and where they are away.",
+            "Time since any broker has answered the worker, some seconds are healthy; where they are away; and for how "
+            "long they have not acknowledged the oldest write.",
             Query(silent, "{{instance}}"),
             Query(f"({silent}) and max by (instance) ({series('broker_up', **WORKER)}) == 0", "away: {{instance}}"),
+            Query(withheld, "not acknowledged: {{instance}}"),
             unit="s",
             least=0,
             size=(4, 8),

@@ -463,3 +463,7 @@ def test_whether_brokers_answer_is_seen_while_a_step_holds_the_lock() -> None:
     found = samples(collector)
     assert found["broker_up", ()] == 1
     assert abs(found["broker_last_answer_timestamp_seconds", ()] - time.time()) < 60
+    assert found["write_unacknowledged_seconds", ()] == 0
+    view.brokers.writes.look({"credit.state[0]": now[0] - 12.5})
+    with view.lock:
+        assert samples(collector)["write_unacknowledged_seconds", ()] == 12.5

@@ -179,12 +179,26 @@ def test_a_broker_that_is_away_explains_what_stands_still(alertmanager: Alertman
         alertmanager,
         "away",
         ("BrokerAway", {"instance": "a"}, True),
+        ("WritesUnacknowledged", {"instance": "a"}, False),
         ("CheckpointStale", place, False),
         ("LagGrowing", place, False),
         ("TransactionOpen", place, False),
         ("ObservationsStopped", {"model_id": "credit"}, False),
         ("ModelGone", {"model_id": "churn"}, False),
         ("FiguresStale", CREDIT, True),
+        ("WorkerStuck", {"instance": "b"}, True),
+    )
+
+
+def test_writes_that_nobody_acknowledges_explain_what_stands_still(alertmanager: Alertmanager) -> None:
+    place = {"topic": "attributary.observations.v1", "partition": "3"}
+    tell(
+        alertmanager,
+        "unacknowledged",
+        ("WritesUnacknowledged", {"instance": "a"}, True),
+        ("CheckpointStale", place, False),
+        ("LagGrowing", place, False),
+        ("ModelGone", {"model_id": "churn"}, False),
         ("WorkerStuck", {"instance": "b"}, True),
     )
 

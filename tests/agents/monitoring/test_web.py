@@ -83,6 +83,25 @@ def test_a_worker_whose_brokers_are_away_is_alive_and_not_ready() -> None:
         assert get(web, "/readyz") == (200, "ready\n")
 
 
+def test_a_worker_whose_writes_are_not_acknowledged_is_alive_and_not_ready() -> None:
+    now = [100.0]
+    view = WorkerView({}, brokers=BrokerWatch(lambda: now[0]))
+    view.activity.ready = True
+    with serving(view) as web:
+        view.brokers.answer("kafka:9092")
+        view.brokers.writes.look({"credit.state[0]": 71.0})
+        assert get(web, "/readyz") == (200, "ready\n")
+        now[0] = 116.0
+        status, text = get(web, "/readyz")
+        assert status == 503
+        assert text.startswith(
+            "not ready: brokers have not acknowledged writes for 45 s (credit.state[0]): fewer replicas"
+        )
+        assert get(web, "/livez") == (200, "alive\n")
+        view.brokers.writes.look({})
+        assert get(web, "/readyz") == (200, "ready\n")
+
+
 def test_ready_once_the_worker_says_so() -> None:
     view = WorkerView({})
     with serving(view) as web:

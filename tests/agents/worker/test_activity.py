@@ -70,11 +70,16 @@ def test_of_the_steps_only_one_that_waits_for_kafka_rests() -> None:
             while not waiting.n_kafka_waits:
                 await asyncio.sleep(0)
             assert activity.step_s >= 100
+            assert list(activity.kafka_waits) == ["checkpoint at t[0]@1"]
+            assert abs(activity.kafka_waits["checkpoint at t[0]@1"] - time.monotonic()) < 50, (
+                "not from its beginning on"
+            )
             activity.rest(time.monotonic())
             assert 50 <= activity.step_s < 100, "the other one waits for something else"
             assert waiting.since > waiting.began
             acknowledged.set_result(7)
             assert await writing == 7
+            assert activity.kafka_waits == {}
         assert await activity.wait_for_kafka(asyncio.sleep(0, 8)) == 8, "outside of all steps"
 
     asyncio.run(run())

@@ -21,6 +21,16 @@ from typing import Any, TypeVar
 import aiokafka.client
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection, CloseReason
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    KafkaConnectionError,
+    LeaderNotAvailableError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+    NotLeaderForPartitionError,
+    RequestTimedOutError,
+)
 
 from .watch import BROKERS, cause_of
 
@@ -204,15 +214,40 @@ def _seen_handle_frame(self: AIOKafkaConnection, resp: Any) -> None:
         BROKERS.answer(f"{self.host}:{self.port}")
 
 
-_ABOUT_CONNECTING = ("Unable connect to", "Unable to request metadata", "Unable to update metadata")
+_ABOUT_CONNECTING = (
+    "Unable connect to",
+    "Unable to request metadata",
+    "Unable to update metadata",
+    "Heartbeat session expired",
+)
+
+_PASSING = (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    KafkaConnectionError,
+    LeaderNotAvailableError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+    NotLeaderForPartitionError,
+    RequestTimedOutError,
+)
+"""Errors of requests to a broker that has gone, or that is no longer or not yet responsible: clients ask again."""
 
 
-def _is_told(record: logging.LogRecord) -> bool:
-    """Return whether a line of a client is to be written: what comes of a broker that is away, BROKERS says."""
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether a line of a client is to be written: what comes of a broker that is away, BROKERS says.
+
+    Where no broker is known to be away, a request that the client repeats is no error.
+    """
     if record.levelno >= logging.CRITICAL:
         return True
-    is_ours = BROKERS.is_failing and str(record.msg).startswith(_ABOUT_CONNECTING)
-    return BROKERS.is_settled and not is_ours
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    is_passing = any(isinstance(one, _PASSING) or one in _PASSING for one in arguments)
+    if BROKERS.is_failing and (is_passing or str(record.msg).startswith(_ABOUT_CONNECTING)):
+        return False
+    if is_passing and record.levelno == logging.ERROR:
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+    return BROKERS.is_settled
 
 
 _CLIENTS = (
@@ -234,4 +269,4 @@ def install() -> None:
     AIOKafkaClient._get_conn = _patient_get_conn
     AIOKafkaConnection._handle_frame = _seen_handle_frame
     for name in _CLIENTS:
-        logging.getLogger(name).addFilter(_is_told)
+        logging.getLogger(name).addFilter(_is_news)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -22,13 +21,16 @@ class WaitingProducer(Producer):  # type: ignore[misc]  # Faust is untyped
         return producer
 
 
-def unacknowledged_s(producer: AIOKafkaProducer) -> float:
-    """Return the age of the oldest batch that no broker has acknowledged, in seconds; 0 where there is none.
+def unacknowledged(producer: AIOKafkaProducer) -> dict[str, float]:
+    """Return the partitions with a batch that no broker has acknowledged, and since when, by `time.monotonic`.
 
     Any thread may ask.
     """
     accumulator = producer._message_accumulator
     # The copies are made without a change of threads.
     waiting = [batch for queue in tuple(accumulator._batches.values()) for batch in tuple(queue)[:1]]
-    began = [batch._ctime for batch in (*waiting, *tuple(accumulator._pending_batches))]
-    return time.monotonic() - min(began) if began else 0.0
+    found: dict[str, float] = {}
+    for batch in (*waiting, *tuple(accumulator._pending_batches)):
+        name = f"{batch.tp.topic}[{batch.tp.partition}]"
+        found[name] = min(batch._ctime, found.get(name, math.inf))
+    return found

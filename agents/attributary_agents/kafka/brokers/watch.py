@@ -10,8 +10,10 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+from .writes import WriteWatch
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +79,10 @@ class BrokerWatch:
         """Time of the last answer in seconds since the epoch; None before the first."""
         self.n_attempts = 0
         """Attempts to connect, successful ones too."""
+        self.configured: tuple[str, ...] = ()
+        """Where clients look for brokers at first, `kafka.brokers`."""
+        self.writes = WriteWatch(clock)
+        """For how long brokers have left a write without an acknowledgement."""
 
     def attempt(self) -> None:
         """Count an attempt to connect."""
@@ -86,6 +92,7 @@ class BrokerWatch:
         """Note an answer of the broker `node`, host:port."""
         if self.away_s is not None:
             self._back_at = self._clock()
+            self.writes.note_return()
         self._answered_at, self.last_answer_s, self._failed_since = self._clock(), time.time(), None
         self._answers[node], self._lost_since = self._answered_at, None
         if node in self._failing:
@@ -124,6 +131,11 @@ class BrokerWatch:
         return self._failed_since is None and self._clock() - self._back_at > SETTLED_AFTER_S
 
     @property
+    def is_told(self) -> bool:
+        """Whether the log says already that requests and writes fail, or do not end."""
+        return self.is_failing or not self.is_settled or self.writes.is_late
+
+    @property
     def silent_s(self) -> float:
         """Seconds since the last answer of any broker; infinite before the first."""
         return float("inf") if self._answered_at is None else self._clock() - self._answered_at
@@ -146,16 +158,28 @@ class BrokerWatch:
 
     @property
     def nodes(self) -> str:
-        """The brokers that fail, host:port, with commas between them."""
+        """The brokers that fail, host:port, with commas between them, and the configured ones where they differ."""
         with self._lock:
-            return ", ".join(sorted(self._failing))
+            failing = sorted(self._failing)
+        return f"{', '.join(failing)}{self._others(failing)}"
+
+    def _others(self, failing: Iterable[str]) -> str:
+        """Return the configured addresses, where they are others: of those that fail the cluster has told."""
+        if set(self.configured) <= set(failing):
+            return ""
+        return f"; kafka.brokers is {', '.join(self.configured)}"
 
     def say_due(self) -> None:
-        """Log what is due: that brokers are away, at once and then once a minute, and that they are back."""
+        """Log what is due: that brokers are away, at once and then once a minute, and that they are back.
+
+        While some answer, also that none acknowledges.
+        """
         now, away_s = self._clock(), self.away_s
         if away_s is not None:
             self._say_away(now, away_s)
             return
+        if self._lost_since is None:
+            self.writes.say_due()
         if self._away_said_at is not None and self._lost_since is None:
             logger.warning(
                 "a broker answers again, after %.0f s and %d attempts to connect",
@@ -182,6 +206,7 @@ class BrokerWatch:
         is_first, self._away_said_at = self._away_said_at is None, now
         with self._lock:
             causes = "; ".join(f"{node}: {failing.cause}" for node, failing in sorted(self._failing.items()))
+            causes += self._others(self._failing)
         if is_first:
             logger.warning(
                 "no broker answers (%s): the worker waits and goes on by itself; what is handled and not stored stays",
@@ -198,10 +223,17 @@ def _is_due(failing: _Failing, now: float) -> bool:
 
 
 class BrokerLog:
-    """A thread that logs what the watch has to say: a blocked event loop does not delay it."""
+    """A thread that logs what the watch has to say: a blocked event loop does not delay it.
 
-    def __init__(self, watch: BrokerWatch) -> None:
+    Parameters
+    ----------
+    look
+        Called about once a second, before what is due is logged: tells the watch what nobody else does.
+    """
+
+    def __init__(self, watch: BrokerWatch, look: Callable[[], None] = lambda: None) -> None:
         self._watch = watch
+        self._look = look
         self._closed = threading.Event()
 
     def start(self) -> None:
@@ -214,6 +246,7 @@ class BrokerLog:
 
     def _run(self) -> None:
         while not self._closed.wait(1.0):
+            self._look()
             self._watch.say_due()
 
 

@@ -60,6 +60,17 @@ def _workers(options: RuleOptions) -> list[Alert]:
             keep=None,
         ),
         _alert(
+            "WritesUnacknowledged",
+            "warning",
+            "attributary_write_unacknowledged_seconds > 30",
+            "Brokers do not acknowledge what worker {{ $labels.instance }} writes",
+            "Brokers answer, and the oldest write has waited for {{ $value | humanizeDuration }}: probably a partition "
+            "has no leader, or fewer replicas in sync than min.insync.replicas. The worker waits and goes on by "
+            "itself; nothing is stored or published meanwhile.",
+            wait="1m",
+            keep=None,
+        ),
+        _alert(
             "SeriesDropped",
             "warning",
             f"sum without ({workers}) (attributary_series_dropped_models) > 0",

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import aiokafka
 import pytest
 from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import NodeNotReadyError, NotLeaderForPartitionError, TopicAuthorizationFailedError
 from aiokafka.structs import BrokerMetadata
 
 from attributary_agents.demo.local_broker import free_port
@@ -203,6 +204,27 @@ def test_the_lines_of_clients_are_ours_while_brokers_are_away(
     assert log() == 1, "one broker of two is away: only lines about connecting are ours"
     watch.answer("one")
     assert log() == 2
+
+
+def test_a_request_that_is_repeated_is_no_error_and_one_of_a_broker_that_is_away_no_news(
+    watch: BrokerWatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = logging.getLogger("aiokafka.consumer.group_coordinator")
+
+    def log(error: Exception | type[Exception]) -> list[str]:
+        caplog.clear()
+        group.error("Group Coordinator Request failed: %s", error)
+        return [record.levelname for record in caplog.records]
+
+    moving, wrong = NotLeaderForPartitionError(), TopicAuthorizationFailedError()
+    assert log(moving) == ["WARNING"]
+    assert log(wrong) == ["ERROR"]
+    watch.fail("one", "refused")
+    watch.answer("two")
+    assert log(NodeNotReadyError()) == log(NodeNotReadyError) == [], "one of two brokers is away, which is told already"
+    assert log(wrong) == ["ERROR"]
+    watch.answer("one")
+    assert log(NodeNotReadyError()) == ["WARNING"]
 
 
 def test_every_logger_of_the_clients_is_known() -> None:

@@ -134,3 +134,15 @@ def test_a_cause_is_what_the_system_says_and_names_no_address_again() -> None:
     assert cause_of(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
     assert cause_of(TimeoutError("not connected within 10 s")) == "not connected within 10 s"
     assert cause_of(EOFError()) == "EOFError"
+
+
+def test_the_configured_addresses_are_named_where_those_that_fail_are_others(caplog: pytest.LogCaptureFixture) -> None:
+    seen = Seen()
+    seen.watch.configured = (ONE, TWO)
+    seen.pass_s(70, "10.0.0.1:9092")
+    assert seen.watch.nodes == f"10.0.0.1:9092; kafka.brokers is {ONE}, {TWO}"
+    first, further = caplog.messages
+    assert first.startswith(f"no broker answers (10.0.0.1:9092: {REFUSED}; kafka.brokers is {ONE}, {TWO}): the worker")
+    assert f"(10.0.0.1:9092: {REFUSED}; kafka.brokers is {ONE}, {TWO})" in further
+    seen.watch.configured = ("10.0.0.1:9092",)
+    assert seen.watch.nodes == "10.0.0.1:9092"
