@@ -20,8 +20,8 @@ HEAPS = 2
 """Heaps of all threads together: the event loop's, and one for the rest."""
 
 
-GIVE_BACK_EVERY_S = 3600.0
-"""Seconds after which freed memory is given back although no partition has moved."""
+COLLECT_EVERY_S = 3600.0
+"""Seconds after which what refers to itself is freed although no partition has moved: versions that were replaced."""
 
 
 def bound_heaps() -> bool:
@@ -52,25 +52,39 @@ class FreedMemory:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._given_back_at = clock()
+        self._collected_at = clock()
+        self._n_restored = 0
 
-    def give_back(self) -> bool:
-        """Give freed memory back; return whether there was any, as far as that is known.
+    def collect(self) -> bool:
+        """Free what refers to itself, and give memory back; return whether there was any, as far as that is known.
 
         The models of partitions that have gone refer to themselves: until they are collected, nothing of them is
         freed, and Python does that by itself once in many rebalances, and never with what is set aside.
         """
-        self._given_back_at = self._clock()
+        self._collected_at = self._clock()
         gc.unfreeze()
         gc.collect()
         set_aside()
-        libc = _glibc()
-        return libc is not None and libc.malloc_trim(0) == 1
+        return _trim()
 
-    def give_back_where_due(self) -> None:
-        """Give freed memory back where that was an hour ago: versions that were replaced may refer to themselves."""
-        if self._clock() - self._given_back_at >= GIVE_BACK_EVERY_S:
-            self.give_back()
+    def tick(self, n_restored: int) -> None:
+        """Give back what restoring has needed once it is done, and within an hour what refers to itself.
+
+        Parameters
+        ----------
+        n_restored
+            How often all models have been restored so far.
+        """
+        before, self._n_restored = self._n_restored, n_restored
+        if self._clock() - self._collected_at >= COLLECT_EVERY_S:
+            self.collect()
+        elif n_restored > before:
+            _trim()
+
+
+def _trim() -> bool:
+    libc = _glibc()
+    return libc is not None and libc.malloc_trim(0) == 1
 
 
 def _glibc() -> ctypes.CDLL | None:

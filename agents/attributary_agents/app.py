@@ -182,7 +182,7 @@ def _register_lifecycle(application: Application) -> None:
             elif not activity.ready:
                 worker.under_way.start("take over", take_over)
             worker.tick()
-            memory.give_back_where_due()
+            memory.tick(worker.n_restored)
         except Exception as error:
             await application.end(error)
             raise
@@ -198,7 +198,7 @@ def _register_lifecycle(application: Application) -> None:
             # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
             app.add_future(worker.ask_backlog_ends())
             activity.ready = True
-            memory.give_back()  # what the recovery has needed
+            memory.collect()  # what has gone, and what the recovery has needed
 
     def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.

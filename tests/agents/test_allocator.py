@@ -49,7 +49,7 @@ def test_a_model_that_refers_to_itself_is_freed_before_memory_is_given_back() ->
         gone = weakref.ref(model)
         del model
         assert gone() is not None
-        allocator.FreedMemory().give_back()
+        allocator.FreedMemory().collect()
         assert gone() is None
     finally:
         gc.enable()
@@ -64,16 +64,27 @@ def test_what_is_set_aside_is_collected_within_the_hour() -> None:
         allocator.set_aside()
         del model
         gc.collect()
-        memory.give_back_where_due()
+        memory.tick(n_restored=0)
         assert gone() is not None
-        now[0] = allocator.GIVE_BACK_EVERY_S
-        memory.give_back_where_due()
+        now[0] = allocator.COLLECT_EVERY_S
+        memory.tick(n_restored=0)
         assert gone() is None
     finally:
         gc.unfreeze()
 
 
+def test_what_restoring_has_needed_is_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    trims: list[None] = []
+    monkeypatch.setattr(allocator, "_trim", lambda: trims.append(None))
+    memory = allocator.FreedMemory(lambda: 0.0)
+    counts = []
+    for n_restored in (0, 0, 1, 1, 3):
+        memory.tick(n_restored)
+        counts.append(len(trims))
+    assert counts == [0, 0, 1, 1, 2]
+
+
 def test_elsewhere_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not allocator.bound_heaps()
-    assert not allocator.FreedMemory().give_back()
+    assert not allocator.FreedMemory().collect()

@@ -108,6 +108,11 @@ class Worker:
             except KafkaError as error:  # asked again when it is needed
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
+    @property
+    def n_restored(self) -> int:
+        """How often all models of its partitions have been restored."""
+        return self._shared.restored.n_times
+
     def tick(self) -> None:
         """Note once a second how far behind the partitions are; start what is due.
 

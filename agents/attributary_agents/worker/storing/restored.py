@@ -14,6 +14,8 @@ class Restored:
     def __init__(self) -> None:
         self._n = self._left = 0
         self._began = 0.0
+        self.n_times = 0
+        """How often all have been restored."""
 
     def add(self, n: int) -> None:
         """Note that so many models are to be restored."""
@@ -36,5 +38,6 @@ class Restored:
 
     def _say(self) -> None:
         if not self._left and self._n:
+            self.n_times += 1
             models = "model" if self._n == 1 else "models"
             logger.info("restored %d %s in %.1f s", self._n, models, time.perf_counter() - self._began)
