@@ -32,6 +32,15 @@ _REFUSED = (
     errors.ClusterAuthorizationFailedError,
     errors.TransactionalIdAuthorizationFailed,
 )
+_SILENCE = (
+    errors.KafkaConnectionError,
+    errors.KafkaTimeoutError,
+    errors.NodeNotReadyError,
+    errors.RequestTimedOutError,
+    OSError,
+    TimeoutError,
+)
+"""Errors of brokers that do not answer: which of them is found out by asking each."""
 
 
 def _without_password(record: logging.LogRecord) -> bool:
@@ -191,20 +200,32 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
             f"({' '.join([type(error).__name__, *map(str, error.args)])}): grant it; docs/security.md lists what each "
             "user needs"
         )
-    if not isinstance(error, errors.KafkaConnectionError | OSError | TimeoutError):
+    if not isinstance(error, _SILENCE):
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if getattr(error, "retriable", False):  # a cluster that is coming up, or has lost a leader
             return BrokersAwayError(f"{start}{brokers}: {told}", told)
         return PreflightError(f"{start}{brokers}: {told}")
     causes, closing = [], ""
     with client_log_muted():
-        for host, port, _ in collect_hosts(kafka.brokers, randomize=False):
-            if found := await _probe(kafka, host, port):
-                if said := _explain(kafka, found):
-                    return PreflightError(f"{start}{host}:{port}: {said}")
-                ended = _explain_end(kafka, found)
-                closing = closing or f"{start}{host}:{port}: {ended}" * bool(ended)
-                causes.append(f"{host}:{port}: {ended or cause_of(found)}")
+        hosts = [(host, port) for host, port, _ in collect_hosts(kafka.brokers, randomize=False)]
+        probed = await asyncio.gather(*(_probe(kafka, host, port) for host, port in hosts))
+    for (host, port), found in zip(hosts, probed, strict=True):
+        if found is not None:
+            if said := _explain(kafka, found):
+                return PreflightError(f"{start}{host}:{port}: {said}")
+            ended = _explain_end(kafka, found)
+            closing = closing or f"{start}{host}:{port}: {ended}" * bool(ended)
+            causes.append(f"{host}:{port}: {ended or cause_of(found)}")
+    if 0 < len(causes) < len(hosts):
+        n, told = len(hosts) - len(causes), "; ".join(causes)
+        return BrokersAwayError(
+            f"{start}{n} of the {len(hosts)} brokers answer{'s' if n == 1 else ''}, but not what was asked ({told}): "
+            "start the brokers that are away, they may lead partitions; run it again then",
+            told,
+        )
+    if not causes and isinstance(error, KafkaError):
+        told = f"{type(error).__name__}: {' '.join(map(str, error.args))}".rstrip(": ")
+        return BrokersAwayError(f"{start}the brokers at {brokers} answer, but not what was asked ({told})", told)
     if closing:
         return BrokersAwayError(closing, "; ".join(causes))
     return BrokersAwayError(
@@ -212,6 +233,27 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
         "(ATTRIBUTARY_KAFKA__BROKERS=host:9092)",
         "; ".join(causes) or f"{brokers}: {type(error).__name__}",
     )
+
+
+async def first_to_answer(kafka: KafkaConfig) -> list[str]:
+    """Return the configured brokers, the one that answers first at their head: as they are where none does."""
+    hosts = [(host, port) for host, port, _ in collect_hosts(kafka.brokers, randomize=False)]
+    if len(hosts) < 2:
+        return kafka.brokers
+    probes = {asyncio.ensure_future(_probe(kafka, *host)): host for host in hosts}
+    waiting = set(probes)
+    try:
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for probe in done:
+                if probe.result() is None:
+                    first = probes[probe]
+                    return [f"{host}:{port}" for host, port in sorted(hosts, key=lambda each: each != first)]
+    finally:
+        for probe in waiting:
+            probe.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    return kafka.brokers
 
 
 async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | None:
