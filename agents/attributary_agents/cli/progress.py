@@ -21,6 +21,12 @@ from .commands import say
 EVERY_S = 10.0
 
 
+def not_acknowledged(seconds: float, n: int) -> str:
+    """Return what is said of brokers that acknowledge nothing of what was sent."""
+    rows = f"{show_count(n)} row{' waits' if n == 1 else 's wait'}"
+    return f"the brokers have acknowledged nothing for {seconds:.0f} s; {rows}, and are sent as soon as they do"
+
+
 SLOW_S = 4.0
 """A command that has asked the brokers for so long says that it waits for them."""
 

@@ -52,10 +52,10 @@ def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bo
         if wanted:
             raise AttributaryError("--reassignment asks the brokers what there is, and --wanted asks none: choose one")
         with told_when_slow(config):
-            there = topics_there(config, within_s=ASKED_WITHIN_S)
-        if there.doubt:
-            raise PreflightError(there.doubt)
-        click.echo(reassignment(config, there))
+            asked = topics_there(config, within_s=ASKED_WITHIN_S)
+        if asked.doubt:
+            raise PreflightError(asked.doubt)
+        click.echo(reassignment(config, asked))
         return
     specs, there, unasked = topic_specs(config), None, ""
     if not wanted:

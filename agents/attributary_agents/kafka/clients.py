@@ -24,6 +24,9 @@ from .brokers.watch import cause_of
 PROBE_MS = 5_000
 """Longest wait for one broker's answer while the cause of a fault is looked for."""
 
+STOPPED_WITHIN_S = 5.0
+"""Longest wait for what a client still has to send at its end."""
+
 # OpenSSL's numbers: the name, the e-mail address, the IP address is another one.
 _OTHER_NAME = (62, 63, 64)
 _REFUSED = (
@@ -127,7 +130,21 @@ async def _started(kafka: KafkaConfig, client: Any, what: str) -> AsyncIterator[
     except KafkaError as error:
         raise await client_fault(kafka, error, what) from None
     finally:
-        await client.stop()
+        await _stop(client)
+
+
+async def _stop(client: Any) -> None:
+    """Stop a client; a producer gets STOPPED_WITHIN_S for what is under way, which may wait for a broker for ever."""
+    try:
+        async with asyncio.timeout(STOPPED_WITHIN_S):
+            await client.stop()
+    except TimeoutError:
+        if isinstance(client, AIOKafkaProducer):
+            # The sender still waits for answers when it is cancelled, and ends when it is cancelled once more.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await client._sender.close()
+            await client.client.close()
 
 
 def _ssl_context(kafka: KafkaConfig) -> ssl.SSLContext:
