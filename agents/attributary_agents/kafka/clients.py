@@ -24,6 +24,9 @@ from .brokers.watch import cause_of
 PROBE_MS = 5_000
 """Longest wait for one broker's answer while the cause of a fault is looked for."""
 
+STARTED_WITHIN_S = 20.0
+"""Longest wait for what a client asks the brokers at its start."""
+
 STOPPED_WITHIN_S = 5.0
 """Longest wait for what a client still has to send at its end."""
 
@@ -96,7 +99,7 @@ async def consumer(kafka: KafkaConfig, *topics: str, **options: Any) -> AsyncIte
         The brokers cannot be reached or refuse, at the start or inside the block.
     """
     defaults = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "isolation_level": "read_committed"}
-    client = AIOKafkaConsumer(*topics, **client_options(kafka), **defaults | options)
+    client = AIOKafkaConsumer(*topics, **await _reachable(kafka), **defaults | options)
     async with _started(kafka, client, ", ".join(topics)):
         yield client
 
@@ -117,7 +120,7 @@ async def producer(kafka: KafkaConfig, topic: str, **options: Any) -> AsyncItera
     PreflightError
         The brokers cannot be reached or refuse, at the start or inside the block.
     """
-    client = AIOKafkaProducer(**client_options(kafka), **{"enable_idempotence": True} | options)
+    client = AIOKafkaProducer(**await _reachable(kafka), **{"enable_idempotence": True} | options)
     async with _started(kafka, client, topic):
         yield client
 
@@ -125,7 +128,11 @@ async def producer(kafka: KafkaConfig, topic: str, **options: Any) -> AsyncItera
 @contextlib.asynccontextmanager
 async def _started(kafka: KafkaConfig, client: Any, what: str) -> AsyncIterator[None]:
     try:
-        await client.start()
+        try:
+            async with asyncio.timeout(STARTED_WITHIN_S):
+                await client.start()
+        except TimeoutError as error:
+            raise await client_fault(kafka, error, what) from None
         yield
     except KafkaError as error:
         raise await client_fault(kafka, error, what) from None
@@ -252,8 +259,13 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
     )
 
 
+async def _reachable(kafka: KafkaConfig) -> dict[str, Any]:
+    """Return `client_options` with a broker that answers: a client would wait long for each that hangs."""
+    return client_options(kafka) | {"bootstrap_servers": await first_to_answer(kafka)}
+
+
 async def first_to_answer(kafka: KafkaConfig) -> list[str]:
-    """Return the configured brokers, the one that answers first at their head: as they are where none does."""
+    """Return the configured broker that answers first, as a list of one; all of them where none does."""
     hosts = [(host, port) for host, port, _ in collect_hosts(kafka.brokers, randomize=False)]
     if len(hosts) < 2:
         return kafka.brokers
@@ -264,8 +276,8 @@ async def first_to_answer(kafka: KafkaConfig) -> list[str]:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for probe in done:
                 if probe.result() is None:
-                    first = probes[probe]
-                    return [f"{host}:{port}" for host, port in sorted(hosts, key=lambda each: each != first)]
+                    host, port = probes[probe]
+                    return [f"{host}:{port}"]
     finally:
         for probe in waiting:
             probe.cancel()

@@ -36,7 +36,11 @@ class TopicReader:
             Offsets at the end of each partition to read; None reads all.
         """
         places = list(self._client.assignment())
-        ends = await self._client.end_offsets(places)
+        try:
+            async with asyncio.timeout(SILENT_S):
+                ends = await self._client.end_offsets(places)
+        except TimeoutError:
+            raise KafkaTimeoutError(f"no broker told for {SILENT_S:.0f} s where the partitions end") from None
         if last is not None:
             begins = await self._client.beginning_offsets(places)
             for place, end in ends.items():

@@ -139,6 +139,9 @@ class _Client:
     def get_random_node(self) -> int:
         return next(self._turn)
 
+    async def _get_conn(self, number: int) -> None:
+        """Nothing is connected to."""
+
     async def ready(self, number: int) -> bool:
         return number not in self._fake.down
 

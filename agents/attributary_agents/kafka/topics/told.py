@@ -109,7 +109,7 @@ class Told:
 
 
 async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
-    """Return the brokers of the cluster that are up, as one that answers tells them now.
+    """Return the brokers of the cluster that are up, as one that answers tells them now; that one first.
 
     Raises
     ------
@@ -120,9 +120,11 @@ async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
     asked = [asyncio.ensure_future(_metadata(admin, broker.nodeId)) for broker in cluster.brokers()]
     try:
         for answer in asyncio.as_completed(asked):  # the first to answer: one that hangs holds nothing up
-            if (metadata := await answer) is not None:
+            number, metadata = await answer
+            if metadata is not None:
                 cluster.update_metadata(metadata)
-                return sorted(Node(broker.nodeId, broker.host, broker.port) for broker in cluster.brokers())
+                found = [Node(broker.nodeId, broker.host, broker.port) for broker in cluster.brokers()]
+                return sorted(found, key=lambda node: (node.number != number, node))
     finally:
         for future in asked:
             future.cancel()
@@ -130,13 +132,13 @@ async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
     raise NodeNotReadyError("no broker of the cluster answers")
 
 
-async def _metadata(admin: AIOKafkaAdminClient, number: int) -> Any:
-    """Return what a broker tells of the cluster; None where it does not answer."""
+async def _metadata(admin: AIOKafkaAdminClient, number: int) -> tuple[int, Any]:
+    """Return a broker's number with what it tells of the cluster; with None where it does not answer."""
     try:
         async with asyncio.timeout(ANSWER_WITHIN_S):
-            return await admin._send_request(MetadataRequest([]), number)
+            return number, await admin._send_request(MetadataRequest([]), number)
     except (KafkaError, OSError, TimeoutError):
-        return None
+        return number, None
 
 
 async def has_controller(admin: AIOKafkaAdminClient, answers: Sequence[Told]) -> bool:
@@ -216,7 +218,7 @@ def _reason(error: BaseException) -> str:
 
 async def ask_every(admin: AIOKafkaAdminClient, names: Collection[str]) -> list[Told]:
     """Ask every broker that is up about topics, in the order of their numbers."""
-    return list(await asyncio.gather(*(ask(admin, node, names) for node in await nodes(admin))))
+    return list(await asyncio.gather(*(ask(admin, node, names) for node in sorted(await nodes(admin)))))
 
 
 async def ask_until(
