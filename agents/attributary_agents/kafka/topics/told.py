@@ -117,18 +117,20 @@ async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
         None of them answers.
     """
     cluster = admin._client.cluster
-    asked = [asyncio.ensure_future(_metadata(admin, broker.nodeId)) for broker in cluster.brokers()]
+    waiting = {asyncio.ensure_future(_metadata(admin, broker.nodeId)) for broker in cluster.brokers()}
     try:
-        for answer in asyncio.as_completed(asked):  # the first to answer: one that hangs holds nothing up
-            number, metadata = await answer
-            if metadata is not None:
-                cluster.update_metadata(metadata)
+        while waiting:  # until the first answers: one that hangs holds nothing up
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            answers = {number: told for number, told in (one.result() for one in done) if told is not None}
+            if answers:
+                first = min(answers)
+                cluster.update_metadata(answers[first])
                 found = [Node(broker.nodeId, broker.host, broker.port) for broker in cluster.brokers()]
-                return sorted(found, key=lambda node: (node.number != number, node))
+                return sorted(found, key=lambda node: (node.number != first, node))
     finally:
-        for future in asked:
+        for future in waiting:
             future.cancel()
-        await asyncio.gather(*asked, return_exceptions=True)
+        await asyncio.gather(*waiting, return_exceptions=True)
     raise NodeNotReadyError("no broker of the cluster answers")
 
 
