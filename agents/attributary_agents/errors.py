@@ -7,6 +7,7 @@ AttributaryError
 │   └── EndedWorkerError  workers ended while they handled the record
 ├── PreflightError   the brokers or topics are not as the configuration says
 │   └── BrokersAwayError  no broker answers: it may come
+├── UnsentError      observations are not all in their topic
 ├── SourceError      a file of observations cannot be read
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
@@ -89,6 +90,25 @@ class BrokersAwayError(PreflightError):
     def __init__(self, message: str, causes: str) -> None:
         super().__init__(message)
         self.causes = causes
+
+
+class UnsentError(AttributaryError):
+    """Observations that were to be sent are not all in their topic.
+
+    Parameters
+    ----------
+    message
+        Says why.
+    acknowledged
+        Rows of the beginning that the brokers have acknowledged.
+    unacknowledged
+        Rows behind them that were sent: the topic may have them or not.
+    """
+
+    def __init__(self, message: str, acknowledged: int, unacknowledged: int) -> None:
+        super().__init__(message)
+        self.acknowledged = acknowledged
+        self.unacknowledged = unacknowledged
 
 
 class SourceError(AttributaryError):

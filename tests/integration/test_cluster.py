@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,44 @@ def test_a_node_that_was_away_hears_of_topics_before_it_is_asked(cluster: KafkaC
     assert again.exit_code == 0, again.output
     names = [spec.name for spec in topic_specs(parse_config(yaml.safe_load(path.read_text())))]
     assert [line.split()[:2] for line in again.stdout.splitlines()] == [["exists", name] for name in names]
+
+
+def timed(path: Path, *arguments: str) -> tuple[str, float]:
+    """Run a command that is to fail; return what it prints and says, and how long it took in seconds."""
+    began = time.monotonic()
+    result = attributary_failed(*arguments, "-c", path)
+    return f"{result.stdout}{result.stderr}{result.exception}", time.monotonic() - began
+
+
+def attributary_failed(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    assert result.exit_code != 0, result.output
+    return result
+
+
+def test_with_one_node_away_it_is_told_and_with_two_nothing_is_believed(cluster: KafkaCluster, tmp_path: Path) -> None:
+    path = written(cluster, tmp_path)
+    assert attributary("topics", "create", "-c", path).exit_code == 0
+    try:
+        cluster.kill(2)
+        one = listed(path)  # at once: the others have hardly noticed
+        assert one["silent"] == [2]
+        assert one["doubt"] is None
+        assert {topic["found"]["in_sync"] for topic in one["topics"]} == {2}
+        assert one["remarks"][0].startswith("2 of 3 brokers answer, and broker 2")
+        cluster.kill(3)
+        # The node that is left may be the controller, and notices after some seconds that it is alone.
+        command = ["topics", "list", "-c", str(path)]
+        wait_for("there is no controller", lambda: CliRunner().invoke(cli, command).exit_code, 60)
+        said, took = timed(path, "topics", "list")
+        assert said.count("replicas=3 in-sync=? min") == 6
+        assert "the cluster has no controller (1 of 3 brokers answers, and broker 2" in said
+        assert "as broker 1 (127.0.0.1:" in said
+        assert took < 30
+        for other in (["topics", "create"], ["check"], ["models", "list"]):
+            said, took = timed(path, *other)
+            assert "the cluster has no controller" in said or "1 of the 3 brokers answers" in said, said
+            assert took < 45, other
+    finally:
+        cluster.start(*(number for number in cluster.nodes if number not in cluster.running))
+    wait_for("all is in sync again", lambda: listed(path)["remarks"] == [], 60)

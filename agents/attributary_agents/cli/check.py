@@ -15,7 +15,8 @@ import click
 from ..config.settings import Config
 from ..errors import AttributaryError
 from ..logs import without_user
-from .commands import config_option, drop_option, json_option, open_observations, say
+from .commands import config_option, drop_option, json_option, open_observations, say, topic_remark
+from .progress import told_when_slow
 
 if TYPE_CHECKING:
     from ..rehearsal.finding import Rehearsal
@@ -98,7 +99,7 @@ def check(
         elif not faults:
             say(f"broker: ok: topics at {', '.join(config.kafka.brokers)}")
         for remark in remarks:
-            say(f"topics: {remark}")
+            say(topic_remark(remark))
         if not offline and config.state.doubt:
             say(f"state: {config.state.doubt}")
     if not is_ok:
@@ -179,10 +180,16 @@ def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
     from ..state.objects import check_objects
 
     try:
-        for checked in (check_topics, check_group, check_objects):
-            checked(config)
+        with told_when_slow(config):
+            check_topics(config)
+            # Before the others, which would wait for brokers that are away.
+            there = topics_there(config)
+            if there.doubt:
+                return [there.doubt]
+            check_group(config)
+        check_objects(config)
         size = check_stored(config)
-        remarks += topics_there(config).remarks(config)
+        remarks += there.remarks(config)
     except AttributaryError as error:  # the next would say the same once more
         return [str(error)]
     remarks += changelog_remarks(config, size.read, size.live)

@@ -111,6 +111,11 @@ def say(*fields: object, err: bool = False) -> None:
     click.echo("\t".join(without_user(printable(field)) for field in fields), err=err)
 
 
+def topic_remark(remark: str) -> str:
+    """Return the line that says what of the topics is below what it should be: no fault, so it has another head."""
+    return f"topics: {remark}"
+
+
 def check_model_id(config: Config, model_id: str) -> None:
     """Raise AttributaryError where no model of this id is configured."""
     if model_id not in config.models:

@@ -15,6 +15,7 @@ from ..config.settings import Config
 from ..demo.endless_stream import DriftStream, last_sent
 from ..errors import AttributaryError, PreflightError
 from .commands import check_model_id, config_option, say
+from .progress import not_acknowledged
 
 
 @click.command("demo-stream")
@@ -109,7 +110,11 @@ async def _play(config: Config, streams: list[DriftStream], rate: float, limit: 
         n = after[stream.model_id]
         _say(f"{stream.model_id}: from observation {n + 1} on, rule {stream.rule(n + 1)}")
         values = islice(stream.values(n), None if limit is None else max(limit - n, 0))
-        sending.append(produce(config, stream.model_id, values, rate=rate, progress=_counted(stream, n, sent)))
+        sending.append(
+            produce(
+                config, stream.model_id, values, rate=rate, progress=_counted(stream, n, sent), silent=_waits(stream)
+            )
+        )
     playing = asyncio.gather(*sending)
     # The first process of a container has no default action for SIGTERM: it would be killed after the grace period.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -120,7 +125,7 @@ async def _play(config: Config, streams: list[DriftStream], rate: float, limit: 
 
 
 def _counted(stream: DriftStream, after: int, sent: dict[str, int]) -> Callable[[int], None]:
-    """Return a function that notes how many were sent, and logs each drift."""
+    """Return a function that notes how many are in the topic, and logs each drift."""
 
     def progress(n_sent: int) -> None:
         sent[stream.model_id] = n_sent
@@ -129,6 +134,15 @@ def _counted(stream: DriftStream, after: int, sent: dict[str, int]) -> Callable[
             _say(f"{stream.model_id}: drift at observation {n}, from rule {stream.rule(n - 1)} to {stream.rule(n)}")
 
     return progress
+
+
+def _waits(stream: DriftStream) -> Callable[[float, int], None]:
+    """Return a function that logs that the brokers are silent."""
+
+    def silent(seconds: float, n: int) -> None:
+        _say(f"{stream.model_id}: {not_acknowledged(seconds, n)}")
+
+    return silent
 
 
 def _say(line: str) -> None:

@@ -19,6 +19,7 @@ from ..models.artefacts import read_artefact, sha256_of
 from ..models.deployments import Job, decode, prepare
 from .commands import Commands, check_model_id, config_option, json_option, say
 from .models_state import export, import_, reset
+from .progress import told_when_slow
 
 
 @click.group(cls=Commands)
@@ -104,8 +105,8 @@ def deploy(
     from ..kafka.deployments import send_deployment
     from ..kafka.topics import check_topics
 
-    check_topics(config, config.kafka.topics.models)
-    with client_log_muted():
+    with told_when_slow(config), client_log_muted():
+        check_topics(config, config.kafka.topics.models)
         place, offset = asyncio.run(send_deployment(config, model_id, encode_json(value), partition))
     topic = config.kafka.topics.models
     if as_json:
@@ -212,8 +213,8 @@ def models_list(config: Config, as_json: bool) -> None:
     from ..kafka.deployments import read_deployments
     from ..kafka.topics import check_topics
 
-    check_topics(config, config.kafka.topics.models)
-    with client_log_muted():
+    with told_when_slow(config), client_log_muted():
+        check_topics(config, config.kafka.topics.models)
         found = asyncio.run(read_deployments(config))
     rows = []
     for model_id, model in config.models.items():

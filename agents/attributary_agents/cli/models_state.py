@@ -15,6 +15,7 @@ from attributary_topics import InvalidRecordError, decode_model_id
 from ..config.settings import Config
 from ..errors import AttributaryError
 from .commands import config_option, json_option, say
+from .progress import told_when_slow
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,7 +34,8 @@ def _prepare(config: Config, model_id: str) -> None:
         decode_model_id(model_id.encode(errors="surrogateescape"))
     except InvalidRecordError as error:
         raise AttributaryError(f"model id {model_id!r}: {error}") from None
-    check_topics(config, config.kafka.changelog)
+    with told_when_slow(config):
+        check_topics(config, config.kafka.changelog)
 
 
 def _confirm(question: str, yes: bool) -> None:

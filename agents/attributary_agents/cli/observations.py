@@ -5,28 +5,46 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from attributary_topics import REASONS
 
 from ..config.settings import Config
-from ..errors import AttributaryError, ConfigError
+from ..errors import AttributaryError, ConfigError, UnsentError
 from ..logs import configure_logging
 from .commands import check_model_id, config_option, drop_option, json_option, open_observations, say
-from .progress import progress
+from .progress import not_acknowledged, progress, told_when_slow
 
 if TYPE_CHECKING:
     from ..replay.replay import ReplayResult
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def rows_options(function: F) -> F:
+    """Add FILE, `--config`, and the options that say which of its rows and columns go to which model."""
+    options = (
+        click.argument("file", type=click.Path(path_type=Path)),
+        config_option,
+        click.option(
+            "--model", "model_id", help="Give the observations to the model of this id. [default: the only one]"
+        ),
+        click.option("--target", help="Take the label from this column. [default: the last one]"),
+        drop_option,
+        click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows. [default: all]"),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@config_option
+@rows_options
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -34,14 +52,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="Write the files to this folder.",
 )
-@click.option(
-    "--model",
-    "model_id",
-    help="Give the observations to the model of this id. [default: the only one]",
-)
-@click.option("--target", help="Take the label from this column. [default: the last one]")
-@drop_option
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows. [default: all]")
 @json_option
 def replay(
     config: Config,
@@ -131,21 +141,18 @@ def _shortfalls(result: ReplayResult) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@config_option
-@click.option(
-    "--model",
-    "model_id",
-    help="Give the observations to the model of this id. [default: the only one]",
-)
-@click.option("--target", help="Take the label from this column. [default: the last one]")
-@drop_option
+@rows_options
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     help="Send at most this many observations per second. [default: as fast as it goes]",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows. [default: all]")
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Leave out the first N rows, which --limit counts all the same. [default: none]",
+)
 def produce(
     config: Config,
     file: Path,
@@ -154,24 +161,49 @@ def produce(
     drop: tuple[str, ...],
     rate: float | None,
     limit: int | None,
+    skip: int,
 ) -> None:
     """Send the observations of FILE (CSV, JSON lines, Parquet) to the observations topic, in order.
 
+    While no broker acknowledges what is sent, it waits, and says so. Where a broker refuses, or at Ctrl-C, it says how
+    many rows of FILE are in the topic and with which --skip another run goes on behind them. The few that were sent
+    and not acknowledged may be in the topic, too: that run sends them once more.
+
     \b
         attributary produce history.csv --config attributary.yaml --rate 100
+        attributary produce history.csv --config attributary.yaml --skip 12000
     """
     from ..kafka.clients import client_log_muted
-    from ..kafka.producing import encode_value
-    from ..kafka.producing import produce as send
+    from ..kafka.producing import Sending, encode_value
     from ..kafka.topics import check_topics
 
     source = open_observations(file, target, drop)
     chosen = _model_id(config, model_id)
-    check_topics(config, config.kafka.topics.observations)
-    with progress("produce", source.count(limit)) as shown, client_log_muted("aiokafka.producer"):
-        values = (encode_value(value) for value in islice(source.values(), limit))
-        sent = asyncio.run(send(config, chosen, values, rate=rate, progress=shown))
+    with told_when_slow(config):
+        check_topics(config, config.kafka.topics.observations)
+    with progress("produce", source.count(limit)) as shown, client_log_muted("aiokafka"):
+        values = (encode_value(value) for value in islice(source.values(), skip, limit))
+        sending = Sending(config, chosen, rate=rate, progress=lambda n: shown(skip + n), silent=_say_silent)
+        try:
+            sent = asyncio.run(sending.send(values))
+        except (UnsentError, KeyboardInterrupt) as error:
+            n, more = sending.acknowledged, sending.unacknowledged
+            why = str(error) or "stopped"
+            there = _go_on(config.kafka.topics.observations, skip + n, more)
+            raise UnsentError(f"{why.rstrip('.')}. {there}", n, more) from None
     say(f"{sent} observations sent to {config.kafka.topics.observations}")
+
+
+def _say_silent(seconds: float, n: int) -> None:
+    say(f"produce: {not_acknowledged(seconds, n)}", err=True)
+
+
+def _go_on(topic: str, n: int, more: int) -> str:
+    """Return which rows are in the topic, and how to send the others."""
+    there = "None of the rows is" if n == 0 else "The first row is" if n == 1 else f"The first {n} rows are"
+    further = f"{more} further row{' was' if more == 1 else 's were'}"
+    may = f" {further} sent and not acknowledged: the topic may have them, and has them twice then." if more else ""
+    return f"{there} in the topic {topic}: go on with --skip {n}.{may}"
 
 
 def _model_id(config: Config, model_id: str | None) -> str:

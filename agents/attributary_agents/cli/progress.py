@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer
 from typing import Protocol
 
 from rich.console import Console
@@ -13,9 +15,34 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from attributary_explainers.wording import printable, show_count
 
+from ..config.settings import Config
 from .commands import say
 
 EVERY_S = 10.0
+
+
+def not_acknowledged(seconds: float, n: int) -> str:
+    """Return what is said of brokers that acknowledge nothing of what was sent."""
+    rows = f"{show_count(n)} row{' waits' if n == 1 else 's wait'}"
+    return f"the brokers have acknowledged nothing for {seconds:.0f} s; {rows}, and are sent as soon as they do"
+
+
+SLOW_S = 4.0
+"""A command that has asked the brokers for so long says that it waits for them."""
+
+
+@contextmanager
+def told_when_slow(config: Config) -> Iterator[None]:
+    """Say on stderr, where it is a terminal, that the brokers are waited for, once the block has taken SLOW_S."""
+    brokers = ", ".join(config.kafka.brokers)
+    timer = Timer(SLOW_S, say, [f"attributary: waiting for answers of the brokers at {brokers}"], {"err": True})
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Shown(Protocol):

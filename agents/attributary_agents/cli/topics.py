@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..config.settings import Config, KafkaConfig
-from ..errors import AttributaryError
-from .commands import Commands, config_option, json_option, say
+from ..errors import AttributaryError, PreflightError
+from .commands import Commands, config_option, json_option, say, topic_remark
+from .progress import told_when_slow
 
 if TYPE_CHECKING:
     from ..kafka.topics import FoundTopic, TopicSpec, TopicsThere
@@ -38,7 +39,8 @@ def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bo
     """Print every needed topic with its partitions and settings, and as the brokers have it.
 
     What is below the configuration, or below what the cluster allows, is said in a line each, with the command that
-    mends it. Where no broker answers, only what is needed is printed.
+    mends it. Where no broker answers, only what is needed is printed, and the exit code is 2; it is 2, too, where the
+    cluster has no controller: what is in sync is not known then. It takes 30 s at most.
 
     \b
         attributary topics list --config attributary.yaml
@@ -49,30 +51,39 @@ def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bo
     if as_reassignment:
         if wanted:
             raise AttributaryError("--reassignment asks the brokers what there is, and --wanted asks none: choose one")
-        click.echo(reassignment(config, topics_there(config)))
+        with told_when_slow(config):
+            asked = topics_there(config, within_s=ASKED_WITHIN_S)
+        if asked.doubt:
+            raise PreflightError(asked.doubt)
+        click.echo(reassignment(config, asked))
         return
     specs, there, unasked = topic_specs(config), None, ""
     if not wanted:
         try:
-            there = topics_there(config, within_s=ASKED_WITHIN_S)
+            with told_when_slow(config):
+                there = topics_there(config, within_s=ASKED_WITHIN_S)
         except AttributaryError as error:
             unasked = str(error)
     remarks = there.remarks(config) if there else []
     if as_json:
         listed = [_as_json(config, spec, there) for spec in specs]
-        click.echo(json.dumps({"topics": listed, "remarks": remarks, "unasked": unasked or None}, indent=2))
+        silent, doubt = (there.seen.silent, there.doubt or None) if there else (None, None)
+        said = {"topics": listed, "remarks": remarks, "silent": silent, "doubt": doubt, "unasked": unasked or None}
+        click.echo(json.dumps(said, indent=2))
     else:
         for spec in specs:
             settings = " ".join(f"{name}={value}" for name, value in spec.settings.items())
             click.echo(f"{spec.name}\tpartitions={spec.partitions}\t{settings}\t# {spec.purpose}")
             if there:
                 click.echo(f"\t{_there(spec, there)}")
-        for remark in remarks:
-            click.echo(remark)
+        for remark in remarks if not (there and there.doubt) else []:
+            say(topic_remark(remark))
         if not there:
             click.echo(f"# {_wanted_copies(config.kafka)}")
     if unasked:
-        say(f"attributary: what there is of them is not known: {unasked}", err=True)
+        raise PreflightError(f"what there is of them is not known: {unasked}")
+    if there and there.doubt:
+        raise PreflightError(there.doubt)
 
 
 def _wanted_copies(kafka: KafkaConfig) -> str:
@@ -85,14 +96,16 @@ def _there(spec: TopicSpec, there: TopicsThere) -> str:
     if topic is None:
         return "missing: attributary topics create" if spec.name in there.seen.missing else "not told by all brokers"
     least = "?" if topic.min_insync is None else topic.min_insync
+    in_sync = "?" if there.doubt else topic.least_in_sync
     return (
-        f"there: partitions={topic.partitions} replicas={topic.least_replicas} in-sync={topic.least_in_sync} "
+        f"there: partitions={topic.partitions} replicas={topic.least_replicas} in-sync={in_sync} "
         f"min.insync.replicas={least}"
     )
 
 
 def _as_json(config: Config, spec: TopicSpec, there: TopicsThere | None) -> dict[str, Any]:
     topic: FoundTopic | None = there.found.get(spec.name) if there else None
+    is_known = there is not None and not there.doubt
     wanted = {"replicas": config.kafka.replication_factor, "min_insync_replicas": config.kafka.min_insync_replicas}
     found = (
         None
@@ -100,9 +113,9 @@ def _as_json(config: Config, spec: TopicSpec, there: TopicsThere | None) -> dict
         else {
             "partitions": topic.partitions,
             "replicas": topic.least_replicas,
-            "in_sync": topic.least_in_sync,
+            "in_sync": topic.least_in_sync if is_known else None,
             "min_insync_replicas": topic.min_insync,
-            "leaderless": list(topic.leaderless),
+            "leaderless": list(topic.leaderless) if is_known else None,
         }
     )
     return {**asdict(spec), **wanted, "found": found}
@@ -121,8 +134,9 @@ def topics_create(config: Config) -> None:
     """
     from ..kafka.topics import create_topics, few_replicas, topics_there
 
-    created = create_topics(config)
-    there = topics_there(config)
+    with told_when_slow(config):
+        created = create_topics(config)
+        there = topics_there(config)
     for spec, is_new in created:
         topic = there.found.get(spec.name)
         counts = [_count(spec.partitions, "partition"), *([_count(topic.least_replicas, "replica")] if topic else [])]
@@ -130,7 +144,7 @@ def topics_create(config: Config) -> None:
     new = [there.found[spec.name].least_replicas for spec, is_new in created if is_new and spec.name in there.found]
     few = few_replicas(config, min(new)) if new else ""
     for remark in [*([few] if few else []), *there.remarks(config)]:
-        say(f"attributary: {remark}", err=True)
+        say(topic_remark(remark), err=True)
 
 
 def _count(n: int, what: str) -> str:

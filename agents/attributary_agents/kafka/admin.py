@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import (
@@ -18,14 +20,14 @@ from aiokafka.errors import (
 
 from ..config.settings import Config, KafkaConfig
 from ..errors import BrokersAwayError, PreflightError
-from .clients import client_fault, client_log_muted, client_options
+from .clients import client_fault, client_log_muted, client_options, first_to_answer
 
 T = TypeVar("T")
 
 COORDINATOR_WITHIN_S = 15.0
 """Longest wait for the coordinator of a group."""
 
-_ANSWERS_WITHIN_S = 10.0
+_ANSWERS_WITHIN_S = 5.0
 """Longest time, in seconds, for finding out whether a broker answers at all."""
 
 _NOT_YET = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
@@ -37,7 +39,7 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
     Parameters
     ----------
     within_s
-        Longest time, in seconds, for the connection and the work.
+        Longest time, in seconds, for the connection and the work; to find out what is wrong may take 15 s more.
 
     Raises
     ------
@@ -48,7 +50,10 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
     """
 
     async def run() -> T:
-        admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
+        # One that hangs would be waited for before the next one is asked.
+        options = client_options(kafka) | {"bootstrap_servers": await first_to_answer(kafka)}
+        admin = AIOKafkaAdminClient(**options, request_timeout_ms=10_000)
+        _connect_side_by_side(admin._client)
         try:
             await admin.start()
             return await work(admin)
@@ -66,6 +71,18 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
 
     with client_log_muted():
         return asyncio.run(bounded())
+
+
+def _connect_side_by_side(client: Any) -> None:
+    """Let a client connect to several brokers at a time: upstream, one that hangs holds up all others."""
+    locks: defaultdict[object, asyncio.Lock] = defaultdict(asyncio.Lock)
+    upstream = client._get_conn
+
+    async def connect(number: object, **options: Any) -> Any:
+        async with locks[number]:
+            return await upstream(number, **options)
+
+    client._get_conn, client._get_conn_lock_value = connect, contextlib.nullcontext()
 
 
 async def _too_late(kafka: KafkaConfig, within_s: float) -> PreflightError | None:

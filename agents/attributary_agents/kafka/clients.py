@@ -24,6 +24,12 @@ from .brokers.watch import cause_of
 PROBE_MS = 5_000
 """Longest wait for one broker's answer while the cause of a fault is looked for."""
 
+STARTED_WITHIN_S = 20.0
+"""Longest wait for what a client asks the brokers at its start."""
+
+STOPPED_WITHIN_S = 5.0
+"""Longest wait for what a client still has to send at its end."""
+
 # OpenSSL's numbers: the name, the e-mail address, the IP address is another one.
 _OTHER_NAME = (62, 63, 64)
 _REFUSED = (
@@ -32,6 +38,15 @@ _REFUSED = (
     errors.ClusterAuthorizationFailedError,
     errors.TransactionalIdAuthorizationFailed,
 )
+_SILENCE = (
+    errors.KafkaConnectionError,
+    errors.KafkaTimeoutError,
+    errors.NodeNotReadyError,
+    errors.RequestTimedOutError,
+    OSError,
+    TimeoutError,
+)
+"""Errors of brokers that do not answer: which of them is found out by asking each."""
 
 
 def _without_password(record: logging.LogRecord) -> bool:
@@ -84,7 +99,7 @@ async def consumer(kafka: KafkaConfig, *topics: str, **options: Any) -> AsyncIte
         The brokers cannot be reached or refuse, at the start or inside the block.
     """
     defaults = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "isolation_level": "read_committed"}
-    client = AIOKafkaConsumer(*topics, **client_options(kafka), **defaults | options)
+    client = AIOKafkaConsumer(*topics, **await _reachable(kafka), **defaults | options)
     async with _started(kafka, client, ", ".join(topics)):
         yield client
 
@@ -105,7 +120,7 @@ async def producer(kafka: KafkaConfig, topic: str, **options: Any) -> AsyncItera
     PreflightError
         The brokers cannot be reached or refuse, at the start or inside the block.
     """
-    client = AIOKafkaProducer(**client_options(kafka), **{"enable_idempotence": True} | options)
+    client = AIOKafkaProducer(**await _reachable(kafka), **{"enable_idempotence": True} | options)
     async with _started(kafka, client, topic):
         yield client
 
@@ -113,12 +128,30 @@ async def producer(kafka: KafkaConfig, topic: str, **options: Any) -> AsyncItera
 @contextlib.asynccontextmanager
 async def _started(kafka: KafkaConfig, client: Any, what: str) -> AsyncIterator[None]:
     try:
-        await client.start()
+        try:
+            async with asyncio.timeout(STARTED_WITHIN_S):
+                await client.start()
+        except TimeoutError as error:
+            raise await client_fault(kafka, error, what) from None
         yield
     except KafkaError as error:
         raise await client_fault(kafka, error, what) from None
     finally:
-        await client.stop()
+        await _stop(client)
+
+
+async def _stop(client: Any) -> None:
+    """Stop a client; a producer gets STOPPED_WITHIN_S for what is under way, which may wait for a broker for ever."""
+    try:
+        async with asyncio.timeout(STOPPED_WITHIN_S):
+            await client.stop()
+    except TimeoutError:
+        if isinstance(client, AIOKafkaProducer):
+            # The sender still waits for answers when it is cancelled, and ends when it is cancelled once more.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await client._sender.close()
+            await client.client.close()
 
 
 def _ssl_context(kafka: KafkaConfig) -> ssl.SSLContext:
@@ -191,20 +224,32 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
             f"({' '.join([type(error).__name__, *map(str, error.args)])}): grant it; docs/security.md lists what each "
             "user needs"
         )
-    if not isinstance(error, errors.KafkaConnectionError | OSError | TimeoutError):
+    if not isinstance(error, _SILENCE):
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if getattr(error, "retriable", False):  # a cluster that is coming up, or has lost a leader
             return BrokersAwayError(f"{start}{brokers}: {told}", told)
         return PreflightError(f"{start}{brokers}: {told}")
     causes, closing = [], ""
     with client_log_muted():
-        for host, port, _ in collect_hosts(kafka.brokers, randomize=False):
-            if found := await _probe(kafka, host, port):
-                if said := _explain(kafka, found):
-                    return PreflightError(f"{start}{host}:{port}: {said}")
-                ended = _explain_end(kafka, found)
-                closing = closing or f"{start}{host}:{port}: {ended}" * bool(ended)
-                causes.append(f"{host}:{port}: {ended or cause_of(found)}")
+        hosts = [(host, port) for host, port, _ in collect_hosts(kafka.brokers, randomize=False)]
+        probed = await asyncio.gather(*(_probe(kafka, host, port) for host, port in hosts))
+    for (host, port), found in zip(hosts, probed, strict=True):
+        if found is not None:
+            if said := _explain(kafka, found):
+                return PreflightError(f"{start}{host}:{port}: {said}")
+            ended = _explain_end(kafka, found)
+            closing = closing or f"{start}{host}:{port}: {ended}" * bool(ended)
+            causes.append(f"{host}:{port}: {ended or cause_of(found)}")
+    if 0 < len(causes) < len(hosts):
+        n, told = len(hosts) - len(causes), "; ".join(causes)
+        return BrokersAwayError(
+            f"{start}{n} of the {len(hosts)} brokers answer{'s' if n == 1 else ''}, but not what was asked ({told}): "
+            "start the brokers that are away, they may lead partitions; run it again then",
+            told,
+        )
+    if not causes and isinstance(error, KafkaError):
+        told = f"{type(error).__name__}: {' '.join(map(str, error.args))}".rstrip(": ")
+        return BrokersAwayError(f"{start}the brokers at {brokers} answer, but not what was asked ({told})", told)
     if closing:
         return BrokersAwayError(closing, "; ".join(causes))
     return BrokersAwayError(
@@ -212,6 +257,32 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
         "(ATTRIBUTARY_KAFKA__BROKERS=host:9092)",
         "; ".join(causes) or f"{brokers}: {type(error).__name__}",
     )
+
+
+async def _reachable(kafka: KafkaConfig) -> dict[str, Any]:
+    """Return `client_options` with a broker that answers: a client would wait long for each that hangs."""
+    return client_options(kafka) | {"bootstrap_servers": await first_to_answer(kafka)}
+
+
+async def first_to_answer(kafka: KafkaConfig) -> list[str]:
+    """Return the configured broker that answers first, as a list of one; all of them where none does."""
+    hosts = [(host, port) for host, port, _ in collect_hosts(kafka.brokers, randomize=False)]
+    if len(hosts) < 2:
+        return kafka.brokers
+    probes = {asyncio.ensure_future(_probe(kafka, *host)): host for host in hosts}
+    waiting = set(probes)
+    try:
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for probe in done:
+                if probe.result() is None:
+                    host, port = probes[probe]
+                    return [f"{host}:{port}"]
+    finally:
+        for probe in waiting:
+            probe.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    return kafka.brokers
 
 
 async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | None:

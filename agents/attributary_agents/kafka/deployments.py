@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from ..config.settings import Config
-from ..errors import PreflightError
+from ..errors import BrokersAwayError, PreflightError
 from .clients import producer
 from .reading import topic_reader
+
+SENT_WITHIN_S = 30.0
+"""Longest wait for the acknowledgement of a deployment."""
 
 
 async def send_deployment(config: Config, model_id: str, value: bytes, partition: int | None = None) -> tuple[int, int]:
@@ -21,7 +25,14 @@ async def send_deployment(config: Config, model_id: str, value: bytes, partition
     topic = config.kafka.topics.models
     async with producer(config.kafka, topic) as client:
         try:
-            sent = await client.send_and_wait(topic, value, model_id.encode(), partition)
+            async with asyncio.timeout(SENT_WITHIN_S):
+                sent = await client.send_and_wait(topic, value, model_id.encode(), partition)
+        except TimeoutError:
+            told = f"the brokers have not acknowledged the version within {SENT_WITHIN_S:.0f} s"
+            raise BrokersAwayError(
+                f"{topic}: {told}, and may have written it or not: `attributary models list` tells, when they are up",
+                told,
+            ) from None
         except AssertionError as error:  # it asserts that the partition exists
             raise PreflightError(f"{topic}: {error}. `attributary check` says what is missing") from None
         return sent.partition, sent.offset

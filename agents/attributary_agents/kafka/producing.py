@@ -5,18 +5,146 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 
 import orjson
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaTimeoutError
 from aiokafka.partitioner import DefaultPartitioner
 
 from attributary_topics import find_not_finite
 
 from ..config.settings import Config
+from ..errors import PreflightError, UnsentError
 from .clients import producer
 
 WINDOW = 1000
-"""Sends under way before they are awaited: this bounds memory, and finds a refused write early."""
+"""Rows under way before the first of them is awaited: this bounds memory, and finds a refused write early."""
+
+SILENT_S = 5.0
+"""Time without an acknowledgement, in seconds, after which it is told."""
+
+AGAIN_S = 60.0
+"""Time, in seconds, after which it is told again."""
+
+_LOOK_S = 0.25
+
+
+class Sending:
+    """Sends the rows of one model in order, and counts those that the brokers have acknowledged.
+
+    All of them have the model id as their key, so they go to one partition, which keeps their order. While no broker
+    acknowledges, it waits: what is under way is sent again by the client, which does not write it twice.
+
+    Parameters
+    ----------
+    rate
+        Observations per second at most; None sends as fast as the broker takes them.
+    progress
+        Called with the number of rows acknowledged so far, for each of them.
+    silent
+        Called where nothing has been acknowledged for SILENT_S, and every AGAIN_S from then on, with the seconds and
+        the number of rows that wait.
+
+    Attributes
+    ----------
+    acknowledged
+        Rows of the beginning that the brokers have acknowledged, without a gap.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        model_id: str,
+        *,
+        rate: float | None = None,
+        progress: Callable[[int], None] | None = None,
+        silent: Callable[[float, int], None] | None = None,
+    ) -> None:
+        self._kafka, self._topic, self._key = config.kafka, config.kafka.topics.observations, model_id.encode()
+        self._rate, self._progress, self._silent = rate, progress, silent
+        self._under_way: deque[asyncio.Future[object]] = deque()
+        self._quiet_since = 0.0
+        self.acknowledged = 0
+
+    @property
+    def unacknowledged(self) -> int:
+        """Rows that were given to the client and have not been acknowledged: the topic may have them or not."""
+        return len(self._under_way)
+
+    async def send(self, values: Iterable[bytes]) -> int:
+        """Send the values; return how many the brokers have acknowledged, which are all.
+
+        Raises
+        ------
+        PreflightError
+            The broker cannot be reached, or refuses the first of them.
+        UnsentError
+            The broker refuses one after others were sent.
+        """
+        try:
+            async with producer(self._kafka, self._topic, linger_ms=5, max_request_size=4_194_304) as client:
+                watching = asyncio.create_task(self._watch())
+                try:
+                    await self._send(client, values)
+                finally:
+                    watching.cancel()
+        except PreflightError as error:
+            if self.acknowledged or self._under_way:
+                raise UnsentError(str(error), self.acknowledged, self.unacknowledged) from None
+            raise
+        return self.acknowledged
+
+    async def _send(self, client: AIOKafkaProducer, values: Iterable[bytes]) -> None:
+        began = time.monotonic()
+        for n, value in enumerate(values, 1):
+            future = await self._hand_over(client, value)
+            if not self._under_way:
+                self._quiet_since = time.monotonic()
+            self._under_way.append(future)
+            future.add_done_callback(self._settle)
+            if len(self._under_way) >= WINDOW:
+                await self._first_settled()
+            if self._rate is not None and (ahead := n / self._rate - (time.monotonic() - began)) > 0:
+                await asyncio.sleep(ahead)
+        while self._under_way:
+            await self._first_settled()
+
+    async def _hand_over(self, client: AIOKafkaProducer, value: bytes) -> asyncio.Future[object]:
+        while True:
+            try:
+                future: asyncio.Future[object] = await client.send(self._topic, value, key=self._key)
+            except KafkaTimeoutError:  # the client's buffer is full, and the row is not in it
+                continue
+            return future
+
+    async def _first_settled(self) -> None:
+        first = self._under_way[0]
+        await asyncio.wait([first])  # it is not cancelled with this
+        self._settle(first)
+        first.result()
+
+    def _settle(self, _done: asyncio.Future[object]) -> None:
+        """Count what has been acknowledged up to the first row that has not."""
+        while self._under_way and self._under_way[0].done() and self._under_way[0].exception() is None:
+            self._under_way.popleft()
+            self._quiet_since = time.monotonic()
+            self.acknowledged += 1
+            if self._progress is not None:
+                self._progress(self.acknowledged)
+
+    async def _watch(self) -> None:
+        tell_after = SILENT_S
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            quiet = time.monotonic() - self._quiet_since
+            if not self._under_way or quiet < SILENT_S:
+                tell_after = SILENT_S
+            elif quiet >= tell_after:
+                tell_after = quiet + AGAIN_S
+                if self._silent is not None:
+                    self._silent(quiet, self.unacknowledged)
 
 
 async def produce(
@@ -26,38 +154,18 @@ async def produce(
     *,
     rate: float | None = None,
     progress: Callable[[int], None] | None = None,
+    silent: Callable[[float, int], None] | None = None,
 ) -> int:
-    """Send the values with the model id as their key; return how many the brokers have acknowledged.
-
-    Parameters
-    ----------
-    rate
-        Observations per second at most; None sends as fast as the broker takes them.
-    progress
-        Called with the number sent so far.
+    """Send the values with the model id as their key, as `Sending` does; return how many, all of them acknowledged.
 
     Raises
     ------
     PreflightError
         The broker cannot be reached or refuses.
+    UnsentError
+        The broker refuses one after others were sent.
     """
-    topic, key = config.kafka.topics.observations, model_id.encode()
-    sent = 0
-    under_way: list[asyncio.Future[object]] = []
-    began = time.monotonic()
-    async with producer(config.kafka, topic, linger_ms=5, max_request_size=4_194_304) as client:
-        for value in values:
-            under_way.append(await client.send(topic, value, key=key))
-            sent += 1
-            if len(under_way) >= WINDOW:
-                await asyncio.gather(*under_way)
-                under_way.clear()
-            if progress is not None:
-                progress(sent)
-            if rate is not None and (ahead := sent / rate - (time.monotonic() - began)) > 0:
-                await asyncio.sleep(ahead)
-        await asyncio.gather(*under_way)
-    return sent
+    return await Sending(config, model_id, rate=rate, progress=progress, silent=silent).send(values)
 
 
 def encode_value(value: dict[str, object] | bytes) -> bytes:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from ..config.settings import KafkaConfig
 from .batches import unread_batch
 from .clients import consumer
 
 logger = logging.getLogger(__name__)
+
+SILENT_S = 15.0
+"""Longest wait for something that the topics have, or for an answer of the brokers."""
 
 
 class TopicReader:
@@ -31,15 +36,34 @@ class TopicReader:
             Offsets at the end of each partition to read; None reads all.
         """
         places = list(self._client.assignment())
-        ends = await self._client.end_offsets(places)
+        try:
+            async with asyncio.timeout(SILENT_S):
+                ends = await self._client.end_offsets(places)
+        except TimeoutError:
+            raise KafkaTimeoutError(f"no broker told for {SILENT_S:.0f} s where the partitions end") from None
         if last is not None:
             begins = await self._client.beginning_offsets(places)
             for place, end in ends.items():
                 self._client.seek(place, max(begins[place], end - last))
         # Positions and not counts: a compacted topic has offsets without a record.
-        while any([await self._client.position(place) < end for place, end in ends.items()]):
-            for batch in await self._fetch():
+        now = asyncio.get_running_loop().time
+        while positions := await self._short_of(ends):
+            deadline = now() + SILENT_S
+            while not (fetched := await self._fetch()) and positions == await self._short_of(ends):
+                if now() > deadline:
+                    said = ", ".join(sorted(f"{place.topic}[{place.partition}]" for place in positions))
+                    raise KafkaTimeoutError(f"nothing came of {said} for {SILENT_S:.0f} s")
+            for batch in fetched:
                 yield batch
+
+    async def _short_of(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return where the partitions are read to that are not read to their ends."""
+        try:
+            async with asyncio.timeout(SILENT_S):  # upstream waits for ever for a leader that is away
+                positions = {place: await self._client.position(place) for place in ends}
+        except TimeoutError:
+            raise KafkaTimeoutError(f"no broker told for {SILENT_S:.0f} s where the partitions begin") from None
+        return {place: position for place, position in positions.items() if position < ends[place]}
 
     async def to_come(self) -> AsyncIterator[list[Any]]:
         """Yield what comes from here on, for ever."""
@@ -81,5 +105,6 @@ async def topic_reader(kafka: KafkaConfig, *topics: str) -> AsyncIterator[TopicR
     PreflightError
         The brokers cannot be reached, or refuse.
     """
-    async with consumer(kafka, *topics) as client:  # without a group it assigns itself every partition
+    options = {"request_timeout_ms": int(SILENT_S * 1000)}
+    async with consumer(kafka, *topics, **options) as client:  # without a group it assigns itself every partition
         yield TopicReader(client)

@@ -38,6 +38,7 @@ class FakeCluster:
         self.numbers = list(range(1, n + 1))
         self.topics = dict(topics or {})
         self.down: set[int] = set()
+        self.has_controller = True
         self.late: dict[int, int] = {}
         """How often a broker is asked in vain."""
         self.says = "unknown"
@@ -71,6 +72,9 @@ class FakeCluster:
         if isinstance(request, DescribeConfigsRequest):
             return DescribeConfigsResponse_v2(0, [self._settings(number, name) for _, name, _ in request._resources])
         assert isinstance(request, CreateTopicsRequest)
+        if request.validate_only:
+            code = 0 if self.has_controller else NO_CONTROLLER
+            return CreateTopicsResponse_v3(0, [(request.create_topic_requests[0][0], code, None)])
         return CreateTopicsResponse_v3(0, [self._create(*topic) for topic in request.create_topic_requests])
 
     def _is_late(self, number: int) -> bool:
@@ -134,6 +138,9 @@ class _Client:
 
     def get_random_node(self) -> int:
         return next(self._turn)
+
+    async def _get_conn(self, number: int) -> None:
+        """Nothing is connected to."""
 
     async def ready(self, number: int) -> bool:
         return number not in self._fake.down

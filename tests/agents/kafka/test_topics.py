@@ -335,6 +335,39 @@ class TestRemarks:
             "brokers that are away",
         ]
 
+    def test_a_broker_that_does_not_answer_is_told_and_has_no_replica_in_sync(self, run: Any) -> None:
+        cluster = run(FakeCluster(3, made(config())))
+        cluster.down = {3}  # and the others have not noticed
+        there = topics_there(config())
+        assert {topic.least_in_sync for topic in there.found.values()} == {2}
+        said = there.remarks(config())
+        assert said[:2] == [
+            "2 of 3 brokers answer, and broker 3 (127.0.0.1:9003) does not",
+            "broker 3 (127.0.0.1:9003): it does not answer",
+        ]
+        assert said[2].endswith("not all replicas are in sync: broker 3 is away or behind")
+        assert not there.doubt
+
+    def test_without_a_controller_nothing_is_said_of_what_is_in_sync(self, run: Any, tmp_path: Path) -> None:
+        cluster = run(FakeCluster(3, made(config())))
+        cluster.down, cluster.has_controller = {2, 3}, False
+        path = tmp_path / "attributary.yaml"
+        models = {"credit": {"model": {"class": "river.naive_bayes.GaussianNB"}}}
+        path.write_text(json.dumps({"kafka": {"partitions": 4}, "models": models}))
+        result = CliRunner().invoke(cli, ["topics", "list", "--config", str(path)])
+        assert result.stdout.count("partitions=4 replicas=3 in-sync=? min.insync.replicas=2") == 6
+        assert isinstance(result.exception, PreflightError)
+        assert str(result.exception).startswith(
+            "the cluster has no controller (1 of 3 brokers answers, and broker 2 (127.0.0.1:9002), broker 3 "
+            "(127.0.0.1:9003) do not): start the brokers that are away"
+        )
+        assert "what else is shown is as broker 1 (127.0.0.1:9001) knew it last" in str(result.exception)
+        listed = json.loads(CliRunner().invoke(cli, ["topics", "list", "--json", "--config", str(path)]).stdout)
+        assert {(topic["found"]["replicas"], topic["found"]["in_sync"]) for topic in listed["topics"]} == {(3, None)}
+        assert (listed["silent"], listed["remarks"]) == ([2, 3], [listed["doubt"]])
+        with pytest.raises(PreflightError, match="the cluster has no controller"):
+            create_topics(config())
+
     @pytest.mark.parametrize(
         ("read", "live", "is_said"),
         [(100_000_000, 1_000_000, False), (200_000_000, 1_000_000, True), (5_000_000_000, 1_000_000_000, False)],

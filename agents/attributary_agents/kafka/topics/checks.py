@@ -49,6 +49,26 @@ class Seen:
         asked = {name for told in answered for name in (*told.found, *told.untold, *told.hidden)}
         return {name for name in asked if all(name in told.unknown | told.hidden for told in answered)}
 
+    @property
+    def silent(self) -> list[int]:
+        """Numbers of the brokers that do not answer: those that are named, and those that have a replica."""
+        named = {told.node.number for told in self.answers}
+        for told in self.answers:
+            for topic in told.found.values():
+                named.update(*topic.replicas.values())
+        return sorted(named - {told.node.number for told in self.answers if not told.fault})
+
+    def who_answers(self) -> str:
+        """Say how many brokers answer, and which do not."""
+        addresses = {told.node.number: str(told.node) for told in self.answers}
+        silent = [addresses.get(number, f"broker {number}") for number in self.silent]
+        n = sum(not told.fault for told in self.answers)
+        of = n + len(silent)
+        return (
+            f"{n} of {of} broker{'' if of == 1 else 's'} answer{'s' if n == 1 else ''}, and {', '.join(silent)} "
+            f"{'does' if len(silent) == 1 else 'do'} not"
+        )
+
     def not_told(self, names: AbstractSet[str]) -> list[str]:
         """Say of each broker what it does not tell though it should, and why; and where two do not tell the same."""
         said = [f"{told.node}: {told.fault}" for told in self.answers if told.fault]
@@ -62,6 +82,14 @@ class Seen:
                 each = (f"{told.found[name].partitions} by {told.node}" for told in self.answers if name in told.found)
                 said.append(f"partitions of {name}: {', '.join(each)}")
         return said
+
+
+def no_controller(seen: Seen) -> str:
+    """Say that the cluster has no controller, and what mends that."""
+    return (
+        f"the cluster has no controller ({seen.who_answers()}): start the brokers that are away, more than half of the "
+        "controllers must be up"
+    )
 
 
 async def see(

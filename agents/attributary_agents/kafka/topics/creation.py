@@ -20,9 +20,9 @@ from aiokafka.errors import (
 from ...config.settings import Config, KafkaConfig
 from ...errors import PreflightError
 from ..admin import with_admin
-from .checks import AGAIN, Seen, check_topics, partition_faults, see
+from .checks import AGAIN, Seen, check_topics, no_controller, partition_faults, see
 from .specs import MOST_REPLICAS, TopicSpec, topic_specs, wanted_min_insync
-from .told import Told, ask_until, nodes
+from .told import Told, ask_until, has_controller, nodes
 
 CREATED_WITHIN_S = 30.0
 """Longest wait, in seconds, for a controller that takes requests."""
@@ -59,6 +59,8 @@ def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
 
     async def work(admin: AIOKafkaAdminClient) -> list[tuple[TopicSpec, bool]]:
         specs, seen = topic_specs(config), await see(admin, config)
+        if seen.silent and not await has_controller(admin, seen.answers):
+            raise PreflightError(f"{no_controller(seen)}; run it again then")
         if wrong := [
             fault for spec in specs if spec.name in seen.found for fault in partition_faults(config, spec.name, seen)
         ]:

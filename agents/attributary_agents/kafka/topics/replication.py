@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiokafka.admin import AIOKafkaAdminClient
 
 from ...config.settings import Config
 from ..admin import with_admin
-from .checks import Seen, tool_options
+from .checks import Seen, no_controller, tool_options
 from .specs import CHANGELOG_SETTINGS, topic_specs, wanted_min_insync, wanted_replicas
-from .told import FoundTopic, ask_every
+from .told import FoundTopic, ask_every, has_controller
 
 MUCH = 5
 """A changelog of more live states than this, and than what waits to be compacted, is too large."""
@@ -26,22 +26,43 @@ class TopicsThere:
     """The needed topics as the brokers have them."""
 
     seen: Seen
+    has_controller: bool = True
+    """Whether somebody knows who is up and what is in sync: without, brokers tell what they heard last."""
 
     @property
     def found(self) -> dict[str, FoundTopic]:
-        """The topics that are there, by name."""
-        return self.seen.found
+        """The topics that are there, by name; no replica of a broker that does not answer is in sync."""
+        silent = set(self.seen.silent)
+        answering: dict[str, FoundTopic] = {}
+        for name, topic in self.seen.found.items():
+            in_sync = {n: tuple(b for b in told if b not in silent) for n, told in topic.in_sync.items()}
+            answering[name] = replace(topic, in_sync=in_sync)
+        return answering
+
+    @property
+    def doubt(self) -> str:
+        """Why what is shown cannot be believed, and what to do; empty where it can."""
+        if self.has_controller:
+            return ""
+        by = ", ".join(str(told.node) for told in self.seen.answers if not told.fault)
+        return (
+            f"{no_controller(self.seen)}. Which replicas are in sync is not known until then, and what else is shown "
+            f"is as {by} knew it last"
+        )
 
     @property
     def brokers(self) -> list[int]:
         """Numbers of the brokers that are up."""
-        return [told.node.number for told in self.seen.answers]
+        return [told.node.number for told in self.seen.answers if not told.fault]
 
     def remarks(self, config: Config) -> list[str]:
         """Return a line for everything that is below what it should be, with the command that mends it."""
         found = {spec.name: self.found[spec.name] for spec in topic_specs(config) if spec.name in self.found}
-        untold = self.seen.not_told({spec.name for spec in topic_specs(config)} - self.seen.missing)
-        return [*untold, *_replicas(config, found, self.brokers), *_acknowledged(config, found)]
+        if self.doubt:
+            return [self.doubt]
+        said = [self.seen.who_answers()] if self.seen.silent else []
+        said += self.seen.not_told({spec.name for spec in topic_specs(config)} - self.seen.missing)
+        return [*said, *_replicas(config, found, self.brokers), *_acknowledged(config, found)]
 
 
 def topics_there(config: Config, *, within_s: float = 30.0) -> TopicsThere:
@@ -59,7 +80,8 @@ def topics_there(config: Config, *, within_s: float = 30.0) -> TopicsThere:
     """
 
     async def work(admin: AIOKafkaAdminClient) -> TopicsThere:
-        return TopicsThere(Seen(await ask_every(admin, [spec.name for spec in topic_specs(config)])))
+        seen = Seen(await ask_every(admin, [spec.name for spec in topic_specs(config)]))
+        return TopicsThere(seen, not seen.silent or await has_controller(admin, seen.answers))
 
     return with_admin(config.kafka, work, within_s=within_s)
 

@@ -7,23 +7,25 @@ still. Until then it answers UNKNOWN_TOPIC_OR_PARTITION, or tells partitions tha
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResourceType
 from aiokafka.errors import (
+    IncompatibleBrokerVersion,
     KafkaError,
     NodeNotReadyError,
     NoError,
+    NotControllerError,
     ReplicaNotAvailableError,
+    RequestTimedOutError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
     for_code,
 )
-from aiokafka.protocol.admin import DescribeConfigsRequest
+from aiokafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
 ANSWER_WITHIN_S = 5.0
@@ -107,7 +109,7 @@ class Told:
 
 
 async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
-    """Return the brokers of the cluster that are up, as one that answers tells them now.
+    """Return the brokers of the cluster that are up, as one that answers tells them now; that one first.
 
     Raises
     ------
@@ -115,16 +117,54 @@ async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
         None of them answers.
     """
     cluster = admin._client.cluster
-    known = [broker.nodeId for broker in cluster.brokers()]
-    for number in random.sample(known, len(known)):  # not always the same one, which may be the one that hangs
-        try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                metadata = await admin._send_request(MetadataRequest([]), number)
-        except (KafkaError, OSError, TimeoutError):
-            continue
-        cluster.update_metadata(metadata)
-        return sorted(Node(broker.nodeId, broker.host, broker.port) for broker in cluster.brokers())
+    waiting = {asyncio.ensure_future(_metadata(admin, broker.nodeId)) for broker in cluster.brokers()}
+    try:
+        while waiting:  # until the first answers: one that hangs holds nothing up
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            answers = {number: told for number, told in (one.result() for one in done) if told is not None}
+            if answers:
+                first = min(answers)
+                cluster.update_metadata(answers[first])
+                found = [Node(broker.nodeId, broker.host, broker.port) for broker in cluster.brokers()]
+                return sorted(found, key=lambda node: (node.number != first, node))
+    finally:
+        for future in waiting:
+            future.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
     raise NodeNotReadyError("no broker of the cluster answers")
+
+
+async def _metadata(admin: AIOKafkaAdminClient, number: int) -> tuple[int, Any]:
+    """Return a broker's number with what it tells of the cluster; with None where it does not answer."""
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            return number, await admin._send_request(MetadataRequest([]), number)
+    except (KafkaError, OSError, TimeoutError):
+        return number, None
+
+
+async def has_controller(admin: AIOKafkaAdminClient, answers: Sequence[Told]) -> bool:
+    """Return whether the cluster has a controller, which alone knows who is up and what is in sync.
+
+    A broker that has lost it goes on telling what it heard last, so something is asked that the controller answers: a
+    topic that is checked and not created. To be refused is an answer, too.
+    """
+    up = [told.node.number for told in answers if not told.fault]
+    if not up:
+        return False
+    named = admin._client.cluster.controller
+    number = named.nodeId if named is not None and named.nodeId in up else up[0]
+    topic = admin._convert_new_topic_request(NewTopic("attributary", 1, 1))
+    request = CreateTopicsRequest([topic], timeout=int(ANSWER_WITHIN_S * 1000), validate_only=True)
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            answer = await admin._send_request(request, number)
+    except IncompatibleBrokerVersion:  # an old broker, which cannot be asked this
+        return True
+    except (KafkaError, OSError, TimeoutError):
+        return False
+    code = answer.topic_errors[0][1]
+    return code not in (NotControllerError.errno, RequestTimedOutError.errno)
 
 
 async def ask(admin: AIOKafkaAdminClient, node: Node, names: Collection[str]) -> Told:
@@ -180,7 +220,7 @@ def _reason(error: BaseException) -> str:
 
 async def ask_every(admin: AIOKafkaAdminClient, names: Collection[str]) -> list[Told]:
     """Ask every broker that is up about topics, in the order of their numbers."""
-    return list(await asyncio.gather(*(ask(admin, node, names) for node in await nodes(admin))))
+    return list(await asyncio.gather(*(ask(admin, node, names) for node in sorted(await nodes(admin)))))
 
 
 async def ask_until(
