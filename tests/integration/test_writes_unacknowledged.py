@@ -53,7 +53,8 @@ def test_writes_that_no_broker_acknowledges_are_seen_and_nothing_is_lost(cluster
             cluster.kill(number)
         wait_for("the worker says that it is not ready", lambda: probe.ask("/readyz").status == 503, 60)
         shown = CliRunner().invoke(cli, ["topics", "list", "-c", str(worker.config_path)]).output
-        assert shown.count("it does not answer") == len(gone), "the command that the log names shows what is wrong"
+        assert "1 of 3 brokers answers" in shown, "the command that the log names shows what is wrong"
+        assert "in-sync=?" in shown
         said, metrics = probe.ask("/readyz").text, worker.metrics()
         assert re.match(r"not ready: brokers have not acknowledged writes for 3\d s \(.*away.*\[0\]", said), said
         assert metrics["attributary_broker_up"][()] == 1
