@@ -20,6 +20,9 @@ HEAPS = 2
 """Heaps of all threads together: the event loop's, and one for the rest."""
 
 
+MANY = 200
+"""Models from which on the collector would stand the loop still for more than a tenth of a second."""
+
 COLLECT_EVERY_S = 3600.0
 """Seconds after which what refers to itself is freed although no partition has moved: versions that were replaced."""
 
@@ -32,28 +35,30 @@ def bound_heaps() -> bool:
     return bool(libc.mallopt(_M_ARENA_MAX, HEAPS) == 1)
 
 
-def set_aside() -> None:
-    """Have the garbage collector pass over all that is alive now, until memory is given back.
-
-    Models live as long as their partition. With thousands of them the collector would look through millions of objects
-    each time that they have grown by a quarter, and nothing else happens in that second.
-    """
-    gc.freeze()
-
-
 class FreedMemory:
-    """Gives freed memory back to the system: when partitions have moved, and once an hour.
+    """Frees what refers to itself, and gives freed memory back to the system, without pauses that models would notice.
+
+    Models live as long as their partition. With many of them Python's collector would look through millions of objects
+    each time that they have grown by a quarter, and nothing else happens in that second: so they are set aside.
 
     Parameters
     ----------
+    n_models
+        Models of the configuration: from `MANY` on what is alive is set aside.
     clock
         Seconds; for tests.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, n_models: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._is_many = n_models >= MANY
         self._clock = clock
         self._collected_at = clock()
         self._n_restored = 0
+
+    def set_aside(self) -> None:
+        """Have the collector pass over all that is alive now, until `collect`, where there are many models."""
+        if self._is_many:
+            gc.freeze()
 
     def collect(self) -> bool:
         """Free what refers to itself, and give memory back; return whether there was any, as far as that is known.
@@ -64,11 +69,11 @@ class FreedMemory:
         self._collected_at = self._clock()
         gc.unfreeze()
         gc.collect()
-        set_aside()
+        self.set_aside()
         return _trim()
 
     def tick(self, n_restored: int) -> None:
-        """Give back what restoring has needed once it is done, and within an hour what refers to itself.
+        """Do what is due, once a second: set aside, give back what restoring has needed, and collect within an hour.
 
         Parameters
         ----------
@@ -76,6 +81,9 @@ class FreedMemory:
             How often all models have been restored so far.
         """
         before, self._n_restored = self._n_restored, n_restored
+        if self._is_many:
+            gc.collect(1)  # the young ones, which would never be collected
+            self.set_aside()
         if self._clock() - self._collected_at >= COLLECT_EVERY_S:
             self.collect()
         elif n_restored > before:

@@ -11,7 +11,6 @@ from typing import Any
 
 import faust
 
-from .allocator import FreedMemory
 from .config.settings import Config, KafkaConfig
 from .errors import DamagedStateError, StateError
 from .kafka.clients import client_options
@@ -172,7 +171,6 @@ def _register_agent(application: Application, name: str, topic: str, handle: Cal
 def _register_lifecycle(application: Application) -> None:
     app, worker = application.app, application.worker
     activity, topic = worker.view.activity, worker.config.kafka.topics.observations
-    memory = FreedMemory()
 
     async def tick() -> None:
         # Waits for nothing: while a timer's call lasts Faust starts no other, and says so at WARNING.
@@ -182,7 +180,6 @@ def _register_lifecycle(application: Application) -> None:
             elif not activity.ready:
                 worker.under_way.start("take over", take_over)
             worker.tick()
-            memory.tick(worker.n_restored)
         except Exception as error:
             await application.end(error)
             raise
@@ -198,7 +195,7 @@ def _register_lifecycle(application: Application) -> None:
             # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
             app.add_future(worker.ask_backlog_ends())
             activity.ready = True
-            memory.collect()  # what has gone, and what the recovery has needed
+            worker.memory.collect()  # what has gone, and what the recovery has needed
 
     def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.

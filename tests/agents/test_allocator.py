@@ -49,7 +49,7 @@ def test_a_model_that_refers_to_itself_is_freed_before_memory_is_given_back() ->
         gone = weakref.ref(model)
         del model
         assert gone() is not None
-        allocator.FreedMemory().collect()
+        allocator.FreedMemory(1).collect()
         assert gone() is None
     finally:
         gc.enable()
@@ -57,11 +57,11 @@ def test_a_model_that_refers_to_itself_is_freed_before_memory_is_given_back() ->
 
 def test_what_is_set_aside_is_collected_within_the_hour() -> None:
     now = [0.0]
-    memory = allocator.FreedMemory(lambda: now[0])
+    memory = allocator.FreedMemory(allocator.MANY, lambda: now[0])
     try:
         model = _Model()
         gone = weakref.ref(model)
-        allocator.set_aside()
+        memory.set_aside()
         del model
         gc.collect()
         memory.tick(n_restored=0)
@@ -73,10 +73,21 @@ def test_what_is_set_aside_is_collected_within_the_hour() -> None:
         gc.unfreeze()
 
 
+def test_few_models_are_left_to_the_collector() -> None:
+    memory = allocator.FreedMemory(allocator.MANY - 1)
+    model = _Model()
+    gone = weakref.ref(model)
+    memory.set_aside()
+    memory.tick(n_restored=0)
+    del model
+    gc.collect()
+    assert gone() is None
+
+
 def test_what_restoring_has_needed_is_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
     trims: list[None] = []
     monkeypatch.setattr(allocator, "_trim", lambda: trims.append(None))
-    memory = allocator.FreedMemory(lambda: 0.0)
+    memory = allocator.FreedMemory(1, lambda: 0.0)
     counts = []
     for n_restored in (0, 0, 1, 1, 3):
         memory.tick(n_restored)
@@ -87,4 +98,4 @@ def test_what_restoring_has_needed_is_given_back_once(monkeypatch: pytest.Monkey
 def test_elsewhere_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not allocator.bound_heaps()
-    assert not allocator.FreedMemory().collect()
+    assert not allocator.FreedMemory(1).collect()

@@ -5,7 +5,8 @@ The order of a checkpoint is the whole promise (docs/delivery.md):
 1. note the last offset, the counters up to it, and the models that have changed: the cut (`storing/cut.py`);
 2. in slices: await every event and dead letter that the handled observations have sent; then, of some of these models,
    set how many observations are explained from now on (`budget`), and write and await the state (in the order of
-   `state/store.py`: chunks or object, head). Between two slices further observations are handled;
+   `state/store.py`: chunks or object, head). Between two slices further observations are handled, and while writes are
+   awaited too, unless a share was set among them;
 3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
 4. commit the offset.
 
@@ -19,7 +20,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -27,7 +29,6 @@ from faust.types import TP
 
 from attributary_topics import Deployment
 
-from ..allocator import set_aside
 from ..errors import DeliveryError, EndedWorkerError
 from ..kafka.faust_fixes import commit_exactly
 from ..kafka.open_transactions import OpenTransaction
@@ -293,7 +294,7 @@ class Assigned(PartitionView):
                 raise DeliveryError("a step before it has failed")
             if self.partition.n_pending:
                 checkpoint = self._cut()
-                while not await self._store_slice(checkpoint):
+                while not await self._end_slice(checkpoint, await self._begin_slice(checkpoint)):
                     pass
             await self._endings.close()
 
@@ -313,34 +314,47 @@ class Assigned(PartitionView):
                     return
                 began = time.perf_counter()
                 checkpoint = checkpoint or self._cut()
-                is_done = await self._store_slice(checkpoint)
+                writes = await self._begin_slice(checkpoint)
             self._shared.slices.note_slice(time.perf_counter() - began)
+            is_done = await self._end_slice(checkpoint, writes)
 
     def _cut(self) -> Checkpoint:  # 1
         cut = Cut(self.partition, self.lag.records, self._endings.repeats_to)
         self._being_made = Checkpoint(cut, self._schedule.work_s)
         return self._being_made
 
-    async def _store_slice(self, checkpoint: Checkpoint) -> bool:
-        """Store some of the models, and after the last one the checkpoint; return whether it is made."""
+    async def _begin_slice(self, checkpoint: Checkpoint) -> Sequence[Awaitable[None]]:
+        """Begin to write the states of some of the models; return what to wait for while records are handled."""
+        with self._storing(checkpoint):
+            await self._await_sent()  # 2
+            writes, may_wait = self._encode_slice(checkpoint)
+            if may_wait:
+                return writes
+            await asyncio.gather(*writes)
+            return ()
+
+    async def _end_slice(self, checkpoint: Checkpoint, writes: Sequence[Awaitable[None]]) -> bool:
+        """Wait until these states are written, and after the last one write the checkpoint; return whether it is."""
+        with self._storing(checkpoint):
+            await asyncio.gather(*writes)
+            if checkpoint.cut.is_encoded:
+                await self._store_cut(checkpoint)
+        return checkpoint.cut.is_encoded
+
+    @contextmanager
+    def _storing(self, checkpoint: Checkpoint) -> Iterator[None]:
         with self._activity.doing(Step("checkpoint", self.tp, checkpoint.cut.offset)):
             try:
-                await self._await_sent()  # 2
-                checkpoint.busy_s += await self._store_models(checkpoint.cut)
-                if not checkpoint.cut.is_encoded:
-                    return False
-                await self._store_cut(checkpoint)
+                yield
             except BaseException:
                 self._steps.has_failed = True  # also where it is given up: what is stored of it is not known
                 raise
-        return True
 
     async def _store_cut(self, checkpoint: Checkpoint) -> None:
         partition, cut = self.partition, checkpoint.cut
         await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
         await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self.tp, cut.offset + 1))  # 4
         cut.finish()
-        set_aside()
         self._schedule.record_checkpoint(checkpoint.busy_s, self._schedule.work_s - checkpoint.work_s)
         self.mark_stored(checkpoint.pending_since)
         self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
@@ -351,9 +365,9 @@ class Assigned(PartitionView):
         await self._activity.wait_for_kafka(asyncio.shield(asyncio.gather(*self._sent)))
         self._sent, self._sent_bytes = [], 0
 
-    async def _store_models(self, cut: Cut) -> float:
-        """Write and await the states of a slice; return the seconds that encoding them took."""
-        began = time.perf_counter()
+    def _encode_slice(self, checkpoint: Checkpoint) -> tuple[list[Awaitable[None]], bool]:
+        """Return the writes of the states of a slice, and whether records may be handled before they are durable."""
+        cut, began, may_wait = checkpoint.cut, time.perf_counter(), True
         writes: list[Awaitable[None]] = []
         while not (cut.is_encoded or len(writes) == WRITES_TOGETHER or (writes and _has_passed(ENCODE_S, began))):
             with self._shared.view.lock:
@@ -361,10 +375,10 @@ class Assigned(PartitionView):
                 self.state_bytes[model_id] = len(blob)
                 if (share := cut.shares.get(model_id)) is not None:
                     self.explain_shares[model_id] = share
+                    may_wait = False
             writes.append(self._store.put(model_id.encode(), blob))
-        busy_s = time.perf_counter() - began
-        await asyncio.gather(*writes)
-        return busy_s
+        checkpoint.busy_s += time.perf_counter() - began
+        return writes, may_wait
 
 
 def _has_passed(seconds: float, began: float) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import faust
 
+from ..allocator import FreedMemory
 from ..config.settings import Config
 from ..kafka.brokers.ends import TopicEnds
 from ..state.objects import object_store
@@ -47,6 +48,7 @@ class Shared:
         """What runs beside the records; what fails of it stops the worker."""
         self.slices = Slices()
         self.restored = Restored()
+        self.memory = FreedMemory(len(config.models))
         self.model_ids = {model_id.encode(): model_id for model_id in config.models}
         self._seal = seal_of(config)
         self._objects = object_store(config.state.url, config.kafka.group)

@@ -44,7 +44,7 @@ class Worker:
         self.view = WorkerView(self.assigned, table.sink, BROKERS)
         self._has_given_up = False
         self._shared = Shared(app, config, table, outputs, self.view)
-        self.under_way = self._shared.under_way
+        self.under_way, self.memory = self._shared.under_way, self._shared.memory
 
     async def handle(self, event: Any) -> None:
         """Take one record of the observations topic."""
@@ -108,11 +108,6 @@ class Worker:
             except KafkaError as error:  # asked again when it is needed
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
-    @property
-    def n_restored(self) -> int:
-        """How often all models of its partitions have been restored."""
-        return self._shared.restored.n_times
-
     def tick(self) -> None:
         """Note once a second how far behind the partitions are; start what is due.
 
@@ -127,6 +122,7 @@ class Worker:
         self._shared.dead_letter_log.say_due()
         for assigned in self.assigned.values():
             assigned.tick()
+        self._shared.memory.tick(self._shared.restored.n_times)
         self.under_way.check()
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:

@@ -11,7 +11,6 @@ from faust.types import TP
 
 from attributary_explainers.pickling import uncollected
 
-from ...allocator import set_aside
 from ...errors import DamagedStateError, StateError
 from ...state.codec import check_release
 from ...state.names import control_key
@@ -139,7 +138,7 @@ class Restoring:
                     models.restore(model_id)
                 else:
                     models.refuse(model_id)
-                set_aside()
+                self._shared.memory.set_aside()
         if not self._has_left:
             self._shared.restored.note()
 
