@@ -23,6 +23,9 @@ HEAPS = 2
 MANY = 200
 """Models from which on the collector would stand the loop still for more than a tenth of a second."""
 
+TRIM_EVERY_S = 5.0
+"""Seconds between two times that freed memory is given back, at least."""
+
 COLLECT_EVERY_S = 3600.0
 """Seconds after which what refers to itself is freed although no partition has moved: versions that were replaced."""
 
@@ -52,8 +55,8 @@ class FreedMemory:
     def __init__(self, n_models: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._is_many = n_models >= MANY
         self._clock = clock
-        self._collected_at = clock()
-        self._n_restored = 0
+        self._collected_at = self._trimmed_at = clock()
+        self._n_done = self._n_trimmed = 0
 
     def set_aside(self) -> None:
         """Have the collector pass over all that is alive now, until `collect`, where there are many models."""
@@ -70,24 +73,30 @@ class FreedMemory:
         gc.unfreeze()
         gc.collect()
         self.set_aside()
-        return _trim()
+        return self._trim()
 
-    def tick(self, n_restored: int) -> None:
-        """Do what is due, once a second: set aside, give back what restoring has needed, and collect within an hour.
+    def tick(self, n_done: int) -> None:
+        """Do what is due, once a second: set aside, give back what was needed for a moment, and collect within an hour.
 
         Parameters
         ----------
-        n_restored
-            How often all models have been restored so far.
+        n_done
+            How often all models have been restored, and checkpoints been made, so far: both need a multiple of the
+            states for a moment.
         """
-        before, self._n_restored = self._n_restored, n_restored
+        self._n_done = n_done
         if self._is_many:
             gc.collect(1)  # the young ones, which would never be collected
             self.set_aside()
-        if self._clock() - self._collected_at >= COLLECT_EVERY_S:
+        now = self._clock()
+        if now - self._collected_at >= COLLECT_EVERY_S:
             self.collect()
-        elif n_restored > before:
-            _trim()
+        elif n_done > self._n_trimmed and now - self._trimmed_at >= TRIM_EVERY_S:
+            self._trim()
+
+    def _trim(self) -> bool:
+        self._trimmed_at, self._n_trimmed = self._clock(), self._n_done
+        return _trim()
 
 
 def _trim() -> bool:

@@ -33,8 +33,8 @@ SETTLING = 3
 GIVING_BACK_S = 2.0
 """Seconds after which the worker has given back what restoring has needed."""
 
-LOOKED_AT_S = 4.0
-"""Seconds over which the memory is looked at then: two checkpoints, which need some for a moment, are made in them."""
+LOOKED_AT_S = 6.0
+"""Seconds over which the memory is looked at then: checkpoints, which need some for a moment, are made in them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -64,10 +64,10 @@ def test_what_is_set_aside_is_collected_within_the_hour() -> None:
         memory.set_aside()
         del model
         gc.collect()
-        memory.tick(n_restored=0)
+        memory.tick(n_done=0)
         assert gone() is not None
         now[0] = allocator.COLLECT_EVERY_S
-        memory.tick(n_restored=0)
+        memory.tick(n_done=0)
         assert gone() is None
     finally:
         gc.unfreeze()
@@ -78,21 +78,20 @@ def test_few_models_are_left_to_the_collector() -> None:
     model = _Model()
     gone = weakref.ref(model)
     memory.set_aside()
-    memory.tick(n_restored=0)
+    memory.tick(n_done=0)
     del model
     gc.collect()
     assert gone() is None
 
 
-def test_what_restoring_has_needed_is_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    trims: list[None] = []
-    monkeypatch.setattr(allocator, "_trim", lambda: trims.append(None))
-    memory = allocator.FreedMemory(1, lambda: 0.0)
-    counts = []
-    for n_restored in (0, 0, 1, 1, 3):
-        memory.tick(n_restored)
-        counts.append(len(trims))
-    assert counts == [0, 0, 1, 1, 2]
+def test_what_was_needed_for_a_moment_is_given_back_once_and_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, trims = [0.0], list[float]()
+    monkeypatch.setattr(allocator, "_trim", lambda: trims.append(now[0]))
+    memory = allocator.FreedMemory(1, lambda: now[0])
+    for second in range(1, 21):
+        now[0] = float(second)
+        memory.tick(n_done={7: 1, 8: 2, 9: 3}.get(second, 0 if second < 7 else 3))
+    assert trims == [7.0, 12.0]
 
 
 def test_elsewhere_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

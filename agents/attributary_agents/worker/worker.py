@@ -122,7 +122,7 @@ class Worker:
         self._shared.dead_letter_log.say_due()
         for assigned in self.assigned.values():
             assigned.tick()
-        self._shared.memory.tick(self._shared.restored.n_times)
+        self._shared.memory.tick(self._shared.restored.n_times + sum(self.view.checkpoint_times.counts))
         self.under_way.check()
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:
