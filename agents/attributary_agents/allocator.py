@@ -57,19 +57,32 @@ class FreedMemory:
         self._clock = clock
         self._collected_at = self._trimmed_at = clock()
         self._n_done = self._n_trimmed = 0
+        self._have_gone = False
 
     def set_aside(self) -> None:
         """Have the collector pass over all that is alive now, until `collect`, where there are many models."""
         if self._is_many:
             gc.freeze()
 
-    def collect(self) -> bool:
-        """Free what refers to itself, and give memory back; return whether there was any, as far as that is known.
+    def note_gone(self) -> None:
+        """Note that models have gone with their partitions, which are freed by the next `settle`."""
+        self._have_gone = True
+
+    def settle(self) -> None:
+        """Free the models that have gone, if any, and give back what a recovery has needed.
 
         The models of partitions that have gone refer to themselves: until they are collected, nothing of them is
         freed, and Python does that by itself once in many rebalances, and never with what is set aside.
         """
-        self._collected_at = self._clock()
+        if self._have_gone:
+            self.collect()
+        else:
+            self.set_aside()
+            self._trim()
+
+    def collect(self) -> bool:
+        """Free what refers to itself, and give memory back; return whether there was any, as far as that is known."""
+        self._collected_at, self._have_gone = self._clock(), False
         gc.unfreeze()
         gc.collect()
         self.set_aside()

@@ -195,7 +195,7 @@ def _register_lifecycle(application: Application) -> None:
             # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
             app.add_future(worker.ask_backlog_ends())
             activity.ready = True
-            worker.memory.collect()  # what has gone, and what the recovery has needed
+            worker.memory.settle()
 
     def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.

@@ -55,6 +55,22 @@ def test_a_model_that_refers_to_itself_is_freed_before_memory_is_given_back() ->
         gc.enable()
 
 
+def test_only_where_models_have_gone_is_all_looked_through_after_a_rebalance() -> None:
+    gc.disable()
+    try:
+        memory = allocator.FreedMemory(1)
+        for has_gone in (False, True, False):
+            model = _Model()
+            gone = weakref.ref(model)
+            del model
+            if has_gone:
+                memory.note_gone()
+            memory.settle()
+            assert (gone() is None) is has_gone
+    finally:
+        gc.enable()
+
+
 def test_what_is_set_aside_is_collected_within_the_hour() -> None:
     now = [0.0]
     memory = allocator.FreedMemory(allocator.MANY, lambda: now[0])

@@ -127,7 +127,8 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
     "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),
-    "models_restoring": ("Models that are stored and not restored yet, which have no series until they are", ()),
+    "models_restoring": ("Models that are about to be restored, which have no series until they are", ()),
+    "models_resting": ("Models without series that stay as they are stored until they are asked for", ()),
     "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
     "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
@@ -254,9 +255,11 @@ class AttributaryCollector(Collector):
             if model_id in shown:
                 self._model(*models[model_id], add)
                 turns.yield_lock()
-        add("series_dropped_models", (), float(len(models) - len(shown)))
         owned_by = [owned.partition.models for owned in view.partitions.values()]
+        n_resting = sum(len(one.resting) for one in owned_by)
+        add("series_dropped_models", (), float(len(models) - len(shown) + n_resting))
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
+        add("models_resting", (), float(n_resting))
         add("models_refused", (), float(sum(len(one.refused) for one in owned_by)))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics

@@ -137,8 +137,8 @@ class WebServer:
         topic = self._config.kafka.topics.changes
         return _text(
             HTTPStatus.NOT_FOUND,
-            f"this worker knows no change of {model_id!r}: it has not changed, or is on another worker. The topic "
-            f"{topic} has all changes: attributary changes {model_id}",
+            f"this worker knows no change of {model_id!r}: it has not changed, is on another worker, or has had no "
+            f"observation since this one started. The topic {topic} has all changes: attributary changes {model_id}",
         )
 
     def _last_changes(self, _: str) -> dict[str, dict[str, Any]] | None:

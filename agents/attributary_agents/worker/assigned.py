@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -214,17 +214,17 @@ class Assigned(PartitionView):
             if self._goes_on():
                 await self._restoring.begin()
 
-    def restore_rest(self) -> None:
-        """Begin to restore, beside the records, the models that nobody has asked for; the first call counts."""
+    def restore_shown(self, shown: Collection[str]) -> None:
+        """Begin to restore, beside the records, the models that are to have series; the first call counts."""
         if self._restores is None and not self._is_leaving:
-            rest = partial(self._restoring.restore_rest, self._steps)
-            self._restores = self._shared.under_way.start((self, "restore"), rest)
+            self._restoring.choose(shown)
+            restore = partial(self._restoring.restore_chosen, self._steps)
+            self._restores = self._shared.under_way.start((self, "restore"), restore)
 
     async def _prepare(self, key: bytes | None) -> None:
         """Have the model of a record restored before anything else is done of it."""
         if self._goes_on():
             await self._restoring.begin()
-            self.restore_rest()
             await self._restoring.restore_asked(key)
 
     def _goes_on(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from attributary_topics import ChangeEvent, InvalidRecordError, Observation
@@ -48,7 +48,9 @@ class PartitionModels(Mapping[str, ModelState]):
         self.refused: dict[str, DamagedStateError] = {}
         """Models whose stored state is damaged: their observations go to the dead letters."""
         self.waiting: dict[str, None] = {}
-        """Ids of the models that are stored and not restored yet, in their order."""
+        """Ids of the models that are stored and about to be restored, in their order."""
+        self.resting: set[str] = set()
+        """Ids of the models that are stored, and restored only when they are asked for."""
         self._elsewhere: dict[str, int] = {}
         """Model id to the partition on which the state began that is stored here."""
 
@@ -65,6 +67,15 @@ class PartitionModels(Mapping[str, ModelState]):
         """Note which models are stored, and to be restored."""
         self.waiting = dict.fromkeys(model_ids)
 
+    def rest_but(self, model_ids: Collection[str]) -> None:
+        """Leave all models that wait as they are stored but these, until they are asked for."""
+        self.resting.update(model_id for model_id in self.waiting if model_id not in model_ids)
+        self.waiting = {model_id: None for model_id in self.waiting if model_id in model_ids}
+
+    def is_restored(self, model_id: str) -> bool:
+        """Return whether a model neither waits to be restored nor rests."""
+        return model_id not in self.waiting and model_id not in self.resting
+
     def restore(self, model_id: str) -> None:
         """Load a configured model where its observations come on this partition.
 
@@ -73,7 +84,7 @@ class PartitionModels(Mapping[str, ModelState]):
         StateError
             The stored state cannot be used by this release or under this configuration.
         """
-        self.waiting.pop(model_id, None)
+        self._leave_rest(model_id)
         if model_id in self._states:
             return
         try:
@@ -120,8 +131,12 @@ class PartitionModels(Mapping[str, ModelState]):
 
     def refuse(self, model_id: str) -> None:
         """Refuse a model whose stored state has ended workers that restored it."""
-        self.waiting.pop(model_id, None)
+        self._leave_rest(model_id)
         self._refuse(model_id, DamagedStateError(f"workers ended while they restored {model_id}"))
+
+    def _leave_rest(self, model_id: str) -> None:
+        self.waiting.pop(model_id, None)
+        self.resting.discard(model_id)
 
     def log(self, model_id: str) -> DeploymentLog:
         """Load, once, the deployments of a model that may have come after its stored state, and return them.

@@ -92,13 +92,16 @@ class Worker:
     async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
         """Take over partitions whose state has been recovered, before their first record.
 
-        A model is restored when it is asked for; the others beside the records, so that a scrape has them soon.
+        A model is restored when it is asked for; those that a scrape shows are restored beside the records.
         """
         ours = [] if self._has_given_up else [self._assign(tp, generation) for tp in partitions]
         for assigned in ours:
             await assigned.begin()
+        stored = (model_id for assigned in ours for model_id in assigned.partition.models.waiting)
+        # Those that a scrape of a worker that has just started shows.
+        shown = set(sorted(stored)[: self.config.metrics.max_models])
         for assigned in ours:
-            assigned.restore_rest()
+            assigned.restore_shown(shown)
 
     async def ask_backlog_ends(self) -> None:
         """Ask where the topic of newly adopted partitions ends, soon after they were."""
@@ -157,5 +160,7 @@ class Worker:
             with self.view.lock:
                 if assigned.is_ours:
                     del self.assigned[assigned.tp.partition]
+            if assigned.partition.models:
+                self.memory.note_gone()
         if is_last:
             await self.under_way.cancel()

@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from attributary_agents.errors import StateError
+from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.codec import MAGIC
 from attributary_agents.state.names import checkpoint_key
@@ -60,6 +61,13 @@ async def stored(*, closes: bool = True) -> Broker:
     return running.broker
 
 
+def show_at_most(running: Running, n: int) -> None:
+    """Let so many models have series."""
+    config = running.worker.config
+    metrics = config.metrics.model_copy(update={"max_models": n})
+    running.worker.config = config.model_copy(update={"metrics": metrics})
+
+
 def due(assigned: Assigned, n: int) -> None:
     """Let the first checkpoint be due when n observations are pending, and no other one."""
     assigned._schedule.is_due = lambda n_pending: n_pending == assigned.partition.offset + 1 >= n  # type: ignore[method-assign]
@@ -107,6 +115,58 @@ async def test_what_waits_to_be_restored_leaves_with_the_partition(
     (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("restored")]
     assert line.startswith(f"restored {n_restored} model")
     assert running.broker.log[-1] == "write note/0"
+
+
+@in_a_loop
+async def test_of_more_models_than_have_series_the_others_rest_until_they_are_asked_for(
+    restored: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    running = Running(*IDS, broker=await stored())
+    show_at_most(running, 2)
+    (assigned,) = await running.own(1)
+    assert assigned._restores is not None
+    await assigned._restores
+    models = assigned.partition.models
+    assert restored == ["m0", "m1"], "those that a scrape shows"
+    assert (models.waiting, models.resting) == ({}, {"m2", "m3", "m4", "m5"})
+    (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("restored")]
+    assert line.startswith("restored 2 models in ")
+    assert line.endswith("; 4 more are restored when they are asked for")
+    collected = AttributaryCollector(running.worker.config, running.worker.view).collect()
+    found = {metric.name: metric.samples[0].value for metric in collected if metric.samples}
+    assert found["attributary_models_restoring"] == 0
+    assert found["attributary_models_resting"] == found["attributary_series_dropped_models"] == 4
+    await running.handle(12, key=b"m4")
+    assert restored == ["m0", "m1", "m4"]
+    assert models["m4"].n_observations == 3
+    assert models.resting == {"m2", "m3", "m5"}
+    await running.worker.release()
+    _, at = decode_checkpoint(assigned._store.load(checkpoint_key(0)))
+    assert at == 12
+    # The next owner finds all of them, also those that have rested all the time.
+    again = Running(*IDS, broker=running.broker)
+    (assigned,) = await again.own(1)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert {name: state.n_observations for name, state in assigned.partition.models.items()} == {
+        name: 3 if name == "m4" else 2 for name in IDS
+    }
+
+
+@in_a_loop
+async def test_a_damaged_state_of_a_model_that_rests_is_told_when_it_is_asked_for() -> None:
+    broker = await stored()
+    await _put(broker, "m5", MAGIC + b'{"river": "0.1.0"}\n' + bytes(9), damaged=True)
+    running = Running(*IDS, broker=broker)
+    show_at_most(running, 2)
+    (assigned,) = await running.own(1)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert assigned.partition.models.refused == {}
+    await running.handle(12, key=b"m5")
+    assert list(assigned.partition.models.refused) == ["m5"]
+    assert running.broker.log[-1] == "send", "a dead letter"
 
 
 async def _put(broker: Broker, name: str, blob: bytes, *, damaged: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Says when the models of all partitions of a worker are restored."""
+"""Says when the models of all partitions of a worker that are to have series are restored."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ logger = logging.getLogger(__name__)
 
 
 class Restored:
-    """Says once for all partitions of a worker that their models are restored, and how long that took."""
+    """Says once for all partitions of a worker that models are restored, how long that took, and how many rest."""
 
     def __init__(self) -> None:
-        self._n = self._left = 0
+        self._n = self._left = self._n_resting = 0
         self._began = 0.0
         self.n_times = 0
         """How often all have been restored."""
 
-    def add(self, n: int) -> None:
-        """Note that so many models are to be restored."""
+    def add(self, n: int, n_resting: int = 0) -> None:
+        """Note that so many models are to be restored, and so many only when they are asked for."""
         if not self._left:
-            self._n, self._began = 0, time.perf_counter()
+            self._n, self._n_resting, self._began = 0, 0, time.perf_counter()
         self._n += n
+        self._n_resting += n_resting
         self._left += n
 
     def note(self) -> None:
@@ -40,4 +41,5 @@ class Restored:
         if not self._left and self._n:
             self.n_times += 1
             models = "model" if self._n == 1 else "models"
-            logger.info("restored %d %s in %.1f s", self._n, models, time.perf_counter() - self._began)
+            rest = f"; {self._n_resting} more are restored when they are asked for" if self._n_resting else ""
+            logger.info("restored %d %s in %.1f s%s", self._n, models, time.perf_counter() - self._began, rest)

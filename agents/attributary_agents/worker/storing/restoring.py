@@ -1,11 +1,15 @@
-"""Restores the stored models of a partition: what is asked for first is ready first, the rest follows in slices."""
+"""Restores the stored models of a partition: what is asked for first is ready first, what has series follows in slices.
+
+The others rest as they are stored until they are asked for: of thousands of models most have no series, and a restored
+one takes up to forty times the memory.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from faust.types import TP
 
@@ -27,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Restoring:
-    """Restores each stored model of a partition once.
+    """Restores a stored model of a partition once, when it is asked for or is to have series.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ class Restoring:
         self._endings = endings
         self._goes_on = goes_on
         self._asked: set[str] = set()
-        self._has_begun = self._has_left = False
+        self._has_begun = self._is_counted = False
 
     async def begin(self) -> None:
         """Note that the partition has an owner, and which of its models are stored; look at what wrote them.
@@ -75,7 +79,6 @@ class Restoring:
                 await asyncio.sleep(0)
                 began = time.perf_counter()
         self._partition.models.wait_for(waiting)
-        self._shared.restored.add(len(waiting))
         self._has_begun = True
 
     async def _check(self, model_id: str) -> None:
@@ -94,7 +97,7 @@ class Restoring:
         model_id = self._shared.model_ids.get(key or b"")
         if model_id is None or model_id in self._asked:
             return
-        if model_id in self._partition.models.waiting:
+        if not self._partition.models.is_restored(model_id):
             await self._restore(model_id)
             await self._endings.restored()
         if model_id not in self._partition.models:
@@ -102,8 +105,15 @@ class Restoring:
         await self._store.fetch(control_key(model_id, self._tp.partition))
         self._asked.add(model_id)
 
-    async def restore_rest(self, steps: Steps) -> None:
-        """Restore the other models, in slices that give way to records; then sign what has no signature."""
+    def choose(self, shown: Collection[str]) -> None:
+        """Let all models rest but those that are to have series."""
+        models = self._partition.models
+        models.rest_but(shown)
+        self._shared.restored.add(len(models.waiting), len(models.resting))
+        self._is_counted = True
+
+    async def restore_chosen(self, steps: Steps) -> None:
+        """Restore the models that do not rest, in slices that give way to records; then sign what has no signature."""
         slices, waiting = self._shared.slices, self._partition.models.waiting
         while waiting:
             await slices.rest()
@@ -124,12 +134,13 @@ class Restoring:
 
     def leave(self) -> None:
         """Note that the partition goes, with the models that are not restored."""
-        if not self._has_left:
-            self._has_left = True
+        if self._is_counted:
+            self._is_counted = False
             self._shared.restored.leave(len(self._partition.models.waiting))
 
     async def _restore(self, model_id: str) -> None:
         name, models = model_id.encode(), self._partition.models
+        is_counted = self._is_counted and model_id in models.waiting
         with self._shared.view.activity.doing(Step("restore", self._tp, self._partition.offset, name)):
             await self._store.fetch(name)
             is_allowed = await self._endings.allows_restore(model_id, lambda: self._try(model_id))
@@ -139,7 +150,7 @@ class Restoring:
                 else:
                     models.refuse(model_id)
                 self._shared.memory.set_aside()
-        if not self._has_left:
+        if is_counted and self._is_counted:
             self._shared.restored.note()
 
     async def _try(self, model_id: str) -> None:

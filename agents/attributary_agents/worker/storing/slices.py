@@ -1,7 +1,7 @@
 """Shares the event loop's time between the records and what is done in slices: restoring, and storing a checkpoint.
 
-Records come first: after a slice, those that wait have at least as long as it took. Where none waits, the next slice
-follows at once.
+Records come first: after a slice, of whichever partition, those that wait have at least as long as it took. Where none
+waits, the next slice follows at once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ ENCODE_S = 0.03
 _LOOK_S = 0.001
 """How long a record has to show that it waits."""
 
+_HOPS = 10
+"""Turns of the event loop that a fetched record takes at most until it shows: a slice has held all of them up."""
+
 
 class Slices:
     """Tells when the next slice may begin, for all partitions of a worker.
@@ -33,6 +36,7 @@ class Slices:
         self._clock = clock
         self._n_records = 0
         self._records_until = clock()
+        self._turn = asyncio.Lock()
 
     def note_record(self) -> None:
         """Note that a record waits to be handled."""
@@ -43,10 +47,13 @@ class Slices:
         self._records_until = max(self._records_until, self._clock()) + seconds
 
     async def rest(self) -> None:
-        """Wait until the records that wait have had as long as the slices before."""
-        while self._clock() < self._records_until:
-            before = self._n_records
-            await asyncio.sleep(_LOOK_S)
-            if self._n_records == before:
-                break
-        await asyncio.sleep(0)
+        """Wait until the records that wait have had as long as the slices before; one slice at a time passes."""
+        async with self._turn:
+            while self._clock() < self._records_until:
+                before = self._n_records
+                await asyncio.sleep(_LOOK_S)
+                for _ in range(_HOPS):
+                    await asyncio.sleep(0)
+                if self._n_records == before:
+                    break
+            await asyncio.sleep(0)
