@@ -19,6 +19,8 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.view import WorkerView
 
 BEAT_S = 0.002
+COUNTED = 100
+"""Observations after which the number that is handled is noted again."""
 NOTED_S = 0.02
 
 
@@ -68,6 +70,8 @@ def watch(notes: Notes) -> None:
         last[1] += 1
         result = handle(self, record)
         last[0] = time.monotonic()
+        if last[1] % COUNTED == 0:
+            notes.note("handled", n=last[1])
         return result
 
     def recorded(self: WorkerView, seconds: float) -> None:
@@ -101,7 +105,7 @@ def _peak_bytes() -> int:
 if __name__ == "__main__":
     written = Notes(Path(sys.argv.pop(1)))
     watch(written)
-    written.note("start")
+    written.note("start", import_s=time.process_time())
     try:
         main()
     finally:

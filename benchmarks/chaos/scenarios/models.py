@@ -6,7 +6,7 @@ import itertools
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from benchmarks.chaos.compare.positions import positions
 from benchmarks.chaos.lab.fleet import Fleet, Member
@@ -104,11 +104,19 @@ def _restart(lab: Lab, fleet: Fleet, member: Member, beats: list[Sent]) -> None:
     pulse.up.wait(60.0)
     began = time.monotonic()
     member.start()
-    if not fleet.wait("the first observation is an event", lambda: bool(pulse.beats), _PATIENCE_S, 0.02):
+    awaited: dict[str, Callable[[], bool]] = {
+        "ready": member.worker.is_ready,
+        "the first observation of the fast model is an event": lambda: bool(pulse.beats),
+    }
+
+    def note_what_is_there() -> bool:
+        for what in [what for what, is_there in awaited.items() if is_there()]:
+            del awaited[what]
+            lab.note(f"restart until {what}: {_cost(member, began)}")
+        return not awaited
+
+    if not fleet.wait("ready, and the first event", note_what_is_there, _PATIENCE_S, 0.05):
         return
-    lab.note(f"restart until the first observation of the fast model is an event: {_cost(member, began)}")
-    if fleet.wait("ready", member.worker.is_ready, _PATIENCE_S, 0.05):
-        lab.note(f"restart until ready: {_cost(member, began)}")
     if _wait_drained(fleet):
         lab.note(f"restart until every model has handled one and is stored: {_cost(member, began)}")
     pulse.finish()
