@@ -200,11 +200,13 @@ def operations() -> Board:
         ),
         graph(
             "Refused and foreign",
-            "Models whose stored state is damaged, models that are not restored yet, models without series, records "
+            "Models whose stored state is damaged, models that are not restored yet or only when they are asked for, "
+            "models without series, records "
             "in the state's changelog that no worker has written, and how often models went back to their last good "
             "state.",
             Query(f"sum({total('models_refused')})", "models refused"),
             Query(f"sum({total('models_restoring')})", "models to be restored"),
+            Query(f"sum({total('models_resting')})", "models that rest"),
             Query(f"sum({total('series_dropped_models')})", "models without series"),
             Query(f"sum({total('state_records_foreign_total')})", "foreign records"),
             Query(f"sum({latest('model_recoveries_total')})", "recoveries"),
