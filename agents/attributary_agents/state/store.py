@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from weakref import WeakValueDictionary
 
 from ..errors import DamagedStateError, StateError
 from .names import is_checkpoint
@@ -68,6 +69,7 @@ class PartitionStore:
         self._fetched: dict[bytes, bytes | DamagedStateError] = {}
         self._slots: dict[bytes, int] = {}
         self._n_objects = 0
+        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     async def fetch(self, name: bytes) -> None:
         """Fetch the object that `load` will need, and try again while the object store does not answer."""
@@ -122,13 +124,20 @@ class PartitionStore:
         return next(self._pieces(name, *found), None)
 
     async def put(self, name: bytes, blob: bytes) -> None:
-        """Write the bytes; once awaited they are durable.
+        """Write the bytes; once awaited they are durable. Of one name, one call after the other writes.
 
         Raises
         ------
         Exception
             The broker refuses a record: then the old bytes stand.
         """
+        async with self._turn(name):
+            await self._put(name, blob)
+
+    def _turn(self, name: bytes) -> asyncio.Lock:
+        return self._turns.setdefault(name, asyncio.Lock())
+
+    async def _put(self, name: bytes, blob: bytes) -> None:
         self._fetched.pop(name, None)
         before = self._object_name(name)
         slot = 1 - self._slots.get(name, 1)
@@ -170,18 +179,25 @@ class PartitionStore:
         for name in self._records.names(self.partition) if self._seal.signs_unsigned else ():
             if not is_ours():
                 break
-            with contextlib.suppress(StateError):
-                found = self._find(name)
-                if found is None or found[1].hmac is not None:
-                    continue
-                is_awaited = name in self._fetched
-                await self.fetch(name)
-                if (blob := self.load(name)) is not None:
-                    await self.put(name, blob)
-                    signed += 1
-                    if is_awaited:  # a model's deployments: read at its next observation
-                        self._fetched[name] = blob
+            # A checkpoint under way may be writing the same name, with a signature.
+            async with self._turn(name):
+                signed += await self._sign(name)
         return signed
+
+    async def _sign(self, name: bytes) -> bool:
+        """Write one name again where it has no signature; return whether it had none."""
+        with contextlib.suppress(StateError):
+            found = self._find(name)
+            if found is None or found[1].hmac is not None:
+                return False
+            is_awaited = name in self._fetched
+            await self.fetch(name)
+            if (blob := self.load(name)) is not None:
+                await self._put(name, blob)
+                if is_awaited:  # a model's deployments: read at its next observation
+                    self._fetched[name] = blob
+                return True
+        return False
 
     async def delete(self, name: bytes) -> None:
         """Delete everything under the name."""

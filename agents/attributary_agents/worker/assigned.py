@@ -3,10 +3,10 @@
 The order of a checkpoint is the whole promise (docs/delivery.md):
 
 1. note the last offset, the counters up to it, and the models that have changed: the cut (`storing/cut.py`);
-2. in slices: await every event and dead letter that the handled observations have sent; then, of some of these models,
-   set how many observations are explained from now on (`budget`), and write and await the state (in the order of
-   `state/store.py`: chunks or object, head). Between two slices further observations are handled, and while writes are
-   awaited too, unless a share was set among them;
+2. in slices: of some of these models, set how many observations are explained from now on (`budget`), and encode the
+   state; await every event and dead letter that the observations in it have sent; then write and await the state (in
+   the order of `state/store.py`: chunks or object, head). Between two slices further observations are handled, and
+   while events and writes are awaited too, unless a share was set among them;
 3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
 4. commit the offset.
 
@@ -23,7 +23,7 @@ import time
 from collections.abc import Awaitable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from faust.types import TP
 
@@ -55,6 +55,22 @@ WRITES_TOGETHER = 64
 
 MAX_SENT_BYTES = 16_000_000
 """Values of events and dead letters in memory before they are awaited: a dead letter is as large as its record."""
+
+
+class Sent(NamedTuple):
+    """An event or dead letter on its way: what ends when the broker has it, and the size of its value."""
+
+    ends: Awaitable[Any]
+    n_bytes: int
+
+
+class Slice(NamedTuple):
+    """Some states of a checkpoint, and what has to be acknowledged before they are written."""
+
+    states: list[tuple[str, bytes]]
+    sent: list[Sent]
+    has_shares: bool
+    """Whether a share was set with them: then no further observation may be handled before they are durable."""
 
 
 class Checkpoint:
@@ -89,7 +105,7 @@ class Assigned(PartitionView):
         self._transactions = [(at, OpenTransaction(f"{at.topic}[{at.partition}]")) for at in (tp, self._control_tp)]
         self._schedule = CheckpointSchedule(shared.config.checkpoint)
         self._steps = Steps()
-        self._sent: list[Awaitable[Any]] = []
+        self._sent: list[Sent] = []
         self._sent_bytes = 0
         self._backlog_end: int | None = None
         self._building: asyncio.Future[bytes] | None = None
@@ -123,10 +139,10 @@ class Assigned(PartitionView):
             if self._endings.concerns(message.offset, self.partition.checkpointed):
                 is_allowed = await self._is_allowed(message)
             for record in self._handle_observation(message, is_allowed):
-                self._sent.append(self._shared.send(record))
-                self._sent_bytes += len(record.value or b"")
+                self._sent.append(Sent(self._shared.send(record), len(record.value or b"")))
+                self._sent_bytes += self._sent[-1].n_bytes
             if self._sent_bytes > MAX_SENT_BYTES:
-                await self._await_sent()
+                await self._await_sent(self._sent)
         self._store_where_due()
 
     async def _is_allowed(self, message: Any) -> bool:
@@ -294,7 +310,7 @@ class Assigned(PartitionView):
                 raise DeliveryError("a step before it has failed")
             if self.partition.n_pending:
                 checkpoint = self._cut()
-                while not await self._end_slice(checkpoint, await self._begin_slice(checkpoint)):
+                while not await self._store_slice(checkpoint, self._encode_slice(checkpoint)):
                     pass
             await self._endings.close()
 
@@ -314,29 +330,28 @@ class Assigned(PartitionView):
                     return
                 began = time.perf_counter()
                 checkpoint = checkpoint or self._cut()
-                writes = await self._begin_slice(checkpoint)
-            self._shared.slices.note_slice(time.perf_counter() - began)
-            is_done = await self._end_slice(checkpoint, writes)
+                encoded = self._encode_slice(checkpoint)
+                self._shared.slices.note_slice(time.perf_counter() - began)
+                if encoded.has_shares:
+                    is_done = await self._store_slice(checkpoint, encoded)
+            if not encoded.has_shares:
+                is_done = await self._store_slice(checkpoint, encoded)
 
     def _cut(self) -> Checkpoint:  # 1
         cut = Cut(self.partition, self.lag.records, self._endings.repeats_to)
         self._being_made = Checkpoint(cut, self._schedule.work_s)
         return self._being_made
 
-    async def _begin_slice(self, checkpoint: Checkpoint) -> Sequence[Awaitable[None]]:
-        """Begin to write the states of some of the models; return what to wait for while records are handled."""
-        with self._storing(checkpoint):
-            await self._await_sent()  # 2
-            writes, may_wait = self._encode_slice(checkpoint)
-            if may_wait:
-                return writes
-            await asyncio.gather(*writes)
-            return ()
+    async def _store_slice(self, checkpoint: Checkpoint, encoded: Slice) -> bool:
+        """Write these states once what their observations have sent is acknowledged, and after the last the checkpoint.
 
-    async def _end_slice(self, checkpoint: Checkpoint, writes: Sequence[Awaitable[None]]) -> bool:
-        """Wait until these states are written, and after the last one write the checkpoint; return whether it is."""
+        Returns
+        -------
+        Whether the checkpoint is written.
+        """
         with self._storing(checkpoint):
-            await asyncio.gather(*writes)
+            await self._await_sent(encoded.sent)
+            await asyncio.gather(*(self._store.put(model_id.encode(), blob) for model_id, blob in encoded.states))
             if checkpoint.cut.is_encoded:
                 await self._store_cut(checkpoint)
         return checkpoint.cut.is_encoded
@@ -360,25 +375,31 @@ class Assigned(PartitionView):
         self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
         self._being_made = None
 
-    async def _await_sent(self) -> None:
+    async def _await_sent(self, sent: Sequence[Sent]) -> None:
+        """Wait until brokers have these events and dead letters; those that come meanwhile stay to be waited for."""
+        awaited = [one.ends for one in sent]
         # Shielded: a step that is given up leaves what has been sent on its way.
-        await self._activity.wait_for_kafka(asyncio.shield(asyncio.gather(*self._sent)))
-        self._sent, self._sent_bytes = [], 0
+        await self._activity.wait_for_kafka(asyncio.shield(asyncio.gather(*awaited)))
+        # The handling of records and a slice may wait at the same time, for some of the same.
+        known = set(map(id, awaited))
+        self._sent = [one for one in self._sent if id(one.ends) not in known]
+        self._sent_bytes = sum(one.n_bytes for one in self._sent)
 
-    def _encode_slice(self, checkpoint: Checkpoint) -> tuple[list[Awaitable[None]], bool]:
-        """Return the writes of the states of a slice, and whether records may be handled before they are durable."""
-        cut, began, may_wait = checkpoint.cut, time.perf_counter(), True
-        writes: list[Awaitable[None]] = []
-        while not (cut.is_encoded or len(writes) == WRITES_TOGETHER or (writes and _has_passed(ENCODE_S, began))):
-            with self._shared.view.lock:
-                model_id, blob = cut.encode_next()
-                self.state_bytes[model_id] = len(blob)
-                if (share := cut.shares.get(model_id)) is not None:
-                    self.explain_shares[model_id] = share
-                    may_wait = False
-            writes.append(self._store.put(model_id.encode(), blob))
+    def _encode_slice(self, checkpoint: Checkpoint) -> Slice:
+        """Encode the states of some of the models as they are now, without a pause in between."""
+        cut, began, has_shares = checkpoint.cut, time.perf_counter(), False
+        states: list[tuple[str, bytes]] = []
+        with self._storing(checkpoint):
+            while not (cut.is_encoded or len(states) == WRITES_TOGETHER or (states and _has_passed(ENCODE_S, began))):
+                with self._shared.view.lock:
+                    model_id, blob = cut.encode_next()
+                    self.state_bytes[model_id] = len(blob)
+                    if (share := cut.shares.get(model_id)) is not None:
+                        self.explain_shares[model_id] = share
+                        has_shares = True
+                states.append((model_id, blob))
         checkpoint.busy_s += time.perf_counter() - began
-        return writes, may_wait
+        return Slice(states, list(self._sent), has_shares)
 
 
 def _has_passed(seconds: float, began: float) -> bool:

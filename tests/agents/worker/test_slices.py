@@ -265,6 +265,62 @@ async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_no
 
 
 @in_a_loop
+async def test_while_what_was_sent_is_not_acknowledged_records_are_handled_and_no_state_is_written() -> None:
+    running = Running("m0")
+    (assigned,) = await running.own(1)
+    broker = running.broker
+    due(assigned, 3)
+    broker.slow = True
+    for offset in range(2):
+        await running.handle(offset, b"junk", key=b"m0")
+    await running.handle(2, key=b"m0")
+    await asyncio.sleep(0.02)
+    assert assigned._being_made is not None
+    broker.log.clear()
+    for offset in range(3, 6):
+        await asyncio.wait_for(running.handle(offset, b"junk", key=b"m0"), 1)
+    assert broker.log == ["send"] * 3, "neither a record nor the checkpoint waits for the other"
+    first, second, *later = broker.sending
+    second.set_result(None)
+    await asyncio.sleep(0.02)
+    assert broker.log == ["send"] * 3
+    first.set_result(None)
+    await until_stored(assigned)
+    assert broker.log[3:] == ["write m0", "write checkpoint/0", f"commit {TOPIC}[0] 3"]
+    assert [sent.ends for sent in assigned._sent] == later, "what was sent meanwhile is still to be waited for"
+    assert assigned._sent_bytes == sum(sent.n_bytes for sent in assigned._sent) > 0
+    leaving = asyncio.ensure_future(running.worker.release())
+    await asyncio.sleep(0.02)
+    assert broker.log[6:] == []
+    for sent in later:
+        sent.set_result(None)
+    await leaving
+    assert broker.log[6:] == ["write checkpoint/0", f"commit {TOPIC}[0] 6", "write note/0"]
+
+
+@in_a_loop
+async def test_no_state_is_written_before_what_a_record_waits_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assigned_module, "MAX_SENT_BYTES", 0)  # each record waits for what it has sent
+    running = Running("m0")
+    (assigned,) = await running.own(1)
+    broker = running.broker
+    due(assigned, 1)
+    await running.handle(0, key=b"m0")
+    await until_stored(assigned)
+    broker.slow = True
+    waits = asyncio.ensure_future(running.handle(1, b"junk", key=b"m0"))
+    await asyncio.sleep(0.02)
+    broker.log.clear()
+    leaving = asyncio.ensure_future(running.worker.release())
+    await asyncio.sleep(0.02)
+    assert broker.log == []
+    assert not waits.done()
+    broker.sending[-1].set_result(None)
+    await asyncio.gather(waits, leaving)
+    assert broker.log == ["write checkpoint/0", f"commit {TOPIC}[0] 2", "write note/0"]
+
+
+@in_a_loop
 async def test_a_release_finishes_the_checkpoint_under_way_and_makes_one_of_the_rest(one_by_one: None) -> None:
     running = Running(*IDS)
     (assigned,) = await running.own(1)

@@ -48,9 +48,9 @@ class Cut:
     def encode_next(self) -> tuple[str, bytes]:
         """Return the id of the next model and its state as it is now; set its share in the same step, never before.
 
-        What the observations up to now have sent must have been awaited. Where a share was set, no further observation
-        may be handled before these bytes are durable: the state that a crash leaves would have another share than what
-        was published.
+        What the observations up to now have sent must be awaited before these bytes are written. Where a share was set,
+        no further observation may be handled before they are durable: the state that a crash leaves would have another
+        share than what was published.
         """
         partition, model_id = self._partition, self._left.pop()
         state = partition.models[model_id]

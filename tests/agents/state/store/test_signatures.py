@@ -50,6 +50,29 @@ class TestSignature:
         assert {name: signed.load(name) for name in names} == names
         assert signed._records.n_foreign == 0
 
+    @pytest.mark.parametrize("steps_before", range(0, 12))
+    def test_a_checkpoint_and_signing_write_a_name_one_after_the_other(self, steps_before: int) -> None:
+        log = Log()
+        put(log.owner(1), b"m", blob(1, 35))
+        changing = log.owner(2, Seal(KEY, accept_unsigned=True))
+        send = changing._send_record
+
+        async def slowly(partition: int, key: bytes, value: bytes | None) -> object:
+            await asyncio.sleep(0)
+            return await send(partition, key, value)
+
+        changing._send_record = slowly
+
+        async def both() -> None:
+            signing = asyncio.ensure_future(changing.sign())
+            for _ in range(steps_before):
+                await asyncio.sleep(0)
+            await changing.put(b"m", blob(2, 38))
+            await signing
+
+        asyncio.run(both())
+        assert changing.load(b"m") == log.owner(3, Seal(KEY)).load(b"m") == blob(2, 38)
+
     def test_signing_leaves_what_is_damaged_and_what_is_signed_with_another_key(self) -> None:
         log = self.signed()
         put(log.owner(2), b"n", blob(2, 35))
