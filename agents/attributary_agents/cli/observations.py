@@ -189,7 +189,7 @@ def produce(
         except (UnsentError, KeyboardInterrupt) as error:
             n, more = sending.acknowledged, sending.unacknowledged
             why = str(error) or "stopped"
-            there = _go_on(config.kafka.topics.observations, skip + n, more)
+            there = _go_on(config.kafka.topics.observations, skip + n, more, sending.is_next_refused)
             raise UnsentError(f"{why.rstrip('.')}. {there}", n, more) from None
     say(f"{sent} observations sent to {config.kafka.topics.observations}")
 
@@ -198,11 +198,16 @@ def _say_silent(seconds: float, n: int) -> None:
     say(f"produce: {not_acknowledged(seconds, n)}", err=True)
 
 
-def _go_on(topic: str, n: int, more: int) -> str:
+def _go_on(topic: str, n: int, more: int, is_next_refused: bool) -> str:
     """Return which rows are in the topic, and how to send the others."""
     there = "None of the rows is" if n == 0 else "The first row is" if n == 1 else f"The first {n} rows are"
     further = f"{more} further row{' was' if more == 1 else 's were'}"
     may = f" {further} sent and not acknowledged: the topic may have them, and has them twice then." if more else ""
+    if is_next_refused:
+        return (
+            f"{there} in the topic {topic}. Row {n + 1} is refused for what it is: mend it and go on with --skip {n}, "
+            f"or leave it out with --skip {n + 1}.{may}"
+        )
     return f"{there} in the topic {topic}: go on with --skip {n}.{may}"
 
 

@@ -34,8 +34,16 @@ def topics() -> None:
     is_flag=True,
     help="Print which brokers are to have the partitions that lack replicas, as kafka-reassign-partitions reads it.",
 )
+@click.option(
+    "--gone",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="BROKER",
+    help="With --reassignment: give the replicas of this broker, which will not come back, to others; can be given "
+    "several times. [default: none]",
+)
 @json_option
-def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bool) -> None:
+def topics_list(config: Config, wanted: bool, as_reassignment: bool, gone: tuple[int, ...], as_json: bool) -> None:
     """Print every needed topic with its partitions and settings, and as the brokers have it.
 
     What is below the configuration, or below what the cluster allows, is said in a line each, with the command that
@@ -45,6 +53,7 @@ def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bo
     \b
         attributary topics list --config attributary.yaml
         attributary topics list --wanted      # asks no broker
+        attributary topics list --reassignment --gone 3 > replicas.json
     """
     from ..kafka.topics import reassignment, topic_specs, topics_there
 
@@ -55,8 +64,10 @@ def topics_list(config: Config, wanted: bool, as_reassignment: bool, as_json: bo
             asked = topics_there(config, within_s=ASKED_WITHIN_S)
         if asked.doubt:
             raise PreflightError(asked.doubt)
-        click.echo(reassignment(config, asked))
+        click.echo(reassignment(config, asked, gone))
         return
+    if gone:
+        raise AttributaryError("--gone says whose replicas --reassignment gives to others: give that, too")
     specs, there, unasked = topic_specs(config), None, ""
     if not wanted:
         try:

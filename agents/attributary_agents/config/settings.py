@@ -102,7 +102,9 @@ class CheckpointConfig(Section):
         0.1, description="Largest part of the worker's time that storing may take: large states are stored less often."
     )
     max_replay_s: PositiveFloat = Field(
-        60.0, description="But after so many seconds of work in any case: what a crash at worst repeats."
+        60.0,
+        description="But after so many seconds of work in any case: what a crash repeats at worst, and as much again "
+        "while state is being stored.",
     )
 
 

@@ -277,7 +277,7 @@ async def first_to_answer(kafka: KafkaConfig) -> list[str]:
             for probe in done:
                 if probe.result() is None:
                     host, port = probes[probe]
-                    return [f"{host}:{port}"]
+                    return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}"]
     finally:
         for probe in waiting:
             probe.cancel()

@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable
 
 import orjson
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import (
+    CorruptRecordException,
+    InvalidTimestampError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+)
 from aiokafka.partitioner import DefaultPartitioner
 
 from attributary_topics import find_not_finite
@@ -29,6 +35,13 @@ AGAIN_S = 60.0
 """Time, in seconds, after which it is told again."""
 
 _LOOK_S = 0.25
+
+_OF_THE_ROW = (CorruptRecordException, InvalidTimestampError, MessageSizeTooLargeError, RecordListTooLargeError)
+"""Refusals of a row for what it is, and not for what the brokers are."""
+
+
+def _is_refused(row: asyncio.Future[object]) -> bool:
+    return row.done() and not row.cancelled() and isinstance(row.exception(), _OF_THE_ROW)
 
 
 class Sending:
@@ -51,6 +64,8 @@ class Sending:
     ----------
     acknowledged
         Rows of the beginning that the brokers have acknowledged, without a gap.
+    is_next_refused
+        Whether the row behind them is refused for what it is: sent again, it would be refused again.
     """
 
     def __init__(
@@ -67,10 +82,11 @@ class Sending:
         self._under_way: deque[asyncio.Future[object]] = deque()
         self._quiet_since = 0.0
         self.acknowledged = 0
+        self.is_next_refused = False
 
     @property
     def unacknowledged(self) -> int:
-        """Rows that were given to the client and have not been acknowledged: the topic may have them or not."""
+        """Rows that were given to the client and are not counted as acknowledged: the topic may have them or not."""
         return len(self._under_way)
 
     async def send(self, values: Iterable[bytes]) -> int:
@@ -88,10 +104,13 @@ class Sending:
                 watching = asyncio.create_task(self._watch())
                 try:
                     await self._send(client, values)
+                except _OF_THE_ROW:
+                    await self._settle_those_before()
+                    raise
                 finally:
                     watching.cancel()
         except PreflightError as error:
-            if self.acknowledged or self._under_way:
+            if self.acknowledged or self.unacknowledged:
                 raise UnsentError(str(error), self.acknowledged, self.unacknowledged) from None
             raise
         return self.acknowledged
@@ -118,6 +137,17 @@ class Sending:
             except KafkaTimeoutError:  # the client's buffer is full, and the row is not in it
                 continue
             return future
+
+    async def _settle_those_before(self) -> None:
+        """Wait for the rows before the one that is refused, and take it out of those that the topic may have."""
+        while self._under_way and not _is_refused(first := self._under_way[0]):
+            await asyncio.wait([first])
+            self._settle(first)
+            if first in self._under_way and not _is_refused(first):
+                return  # another fault, by which nothing more is known
+        self.is_next_refused = True
+        if self._under_way:  # else the client has refused it itself
+            self._under_way.popleft()
 
     async def _first_settled(self) -> None:
         first = self._under_way[0]

@@ -251,12 +251,13 @@ class AttributaryCollector(Collector):
         }
         self._features.keep_only(models.keys())
         shown = self._models.choose({model_id: self._n_series(state) for model_id, (state, _) in models.items()})
+        view.shown = self._models.remembered
         for model_id in sorted(models):
             if model_id in shown:
                 self._model(*models[model_id], add)
                 turns.yield_lock()
         owned_by = [owned.partition.models for owned in view.partitions.values()]
-        n_resting = sum(len(one.resting) for one in owned_by)
+        n_resting = len({model_id for one in owned_by for model_id in one.resting} - models.keys())
         add("series_dropped_models", (), float(len(models) - len(shown) + n_resting))
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
         add("models_resting", (), float(n_resting))

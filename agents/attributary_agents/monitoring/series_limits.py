@@ -95,7 +95,9 @@ class ShownFeatures:
 
 
 class ShownModels:
-    """Remembers which models were shown, in the order in which they came.
+    """Remembers which models were shown, in the order in which they came; those that have gone for a while, too.
+
+    A rebalance takes all models away and brings most of them back: those that had series have them again.
 
     Parameters
     ----------
@@ -108,6 +110,7 @@ class ShownModels:
         self._max_models = max_models
         self._max_series = max_series
         self._shown: list[str] = []
+        self._gone: list[str] = []
         self._pushed_out: set[str] = set()
 
     def choose(self, n_series: Mapping[str, int]) -> set[str]:
@@ -118,7 +121,9 @@ class ShownModels:
         n_series
             Model id to how many series its features would have.
         """
-        before = [model_id for model_id in self._shown if model_id in n_series]
+        known = [*self._shown, *self._gone]
+        before = [model_id for model_id in known if model_id in n_series]
+        self._gone = [model_id for model_id in known if model_id not in n_series][: self._max_models]
         self._pushed_out &= n_series.keys()
         # By id where nobody was there before: the same models after every restart.
         newcomers = sorted(n_series.keys() - set(before))
@@ -129,6 +134,11 @@ class ShownModels:
             if len(chosen) < self._max_models and total + n_series[model_id] <= room:
                 chosen.append(model_id)
                 total += n_series[model_id]
-        self._pushed_out = (self._pushed_out | set(before)) - set(chosen)
+        self._pushed_out = (self._pushed_out | set(self._shown) & n_series.keys()) - set(chosen)
         self._shown = chosen
         return set(chosen)
+
+    @property
+    def remembered(self) -> frozenset[str]:
+        """The models that have series, and those that had and have gone."""
+        return frozenset((*self._shown, *self._gone))

@@ -65,7 +65,10 @@ class Activity:
             del self._steps[id(step)]
 
     async def wait_for_kafka(self, acknowledged: Awaitable[T]) -> T:
-        """Return what brokers acknowledge; while they are away, the step that awaits it does not count."""
+        """Return what brokers acknowledge; while they are away, the step that awaits it does not count.
+
+        Of several at a time, the step waits since one of them was last acknowledged.
+        """
         step = _UNDER_WAY.get()
         if step is None:
             return await acknowledged
@@ -76,8 +79,7 @@ class Activity:
             return await acknowledged
         finally:
             step.n_kafka_waits -= 1
-            if not step.n_kafka_waits:
-                step.waits_since = None
+            step.waits_since = time.monotonic() if step.n_kafka_waits else None
 
     @property
     def steps(self) -> list[Step]:
@@ -87,7 +89,9 @@ class Activity:
     @property
     def kafka_waits(self) -> dict[str, float]:
         """The steps that wait for brokers to acknowledge something, and since when, by `time.monotonic`."""
-        return {str(step): step.waits_since for step in self.steps if step.waits_since is not None}
+        # Read once: it is the event loop's, and this is asked by other threads.
+        waiting = ((str(step), step.waits_since) for step in self.steps)
+        return {said: since for said, since in waiting if since is not None}
 
     def rest(self, now: float) -> None:
         """Let the steps that wait for Kafka count from `now` on only, by `time.monotonic`; the others go on."""

@@ -130,6 +130,8 @@ class Assigned(PartitionView):
     async def handle(self, message: Any) -> None:
         """Take one record of the observations topic; begin a checkpoint when enough are pending."""
         self._shared.slices.note_record()
+        if self._stores is not None and self._is_far_beyond_the_cut:
+            await asyncio.wait([self._stores])
         async with self._steps:
             await self._prepare(message.key)
             if not self._goes_on():
@@ -313,6 +315,14 @@ class Assigned(PartitionView):
                 while not await self._store_slice(checkpoint, self._encode_slice(checkpoint)):
                     pass
             await self._endings.close()
+
+    @property
+    def _is_far_beyond_the_cut(self) -> bool:
+        """Whether so much has been handled since the checkpoint under way began that a crash would repeat too much."""
+        made = self._being_made
+        return made is not None and self._schedule.is_far(
+            self.partition.offset - made.cut.offset, self._schedule.work_s - made.work_s
+        )
 
     def _store_where_due(self) -> None:
         """Begin a checkpoint beside the records, where one is due and none is under way."""

@@ -19,7 +19,7 @@ class CheckpointSchedule:
 
     A checkpoint is wanted every `interval_s` seconds, or after `max_observations`. It is put off while it would cost
     more than the share `max_share` of the time since the last one, measured by what the last one took; but never
-    beyond `max_replay_s` seconds of work, which is what a crash repeats.
+    beyond `max_replay_s` seconds of work, which is what a crash repeats, and as much again while one is being made.
 
     Parameters
     ----------
@@ -48,6 +48,16 @@ class CheckpointSchedule:
             Time that the observations took which were handled meanwhile, and are not in the checkpoint.
         """
         self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, work_s
+
+    def is_far(self, n_beyond: int, work_s: float) -> bool:
+        """Return whether no further observation may be handled until the checkpoint under way is made.
+
+        Parameters
+        ----------
+        n_beyond, work_s
+            Offsets that have been handled since it began, and the time that they took.
+        """
+        return n_beyond >= self._config.max_observations or work_s >= self._config.max_replay_s
 
     def is_due(self, n_pending: int) -> bool:
         """Return whether to store now.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from ..kafka.brokers.watch import BrokerWatch
 from ..state.records import StateRecords
@@ -119,6 +119,8 @@ class WorkerView:
         self.records = records or StateRecords()
         self.brokers = brokers or BrokerWatch()
         self.activity = Activity()
+        self.shown: Collection[str] = frozenset()
+        """Ids of the models that had series at the last scrape, and of some that have gone since."""
         self.observation_times = Durations(OBSERVATION_BUCKETS_S)
         self.checkpoint_times = Durations(CHECKPOINT_BUCKETS_S)
         self.last_checkpoint_s: float | None = None

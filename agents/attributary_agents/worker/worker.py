@@ -97,9 +97,10 @@ class Worker:
         ours = [] if self._has_given_up else [self._assign(tp, generation) for tp in partitions]
         for assigned in ours:
             await assigned.begin()
-        stored = (model_id for assigned in ours for model_id in assigned.partition.models.waiting)
-        # Those that a scrape of a worker that has just started shows.
-        shown = set(sorted(stored)[: self.config.metrics.max_models])
+        stored = {model_id for assigned in ours for model_id in assigned.partition.models.waiting}
+        # As a scrape chooses: those that had series keep them, and of others the first by id come.
+        in_order = sorted(stored, key=lambda model_id: (model_id not in self.view.shown, model_id))
+        shown = set(in_order[: self.config.metrics.max_models])
         for assigned in ours:
             assigned.restore_shown(shown)
 
@@ -160,7 +161,7 @@ class Worker:
             with self.view.lock:
                 if assigned.is_ours:
                     del self.assigned[assigned.tp.partition]
-            if assigned.partition.models:
+            if assigned.partition.models.n_known:
                 self.memory.note_gone()
         if is_last:
             await self.under_way.cancel()

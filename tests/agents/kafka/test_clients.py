@@ -6,10 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiokafka.conn import collect_hosts
 from aiokafka.errors import KafkaConnectionError
 
 from attributary_agents.config.settings import KafkaConfig
 from attributary_agents.errors import BrokersAwayError, PreflightError
+from attributary_agents.kafka import clients
 from attributary_agents.kafka.clients import client_fault
 
 
@@ -41,3 +43,18 @@ def test_a_port_that_answers_in_another_protocol_is_not_waited_for() -> None:
     fault = asyncio.run(_fault(b"\0\0\0\4\0\0\0\1", "SSL"))
     assert not isinstance(fault, BrokersAwayError)
     assert "this port may not speak SSL" in str(fault)
+
+
+def test_of_several_brokers_the_one_that_answers_is_named_so_that_clients_can_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def probe(_kafka: KafkaConfig, host: str, port: int) -> OSError | None:
+        return None if (host, port) == answers else OSError("refused")
+
+    monkeypatch.setattr(clients, "_probe", probe)
+    kafka = KafkaConfig.model_validate({"brokers": ["[::1]:9092", "[::2]:9093", "one:9094"]})
+    for answers in (("::2", 9093), ("one", 9094)):
+        (found,) = asyncio.run(clients.first_to_answer(kafka))
+        assert collect_hosts([found])[0][:2] == answers
+    answers = ("nobody", 0)
+    assert asyncio.run(clients.first_to_answer(kafka)) == kafka.brokers

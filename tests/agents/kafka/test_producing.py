@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
 from attributary_agents.errors import PreflightError, UnsentError
 from attributary_agents.kafka import producing
@@ -31,6 +31,7 @@ class FakeProducer:
         self.rows: list[bytes] = []
         self.futures: list[asyncio.Future[object]] = []
         self.full = 0
+        self.too_large: bytes | None = None
         self._acknowledging = acknowledging
 
     async def send(self, _topic: str, value: bytes, key: bytes) -> asyncio.Future[object]:
@@ -38,6 +39,8 @@ class FakeProducer:
         if self.full:
             self.full -= 1
             raise KafkaTimeoutError
+        if value == self.too_large:
+            raise MessageSizeTooLargeError("too large")
         self.rows.append(value)
         self.futures.append(asyncio.get_running_loop().create_future())
         if len(self.futures) <= self._acknowledging:
@@ -57,7 +60,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
         async def producer(*_: object, **_options: object) -> AsyncIterator[FakeProducer]:
             try:
                 yield fake
-            except ValueError as error:  # in place of an error of Kafka
+            except (ValueError, KafkaError) as error:  # the first in place of an error of Kafka
                 raise PreflightError(str(error)) from None
 
         monkeypatch.setattr(producing, "producer", producer)
@@ -153,6 +156,40 @@ def test_a_refusal_says_how_many_are_in_the_topic(client: Any) -> None:
     with pytest.raises(UnsentError, match="too large") as raised:
         asyncio.run(run())
     assert (raised.value.acknowledged, raised.value.unacknowledged) == (4, 6)
+
+
+@pytest.mark.parametrize("refused_by", ["client", "broker"])
+def test_a_row_that_is_refused_for_what_it_is_is_named_once_those_before_it_are_there(
+    client: Any, refused_by: str
+) -> None:
+    fake, sending = client(4), Sending(config_of(), "credit")
+    if refused_by == "client":
+        fake.too_large = ROWS[6]
+
+    async def run() -> None:
+        task = asyncio.create_task(sending.send(ROWS))
+        await asyncio.sleep(0.05)
+        if refused_by == "broker":
+            fake.futures[6].set_exception(MessageSizeTooLargeError("too large"))
+        await asyncio.sleep(0.05)
+        assert not task.done()
+        for future in fake.futures[4:6]:
+            future.set_result(None)
+        await task
+
+    with pytest.raises(UnsentError, match="too large") as raised:
+        asyncio.run(run())
+    behind = 3 if refused_by == "broker" else 0
+    assert (raised.value.acknowledged, raised.value.unacknowledged) == (6, behind)
+    assert sending.is_next_refused
+
+
+def test_the_first_row_that_is_refused_is_a_fault_before_anything_was_sent(client: Any) -> None:
+    client(0).too_large = ROWS[0]
+    sending = Sending(config_of(), "credit")
+    with pytest.raises(PreflightError):
+        asyncio.run(sending.send(ROWS))
+    assert sending.is_next_refused
 
 
 def test_a_stop_keeps_the_count(client: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.errors import ConfigError, PreflightError
+from attributary_agents.errors import AttributaryError, ConfigError, PreflightError
 from attributary_agents.kafka.topics import (
     changelog_remarks,
     check_topics,
@@ -382,6 +383,23 @@ class TestRemarks:
                 "attributary-state-changelog --add-config cleanup.policy=compact,segment.bytes=16777216,"
                 "segment.ms=20000,min.cleanable.dirty.ratio=0.3"
             )
+
+    def test_a_reassignment_gives_the_replicas_of_brokers_that_have_gone_to_others(self, run: Any) -> None:
+        settings = config()
+        run(FakeCluster(3, made(settings)))
+        found = topics_there(settings)
+        # Broker 3 is away, and a fourth one has come.
+        answers = [
+            replace(told, node=replace(told.node, number=n))
+            for told, n in zip(found.seen.answers, (1, 2, 4), strict=True)
+        ]
+        there = replace(found, seen=replace(found.seen, answers=answers))
+        assert json.loads(reassignment(settings, there))["partitions"] == []
+        partitions = json.loads(reassignment(settings, there, gone=[3]))["partitions"]
+        assert {tuple(one["replicas"]) for one in partitions} == {(1, 2, 4)}
+        assert len(partitions) == sum(spec.partitions for spec in topic_specs(settings))
+        with pytest.raises(AttributaryError, match="--gone 4: that broker answers"):
+            reassignment(settings, there, gone=[4])
 
     def test_a_reassignment_keeps_what_there_is_and_spreads_the_rest(self, run: Any) -> None:
         settings = config()

@@ -68,6 +68,17 @@ def test_a_model_keeps_its_series_when_others_come() -> None:
     assert models.choose({"a": 1, "m": 1, "n": 1}) == {"a", "n"}, "and has come back"
 
 
+def test_a_rebalance_gives_models_the_series_back_that_they_had() -> None:
+    models = ShownModels(2, 100)
+    assert models.choose({"m": 1, "n": 1}) == {"m", "n"}
+    assert models.choose({}) == set(), "a scrape in the middle of it"
+    assert models.remembered == {"m", "n"}
+    assert models.choose({"a": 1, "b": 1, "m": 1, "n": 1}) == {"m", "n"}
+    for _ in range(9):
+        assert len(models.choose({f"x{_}": 1, f"y{_}": 1})) == 2
+    assert len(models.remembered) == 4, "those that have gone are forgotten some time"
+
+
 def test_one_large_model_does_not_hide_the_small_ones() -> None:
     assert ShownModels(9, 10).choose({"a": 4, "b": 7, "c": 5}) == {"a", "c"}
 

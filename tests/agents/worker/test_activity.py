@@ -52,6 +52,27 @@ def _began_before(seconds: float) -> Step:
     return step
 
 
+def test_a_step_that_writes_slowly_and_without_a_pause_waits_since_the_last_acknowledgement() -> None:
+    activity = Activity()
+
+    async def run() -> None:
+        writes = [asyncio.get_running_loop().create_future() for _ in range(3)]
+        with activity.doing(Step("checkpoint", ("t", 0), 1)):
+            waiting = asyncio.gather(*map(activity.wait_for_kafka, writes))
+            await asyncio.sleep(0)
+            before = activity.kafka_waits["checkpoint at t[0]@1"]
+            for write in writes[:2]:
+                await asyncio.sleep(0.01)
+                write.set_result(None)
+                await asyncio.sleep(0)
+                assert before < (before := activity.kafka_waits["checkpoint at t[0]@1"])
+            writes[2].set_result(None)
+            await waiting
+            assert activity.kafka_waits == {}
+
+    asyncio.run(run())
+
+
 def test_of_the_steps_only_one_that_waits_for_kafka_rests() -> None:
     activity = Activity()
 

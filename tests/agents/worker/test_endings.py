@@ -74,7 +74,8 @@ class Stream:
         endings = Endings(self.table, 0, self.checkpointed, REACH)
         await endings.open()
         for model_id in ("a", "b"):
-            if not await endings.allows_restore(model_id, self.trial(model_id in self.killing_models)):
+            trial = self.trial(model_id in self.killing_models)
+            if not await endings.allows_restore(model_id, self.checkpointed, trial):
                 self.refused_models.append(model_id)
             elif model_id in self.killing_models:
                 raise Died
@@ -123,6 +124,29 @@ def test_an_observation_ends_two_owners_and_nothing_else_is_refused(at: int, che
     assert stream.supervise(checkpoint_every=checkpoint_every) == 2
     assert stream.handled == [~n if n == at else n for n in range(100)]
     assert stream.n_trials == 1
+
+
+def test_models_that_are_asked_for_later_are_noted_until_a_checkpoint_is_past_what_the_owner_before_did() -> None:
+    stream = Stream(50)
+    with pytest.raises(Died):
+        asyncio.run(stream.own(dies_at=7))
+    endings = Endings(stream.table, 0, stream.checkpointed, REACH)
+
+    async def ask(model_id: str, checkpointed: int) -> str:
+        assert await endings.allows_restore(model_id, checkpointed, stream.trial(kills=False))
+        named = stream.table.note.restore
+        await endings.restored()
+        return named
+
+    async def run() -> None:
+        await endings.open()
+        assert await ask("c", stream.checkpointed) == "c"
+        assert await ask("d", endings.repeats_to - 1) == "d"
+        n_writes = stream.table.n_writes
+        assert await ask("e", endings.repeats_to) == ""
+        assert stream.table.n_writes == n_writes
+
+    asyncio.run(run())
 
 
 def test_several_of_them_end_two_owners_each() -> None:

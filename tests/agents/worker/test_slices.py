@@ -157,7 +157,9 @@ async def test_of_more_models_than_have_series_the_others_rest_until_they_are_as
 @in_a_loop
 async def test_a_damaged_state_of_a_model_that_rests_is_told_when_it_is_asked_for() -> None:
     broker = await stored()
-    await _put(broker, "m5", MAGIC + b'{"river": "0.1.0"}\n' + bytes(9), damaged=True)
+    (written,) = broker.sink.epochs(0, b"m5").values()
+    assert written.head is not None
+    written.head = written.head[:-1] + bytes([written.head[-1] ^ 1])  # far behind what is looked at before
     running = Running(*IDS, broker=broker)
     show_at_most(running, 2)
     (assigned,) = await running.own(1)
@@ -296,6 +298,64 @@ async def test_while_what_was_sent_is_not_acknowledged_records_are_handled_and_n
         sent.set_result(None)
     await leaving
     assert broker.log[6:] == ["write checkpoint/0", f"commit {TOPIC}[0] 6", "write note/0"]
+
+
+@in_a_loop
+async def test_while_a_checkpoint_cannot_be_made_no_more_is_handled_than_a_crash_may_repeat() -> None:
+    running = Running("m0")
+    (assigned,) = await running.own(1)
+    due(assigned, 3)
+    assigned._schedule._config = assigned._schedule._config.model_copy(update={"max_observations": 5})
+    running.broker.hanging = {0}
+    for offset in range(8):
+        await asyncio.wait_for(running.handle(offset, key=b"m0"), 1)
+    assert assigned._being_made is not None
+    assert assigned._being_made.cut.offset == 2
+    waits = asyncio.ensure_future(running.handle(8, key=b"m0"))
+    await asyncio.sleep(0.02)
+    assert assigned.partition.offset == 7
+    assigned._schedule._config = assigned._schedule._config.model_copy(update={"max_observations": 7})
+    assert not waits.done(), "it waits for the checkpoint, and not for a time"
+    waits.cancel()
+    await asyncio.wait([waits])
+    assert assigned._stores is not None
+    assert not assigned._stores.done(), "who waits for it does not end it"
+    assigned._schedule._config = assigned._schedule._config.model_copy(update={"max_replay_s": 1e-9})
+    waits = asyncio.ensure_future(running.handle(8, key=b"m0"))
+    await asyncio.sleep(0.02)
+    assert assigned.partition.offset == 7
+    waits.cancel()
+    assigned._stores.cancel()
+    await asyncio.wait([waits, assigned._stores])
+
+
+@in_a_loop
+async def test_models_that_had_series_are_restored_before_others() -> None:
+    running = Running(*IDS, broker=await stored())
+    show_at_most(running, 2)
+    running.worker.view.shown = {"m4", "m5", "elsewhere"}
+    (assigned,) = await running.own(1)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert sorted(assigned.partition.models) == ["m4", "m5"]
+
+
+@in_a_loop
+async def test_a_model_rests_only_where_its_first_bytes_have_told_that_this_release_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running = Running(*IDS, broker=await stored())
+    show_at_most(running, 2)
+    beginning = PartitionStore.beginning
+
+    def of_an_object(store: PartitionStore, name: bytes) -> bytes | None:
+        return None if name == b"m5" else beginning(store, name)
+
+    monkeypatch.setattr(PartitionStore, "beginning", of_an_object)
+    (assigned,) = await running.own(1)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert sorted(assigned.partition.models) == ["m0", "m1", "m5"]
 
 
 @in_a_loop

@@ -246,8 +246,11 @@ class BrokerLog:
 
     def _run(self) -> None:
         while not self._closed.wait(1.0):
-            self._look()
-            self._watch.say_due()
+            try:
+                self._look()
+                self._watch.say_due()
+            except Exception:  # without this thread nobody would be told of brokers again
+                logger.exception("what brokers do could not be looked at, and is looked at again")
 
 
 BROKERS = BrokerWatch()

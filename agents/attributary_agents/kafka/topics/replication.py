@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from aiokafka.admin import AIOKafkaAdminClient
 
 from ...config.settings import Config
+from ...errors import AttributaryError
 from ..admin import with_admin
 from .checks import Seen, no_controller, tool_options
 from .specs import CHANGELOG_SETTINGS, topic_specs, wanted_min_insync, wanted_replicas
@@ -177,12 +178,24 @@ def changelog_remarks(config: Config, read: int, live: int) -> list[str]:
     ]
 
 
-def reassignment(config: Config, there: TopicsThere) -> str:
+def reassignment(config: Config, there: TopicsThere, gone: Collection[int] = ()) -> str:
     """Return what kafka-reassign-partitions reads to give every partition the replicas that it should have, as JSON.
 
     Replicas that are there stay where they are; further ones go to the brokers that have the fewest so far.
+
+    Parameters
+    ----------
+    gone
+        Numbers of brokers that will not come back: other brokers have their replicas.
+
+    Raises
+    ------
+    AttributaryError
+        One of them answers.
     """
     brokers = there.brokers
+    if alive := sorted({*gone} & {*brokers}):
+        raise AttributaryError(f"--gone {alive[0]}: that broker answers, so its replicas are not lost")
     wanted = min(wanted_replicas(config.kafka, len(brokers)), len(brokers))
     load = dict.fromkeys(brokers, 0)
     for topic in there.found.values():
@@ -192,9 +205,9 @@ def reassignment(config: Config, there: TopicsThere) -> str:
     partitions = []
     for name, topic in there.found.items():
         for n, replicas in topic.replicas.items():
-            if len(replicas) >= wanted:
+            chosen = [broker for broker in replicas if broker not in gone]
+            if len(chosen) >= wanted:
                 continue
-            chosen = list(replicas)
             while len(chosen) < wanted:
                 least = min((broker for broker in brokers if broker not in chosen), key=lambda b: (load[b], b))
                 chosen.append(least)

@@ -148,11 +148,14 @@ class Endings:
             return False
         return True
 
-    async def allows_restore(self, model_id: str, trial: Trial) -> bool:
-        """Note durably which model is about to be restored, where that is needed; return whether it may be."""
+    async def allows_restore(self, model_id: str, checkpointed: int, trial: Trial) -> bool:
+        """Note durably which model is about to be restored, where that is needed; return whether it may be.
+
+        It is needed until a checkpoint has what the owner before may have come to.
+        """
         note = self._note
         is_suspect = model_id in note.suspect_models
-        if self.is_careful or is_suspect:
+        if (self.is_careful and checkpointed < self._careful_to) or is_suspect:
             note.restore = model_id
             await self._write()
         if is_suspect:

@@ -55,6 +55,8 @@ class Restoring:
         self._endings = endings
         self._goes_on = goes_on
         self._asked: set[str] = set()
+        self._unchecked: set[str] = set()
+        """Ids of the models of which only restoring them tells whether this release can use their state."""
         self._has_begun = self._is_counted = False
 
     async def begin(self) -> None:
@@ -85,12 +87,14 @@ class Restoring:
         name, config = model_id.encode(), self._shared.config.models[model_id]
         try:
             beginning = self._store.beginning(name)
+            if beginning is None:  # an object, or a state that is gone
+                self._unchecked.add(model_id)
             try:
                 check_release(model_id, config, beginning)
             except StateError:  # unless these bytes are others than were stored
                 check_release(model_id, config, self._store.load(name))
         except DamagedStateError:
-            return  # said when it is restored
+            self._unchecked.add(model_id)  # said when it is restored
 
     async def restore_asked(self, key: bytes | None) -> None:
         """Restore the model of a record before anything else is done of it, and fetch its deployments."""
@@ -106,9 +110,10 @@ class Restoring:
         self._asked.add(model_id)
 
     def choose(self, shown: Collection[str]) -> None:
-        """Let all models rest but those that are to have series."""
+        """Let all models rest but those that are to have series, and those that may be of another release."""
         models = self._partition.models
-        models.rest_but(shown)
+        with self._shared.view.lock:
+            models.rest_but({*shown, *self._unchecked})
         self._shared.restored.add(len(models.waiting), len(models.resting))
         self._is_counted = True
 
@@ -140,17 +145,19 @@ class Restoring:
 
     async def _restore(self, model_id: str) -> None:
         name, models = model_id.encode(), self._partition.models
-        is_counted = self._is_counted and model_id in models.waiting
         with self._shared.view.activity.doing(Step("restore", self._tp, self._partition.offset, name)):
             await self._store.fetch(name)
-            is_allowed = await self._endings.allows_restore(model_id, lambda: self._try(model_id))
+            is_allowed = await self._endings.allows_restore(
+                model_id, self._partition.checkpointed, lambda: self._try(model_id)
+            )
+            is_counted = self._is_counted and model_id in models.waiting
             with self._shared.view.lock, uncollected():
                 if is_allowed:
                     models.restore(model_id)
                 else:
                     models.refuse(model_id)
                 self._shared.memory.set_aside()
-        if is_counted and self._is_counted:
+        if is_counted:
             self._shared.restored.note()
 
     async def _try(self, model_id: str) -> None:

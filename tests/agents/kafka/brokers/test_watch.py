@@ -9,7 +9,14 @@ import socket
 
 import pytest
 
-from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, SETTLED_AFTER_S, WELL_S, BrokerWatch, cause_of
+from attributary_agents.kafka.brokers.watch import (
+    AWAY_AFTER_S,
+    SETTLED_AFTER_S,
+    WELL_S,
+    BrokerLog,
+    BrokerWatch,
+    cause_of,
+)
 
 ONE, TWO, THREE = "kafka-1:9092", "kafka-2:9092", "kafka-3:9092"
 REFUSED = "Connection refused"
@@ -146,3 +153,20 @@ def test_the_configured_addresses_are_named_where_those_that_fail_are_others(cap
     assert f"(10.0.0.1:9092: {REFUSED}; kafka.brokers is {ONE}, {TWO})" in further
     seen.watch.configured = ("10.0.0.1:9092",)
     assert seen.watch.nodes == "10.0.0.1:9092"
+
+
+def test_the_thread_that_tells_of_brokers_outlives_what_it_fails_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks = iter([ValueError("once"), None])
+
+    def look() -> None:
+        if (error := next(looks)) is not None:
+            raise error
+        log.close()
+
+    log = BrokerLog(BrokerWatch(), look)
+    monkeypatch.setattr(log._closed, "wait", lambda _s: log._closed.is_set())
+    log._run()
+    (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert "is looked at again" in line.getMessage()

@@ -50,7 +50,7 @@ class TestSignature:
         assert {name: signed.load(name) for name in names} == names
         assert signed._records.n_foreign == 0
 
-    @pytest.mark.parametrize("steps_before", range(0, 12))
+    @pytest.mark.parametrize("steps_before", range(12))
     def test_a_checkpoint_and_signing_write_a_name_one_after_the_other(self, steps_before: int) -> None:
         log = Log()
         put(log.owner(1), b"m", blob(1, 35))
