@@ -149,9 +149,12 @@ def _client_of(application: Application) -> AIOKafkaClient | None:
     return None if producer is None else producer.client
 
 
-def _waits_for_brokers() -> bool:
-    """Return whether brokers are away, or leave a batch or a commit of offsets without an acknowledgement."""
-    return BROKERS.away_s is not None or BROKERS.writes.age_s > _LATE_S
+def _waits_for_brokers() -> str:
+    """Say that brokers are away, or leave a batch or a commit of offsets without an acknowledgement; else nothing."""
+    if BROKERS.away_s is not None:
+        return f"no broker answers ({BROKERS.nodes})"
+    late = BROKERS.writes.age_s > _LATE_S
+    return f"brokers have not acknowledged writes ({BROKERS.writes.names})" if late else ""
 
 
 def _look_at_writes(application: Application) -> None:

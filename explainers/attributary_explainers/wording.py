@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Any
 
 
@@ -77,6 +78,18 @@ _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 _NO_WORD = 1e15  # from here on, and below _SMALL, powers of ten
 _SMALL = 1e-4
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def show_names(names: Collection[object], most: int = 8) -> str:
+    """Return names with commas between; of more than `most` the first ones, and how many more there are.
+
+    Examples
+    --------
+    >>> show_names(["a", "b"]), show_names(range(12))
+    ('a, b', '0, 1, 2, 3, 4, 5, 6, 7 and 4 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(map(str, islice(names, most)))}{more}"
 
 
 def show_count(count: int) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attributary_explainers.wording import show_names
+
 from ..config.settings import Config
 from ..errors import AttributaryError
 from ..logs import without_user
@@ -113,7 +115,7 @@ def _chosen(config: Config, model_id: str | None) -> list[str]:
     if model_id is None:
         return list(config.models)
     if model_id not in config.models:
-        raise AttributaryError(f"--model: expected one of {', '.join(config.models)}, got {model_id!r}")
+        raise AttributaryError(f"--model: expected one of {show_names(config.models)}, got {model_id!r}")
     return [model_id]
 
 

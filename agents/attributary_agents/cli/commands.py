@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from attributary_explainers.wording import did_you_mean, printable
+from attributary_explainers.wording import did_you_mean, printable, show_names
 
 from ..config.environment import forget_secrets
 from ..config.reading import load_config
@@ -119,7 +119,7 @@ def topic_remark(remark: str) -> str:
 def check_model_id(config: Config, model_id: str) -> None:
     """Raise AttributaryError where no model of this id is configured."""
     if model_id not in config.models:
-        known = f"; configured are {', '.join(config.models)}"
+        known = f"; configured are {show_names(config.models)}"
         raise AttributaryError(f"no model {model_id!r} is configured{did_you_mean(model_id, config.models) or known}")
 
 

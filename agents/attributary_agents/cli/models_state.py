@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from attributary_explainers.wording import show_names
 from attributary_topics import InvalidRecordError, decode_model_id
 
 from ..config.settings import Config
@@ -151,7 +152,7 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
     _confirm(f"Everything that {topic} has of {model_id} is deleted. Reset?", yes)
     places = reset_state(config, model_id)
     if not places and model_id not in config.models:
-        raise AttributaryError(f"{topic} has nothing of {model_id}; configured are {', '.join(config.models)}")
+        raise AttributaryError(f"{topic} has nothing of {model_id}; configured are {show_names(config.models)}")
     if as_json:
         click.echo(json.dumps({"model_id": model_id, "topic": topic, "partitions": places}))
     elif places:

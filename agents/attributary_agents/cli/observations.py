@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from attributary_explainers.wording import show_names
 from attributary_topics import REASONS
 
 from ..config.settings import Config
@@ -191,6 +192,9 @@ def produce(
             why = str(error) or "stopped"
             there = _go_on(config.kafka.topics.observations, skip + n, more, sending.is_next_refused)
             raise UnsentError(f"{why.rstrip('.')}. {there}", n, more) from None
+    if not sent:
+        asked = f", of which {limit} count" if limit is not None else ""
+        raise AttributaryError(f"nothing is sent: {file} has no row behind the first {skip}{asked}")
     say(f"{sent} observations sent to {config.kafka.topics.observations}")
 
 
@@ -215,6 +219,6 @@ def _model_id(config: Config, model_id: str | None) -> str:
     if model_id is None and len(config.models) == 1:
         return next(iter(config.models))
     if model_id is None:
-        raise AttributaryError(f"name one of the configured models with --model: {', '.join(config.models)}")
+        raise AttributaryError(f"name one of the configured models with --model: {show_names(config.models)}")
     check_model_id(config, model_id)
     return model_id

@@ -27,17 +27,30 @@ def told(root: type[BaseModel], faults: Iterable[Mapping[str, Any]], model_ids: 
     model_ids
         The ids of the models that are configured, to say where a key belongs.
     """
-    lines: list[str] = []
+    lines: list[tuple[tuple[Any, ...], str]] = []
     unions: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for fault in faults:
         walked = walk(root, fault["loc"])
         if walked.tried is None:
-            lines.append(_line(root, walked.path, walked.annotation, fault, model_ids))
+            lines.append((walked.path, _line(root, walked.path, walked.annotation, fault, model_ids)))
         else:
             unions.setdefault(walked.tried[0], []).append(fault)
     for path, found in unions.items():
-        lines += _of_a_union(root, path, found, model_ids)
-    return "; ".join(dict.fromkeys(lines))
+        lines += [(path, line) for line in _of_a_union(root, path, found, model_ids)]
+    return "; ".join(_once_for_all_models(lines))
+
+
+def _once_for_all_models(lines: Iterable[tuple[tuple[Any, ...], str]]) -> list[str]:
+    """Return the lines; what several models have alike is said of the first of them, with how many more there are."""
+    models: dict[str, dict[str, None]] = {}
+    for path, line in lines:
+        model = _dotted(path[:2]) if path[:1] == ("models",) and len(path) > 1 else ""
+        models.setdefault(line.replace(model, "models.<id>") if model else line, {})[line] = None
+    said = []
+    for alike in models.values():
+        first, n_more = next(iter(alike)), len(alike) - 1
+        said.append(f"{first} (and {n_more} more model{'' if n_more == 1 else 's'} alike)" if n_more else first)
+    return said
 
 
 def _of_a_union(

@@ -28,6 +28,9 @@ from .clients import producer
 WINDOW = 1000
 """Rows under way before the first of them is awaited: this bounds memory, and finds a refused write early."""
 
+MOST_BYTES = 4_194_304
+"""Longest record that is sent: the max.message.bytes of the observations topic as it is created."""
+
 SILENT_S = 5.0
 """Time without an acknowledgement, in seconds, after which it is told."""
 
@@ -38,6 +41,12 @@ _LOOK_S = 0.25
 
 _OF_THE_ROW = (CorruptRecordException, InvalidTimestampError, MessageSizeTooLargeError, RecordListTooLargeError)
 """Refusals of a row for what it is, and not for what the brokers are."""
+
+
+def _why_refused(error: Exception) -> str:
+    if isinstance(error, MessageSizeTooLargeError | RecordListTooLargeError):
+        return f"a row is too large: a record may have {MOST_BYTES} bytes, and what the topic's max.message.bytes says"
+    return f"a broker refuses a row: {type(error).__name__}"
 
 
 def _is_refused(row: asyncio.Future[object]) -> bool:
@@ -100,13 +109,13 @@ class Sending:
             The broker refuses one after others were sent.
         """
         try:
-            async with producer(self._kafka, self._topic, linger_ms=5, max_request_size=4_194_304) as client:
+            async with producer(self._kafka, self._topic, linger_ms=5, max_request_size=MOST_BYTES) as client:
                 watching = asyncio.create_task(self._watch())
                 try:
                     await self._send(client, values)
-                except _OF_THE_ROW:
+                except _OF_THE_ROW as error:
                     await self._settle_those_before()
-                    raise
+                    raise PreflightError(f"{self._topic}: {_why_refused(error)}") from None
                 finally:
                     watching.cancel()
         except PreflightError as error:

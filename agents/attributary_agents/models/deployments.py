@@ -11,6 +11,7 @@ from typing import Any
 
 from attributary_explainers import ExplainerError, dump_model
 from attributary_explainers.models.learning import learn_function
+from attributary_explainers.wording import show_names
 from attributary_topics import Deployment, InvalidRecordError, decode_deployment
 
 from ..config.models import ModelConfig
@@ -32,7 +33,7 @@ def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment
     """
     deployment = decode_deployment(key, value, max_bytes=config.max_observation_bytes)
     if deployment.model_id not in config.models:
-        known = ", ".join(config.models)
+        known = show_names(config.models)
         raise InvalidRecordError("unknown_model", "key", f"one of the configured models ({known})", deployment.model_id)
     return deployment
 

@@ -14,6 +14,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from attributary_explainers.wording import show_names
+
 from ..config.settings import Config
 from ..errors import PreflightError
 from ..kafka.brokers.writes import HOW_TO_LOOK, NOT_READY_AFTER_S
@@ -132,7 +134,7 @@ class WebServer:
             told = found[model_id] if model_id else found
             return Response(HTTPStatus.OK, orjson.dumps(told), "application/json")
         if model_id not in self._config.models:
-            configured = ", ".join(self._config.models)
+            configured = show_names(self._config.models)
             return _text(HTTPStatus.NOT_FOUND, f"no model {model_id!r} is configured, but {configured}")
         topic = self._config.kafka.topics.changes
         return _text(

@@ -19,6 +19,8 @@ from attributary_explainers.wording import did_you_mean
 from ..errors import SourceError
 from .cells import as_cell, kind_of, looks_like_data, separator_of
 
+csv.field_size_limit(2**24)  # upstream's 131 072 characters are less than a record may have
+
 SAMPLE = 1000
 """Rows that decide whether a CSV column holds numbers."""
 
@@ -104,7 +106,9 @@ def _faults_named(path: Path) -> Iterator[None]:
     # Damage can be anywhere in the file, so reading on after the start is guarded as the start is.
     try:
         yield
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
+        raise SourceError(f"cannot read {path}: {error}. Is a quotation mark missing in it?") from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise SourceError(f"cannot read {path}: {error}") from None
 
 
@@ -188,7 +192,9 @@ def _json_lines(path: Path, target: str | None, drop: Sequence[str]) -> Source:
         is_empty = next(values(), None) is None
         raise SourceError(f"{path} is empty" if is_empty else f"{path}: no line is a JSON object")
     if target is None and not isinstance(first.get("x"), dict):
-        raise SourceError(f'{path}: expected lines {{"x": {{…}}, "y": …}}; for flat objects name the target column')
+        raise SourceError(
+            f'{path}: expected lines {{"x": {{…}}, "y": …}}; for flat objects name the target column with --target'
+        )
     if target is not None and all(value["y"] is None for value in islice(_objects(values()), SAMPLE)):
         raise SourceError(f"{path}: no line has {target!r}; the first has {', '.join(first['x'])}")
     if drop:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from attributary_explainers.wording import show_names
+
 from ..config.settings import Config
 from ..errors import AttributaryError, DamagedStateError, StateError
 from ..kafka.clients import client_log_muted
@@ -155,7 +157,7 @@ async def _export(config: Config, model_id: str) -> ExportedState:
         records = await read_records(config, [model_id])
         places = partitions_of(records, model_id, config)
         if not places:
-            known = "" if model_id in config.models else f"; configured are {', '.join(config.models)}"
+            known = "" if model_id in config.models else f"; configured are {show_names(config.models)}"
             raise AttributaryError(f"{topic} has no state of {model_id}: it has no checkpoint yet{known}")
         if len(places) > 1:
             raise AttributaryError(_on_several(topic, model_id, places))

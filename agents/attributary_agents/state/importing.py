@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from attributary_explainers import ExplainerError
+from attributary_explainers.wording import show_names
 
 from ..config.settings import Config
 from ..errors import AttributaryError, StateError
@@ -66,7 +67,7 @@ def plan_import(
         known or another one.
     """
     if model_id not in config.models:
-        raise AttributaryError(f"{model_id} is not configured: name one of {', '.join(config.models)}")
+        raise AttributaryError(f"{model_id} is not configured: name one of {show_names(config.models)}")
     if exported.model_id != model_id and not as_other:
         raise AttributaryError(f"the file is of the model {exported.model_id}, not {model_id}: take it with --as-other")
     if partition is not None and partition >= config.kafka.partitions:

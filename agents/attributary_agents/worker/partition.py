@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
+from attributary_explainers.wording import show_names
 from attributary_topics import (
     ChangeEvent,
     ImportanceEvent,
@@ -129,7 +130,7 @@ class Partition:
         model_id = decode_model_id(record.key)
         model_config = self.config.models.get(model_id)
         if model_config is None:
-            known = ", ".join(self.config.models)
+            known = show_names(self.config.models)
             raise InvalidRecordError("unknown_model", "key", f"one of the configured models ({known})", model_id)
         observation = decode_observation(
             record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes

@@ -63,7 +63,7 @@ class Watchdog:
         config: WatchdogConfig,
         activity: Activity,
         is_stopping: Callable[[], bool] = lambda: False,
-        waits_for_brokers: Callable[[], bool] = lambda: False,
+        waits_for_brokers: Callable[[], str] = lambda: "",
         end: Callable[[int], None] = end_process,
     ) -> None:
         self._config = config
@@ -125,7 +125,16 @@ class Watchdog:
         if stop_by is not None and now >= stop_by:
             asked = now - stop_by + self._config.stop_within_s
             busy = f": {oldest.name} has lasted for {lasted:.0f} s{self._where(oldest)}" if lasted > 2 * POLL_S else ""
-            logger.error("not stopped %.0f s after %s; ends now, %s%s", asked, self._stop_reason, REPEATS, busy)
+            why = self._waits_for_brokers()
+            logger.log(
+                logging.WARNING if why else logging.ERROR,
+                "not stopped %.0f s after %s%s; ends now, %s%s",
+                asked,
+                self._stop_reason,
+                f", because {why}" if why else "",
+                REPEATS,
+                busy,
+            )
             self._end(1)
         elif lasted >= self._config.end_after_s:
             logger.error(

@@ -152,7 +152,8 @@ class Worker:
         for final, assigned in finals.items():
             why = f"not within {within_s:.0f} s" if final.cancelled() else final.exception()
             if why is not None:  # nothing is lost by giving up here, and we must not hang
-                logger.warning(
+                logger.log(
+                    logging.WARNING if assigned.partition.n_pending else logging.INFO,
                     "partition %d: no final checkpoint (%s); its next owner repeats %d observations from the last one",
                     assigned.tp.partition,
                     why if isinstance(why, str) else repr(why),

@@ -445,3 +445,15 @@ def test_the_one_that_a_model_says_replaces_the_other_of_the_defaults(own: Any, 
     model = parse_config(data).models["m"]
     assert model.explain.model_dump(exclude_none=True) == {**own, "max_lag": 5, "feature_share": 1.0}
     assert model.publish.every == 7
+
+
+def test_what_hundreds_of_models_have_alike_is_said_once() -> None:
+    models = {f"m{n:03}": {"alpha": 7, "model": {"class": "river.naive_bayes.GaussianNB"}} for n in range(300)}
+    models["m007"]["alpha"] = 8
+    with pytest.raises(ConfigError) as raised:
+        parse_config({"models": models})
+    said = str(raised.value)
+    assert "models.m000.alpha: expected a number" in said
+    assert "got 7 (and 298 more models alike)" in said
+    assert "models.m007.alpha" in said
+    assert len(said) < 400

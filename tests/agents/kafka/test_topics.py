@@ -346,7 +346,10 @@ class TestRemarks:
             "2 of 3 brokers answer, and broker 3 (127.0.0.1:9003) does not",
             "broker 3 (127.0.0.1:9003): it does not answer",
         ]
-        assert said[2].endswith("not all replicas are in sync: broker 3 is away or behind")
+        assert said[2].endswith(
+            "not all replicas are in sync: broker 3 is away or behind: start it, or where it will not come back: "
+            "attributary topics list --reassignment --gone 3"
+        )
         assert not there.doubt
 
     def test_without_a_controller_nothing_is_said_of_what_is_in_sync(self, run: Any, tmp_path: Path) -> None:
@@ -400,6 +403,11 @@ class TestRemarks:
         assert len(partitions) == sum(spec.partitions for spec in topic_specs(settings))
         with pytest.raises(AttributaryError, match="--gone 4: that broker answers"):
             reassignment(settings, there, gone=[4])
+        with pytest.raises(AttributaryError, match="--gone 9: no partition of these topics has a replica on that"):
+            reassignment(settings, there, gone=[9])
+        two = replace(found, seen=replace(found.seen, answers=answers[:2]))
+        with pytest.raises(AttributaryError, match="--gone 3: no broker is free to take its replicas of 24 partitions"):
+            reassignment(settings, two, gone=[3])
 
     def test_a_reassignment_keeps_what_there_is_and_spreads_the_rest(self, run: Any) -> None:
         settings = config()

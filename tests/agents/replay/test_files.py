@@ -300,3 +300,9 @@ def test_a_column_of_true_and_false_is_of_booleans(tmp_path: Path) -> None:
         {"x": {"a": False, "b": True, "c": "true"}, "y": True},
         {"x": {"a": None, "b": False, "c": "no"}, "y": True},
     ]
+
+
+def test_a_field_of_a_table_may_be_longer_than_python_s_csv_takes(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("a,note,y\n" + "".join(f"{n},{'x' * 200_000 if n == 3 else 'x'},{n % 2}\n" for n in range(5)))
+    assert [len(value["x"]["note"]) for value in open_source(path).values()] == [1, 1, 1, 200_000, 1]

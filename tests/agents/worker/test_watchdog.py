@@ -29,7 +29,13 @@ class Watched:
         self.activity = Activity()
         self.codes: list[int] = []
         self.waits = waits
-        self.dog = Watchdog(CONFIG, self.activity, lambda: stops, lambda: self.waits, end=self.codes.append)
+        self.dog = Watchdog(
+            CONFIG,
+            self.activity,
+            lambda: stops,
+            lambda: "no broker answers (kafka:9092)" if self.waits else "",
+            end=self.codes.append,
+        )
 
 
 def step() -> Step:
@@ -145,6 +151,17 @@ def test_a_stop_has_its_time_from_the_first_request(caplog: pytest.LogCaptureFix
     watched.dog.check(stop_by)
     assert watched.codes == [1]
     assert "not stopped 20 s after SIGTERM; ends now" in caplog.text
+
+
+def test_a_stop_that_waits_for_brokers_says_so_and_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    watched = Watched(waits=True)
+    watched.dog.begin_stop("SIGTERM")
+    assert watched.activity.stop_by is not None
+    watched.dog.check(watched.activity.stop_by + 1)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "after SIGTERM, because no broker answers (kafka:9092); ends now" in record.getMessage()
+    assert watched.codes == [1]
 
 
 def test_a_crash_that_does_not_end_is_ended_too() -> None:

@@ -14,7 +14,7 @@ import math
 import random
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -108,6 +108,9 @@ async def keep_asking(find_client: Callable[[], AIOKafkaClient | None]) -> None:
                 question.waited_s += _LOOK_S
             if question.waited_s >= ANSWER_WITHIN_S:
                 BROKERS.fail(node, f"connected, and no answer within {ANSWER_WITHIN_S:g} s")
+        for node in BROKERS.to_probe:
+            if node not in asked and node in _addresses:
+                asked[node] = _Question(asyncio.ensure_future(_probe(node)))
         client = find_client()
         if client is None or (BROKERS.silent_s < ASK_AFTER_S and not BROKERS.is_lost):
             continue
@@ -129,15 +132,24 @@ class _Question:
     waited_s: float = 0.0
 
 
+async def _probe(node: str) -> None:
+    """Connect to a broker once, as a client has tried to before, which notes how it ends."""
+    host, port, options = _addresses[node]
+    (await _watched_create_conn(host, port, **options)).close()
+
+
+_addresses: dict[str, tuple[str, int, dict[str, Any]]] = {}
+"""How the clients of this process connect to each broker."""
+
+
 async def _ask(client: AIOKafkaClient, node_id: int) -> None:
     conn = await client._get_conn(node_id)
     if conn is not None:
         await conn.send(aiokafka.client.MetadataRequest([]))
 
 
-async def _within(work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Return what `work` returns; raise TimeoutError after some seconds in which the event loop was not blocked."""
-    task = asyncio.ensure_future(work)
+async def _within(task: asyncio.Future[T], seconds: float) -> T:
+    """Return what a task returns; raise TimeoutError after some seconds in which the event loop was not blocked."""
     try:
         while True:
             began = time.monotonic()
@@ -150,6 +162,12 @@ async def _within(work: Coroutine[Any, Any, T], seconds: float) -> T:
         task.cancel()
 
 
+def _close_unseen(connecting: asyncio.Future[AIOKafkaConnection]) -> None:
+    """Close a connection that came when nobody waited for it any more."""
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().close()
+
+
 _create_conn = aiokafka.client.create_conn
 _get_conn = AIOKafkaClient._get_conn
 _handle_frame = AIOKafkaConnection._handle_frame
@@ -158,6 +176,7 @@ _handle_frame = AIOKafkaConnection._handle_frame
 async def _watched_create_conn(host: str, port: int, **options: Any) -> AIOKafkaConnection:
     """Connect as upstream does, within CONNECT_WITHIN_S, and note how it ends."""
     node, on_close = f"{host}:{port}", options.pop("on_close", None)
+    _addresses[node] = host, port, options
 
     def closed(conn: AIOKafkaConnection, reason: CloseReason) -> None:
         if reason in (CloseReason.CONNECTION_BROKEN, CloseReason.CONNECTION_TIMEOUT):
@@ -166,10 +185,13 @@ async def _watched_create_conn(host: str, port: int, **options: Any) -> AIOKafka
             on_close(conn, reason)
 
     BROKERS.attempt()
+    connecting = asyncio.ensure_future(_create_conn(host, port, on_close=closed, **options))
     try:
-        conn = await _within(_create_conn(host, port, on_close=closed, **options), CONNECT_WITHIN_S)
-    except Exception as error:
-        BROKERS.fail(node, cause_of(error))
+        conn = await _within(connecting, CONNECT_WITHIN_S)
+    except BaseException as error:
+        connecting.add_done_callback(_close_unseen)
+        if isinstance(error, Exception):
+            BROKERS.fail(node, cause_of(error))
         raise
     conn.is_established = True
     _end_when_unacknowledged(conn)

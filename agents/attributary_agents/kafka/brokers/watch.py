@@ -30,7 +30,13 @@ SAY_EVERY_S = 60.0
 """Seconds between two lines about the same outage."""
 
 FORGOTTEN_AFTER_S = 60.0
-"""Seconds after which a broker that nobody tries to reach is no longer told of: it has left the cluster."""
+"""Seconds after which a broker that nobody tries to reach is no longer told of."""
+
+PROBE_AFTER_S = 10.0
+"""Seconds without an attempt after which a broker that has been told of is tried: clients leave out what is gone."""
+
+PROBED_FOR_S = 3600.0
+"""Seconds for which such a broker is tried; one that stays away longer has left the cluster."""
 
 
 @dataclass
@@ -145,6 +151,19 @@ class BrokerWatch:
         return self._clock() - self._answers.get(node, -math.inf)
 
     @property
+    def to_probe(self) -> list[str]:
+        """The brokers that the log has told of, and that no client tries any more: somebody has to find them back."""
+        now = self._clock()
+        with self._lock:
+            return [
+                node
+                for node, failing in self._failing.items()
+                if failing.said_at is not None
+                and now - failing.failed_at >= PROBE_AFTER_S
+                and now - failing.since < PROBED_FOR_S
+            ]
+
+    @property
     def is_lost(self) -> bool:
         """Whether every broker that has answered lately has failed since."""
         return self._lost_since is not None
@@ -188,10 +207,14 @@ class BrokerWatch:
             )
             self._away_said_at = None
         with self._lock:
-            self._failing = {
-                node: failing for node, failing in self._failing.items() if now - failing.failed_at < FORGOTTEN_AFTER_S
-            }
+            forgotten = {n: one for n, one in self._failing.items() if now - one.failed_at >= FORGOTTEN_AFTER_S}
+            for node in forgotten:
+                del self._failing[node]
             due = [(node, failing) for node, failing in self._failing.items() if _is_due(failing, now)]
+        for node, failing in forgotten.items():
+            if failing.said_at is not None:
+                lasted = now - failing.since
+                logger.warning("the broker at %s has not answered for %.0f s, and is asked no longer", node, lasted)
         for node, failing in due:
             failing.said_at = now
             logger.warning(

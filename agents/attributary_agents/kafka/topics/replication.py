@@ -114,7 +114,16 @@ def _replicas(config: Config, found: dict[str, FoundTopic], brokers: list[int]) 
             yield f"{which}: {_reassign(config)}"
     for numbers, names in late.items():
         which = f"broker {numbers[0]} is" if len(numbers) == 1 else f"brokers {_numbers(numbers)} are"
-        yield f"{', '.join(names)}: not all replicas are in sync: {which} away or behind"
+        yield f"{', '.join(names)}: not all replicas are in sync: {which} away or behind{_remedy(numbers, brokers)}"
+
+
+def _remedy(late: tuple[int, ...], brokers: list[int]) -> str:
+    """Say what to do about brokers with replicas that are not in sync, as far as they do not answer."""
+    away = [number for number in late if number not in brokers]
+    if not away:
+        return ""
+    gone = " ".join(f"--gone {number}" for number in away[:8])
+    return f": start it, or where it will not come back: attributary topics list --reassignment {gone}"
 
 
 def _acknowledged(config: Config, found: dict[str, FoundTopic]) -> Iterator[str]:
@@ -191,11 +200,22 @@ def reassignment(config: Config, there: TopicsThere, gone: Collection[int] = ())
     Raises
     ------
     AttributaryError
-        One of them answers.
+        One of them answers, or has no replica of these topics; or no other broker is there to take its replicas.
     """
     brokers = there.brokers
     if alive := sorted({*gone} & {*brokers}):
         raise AttributaryError(f"--gone {alive[0]}: that broker answers, so its replicas are not lost")
+    having = [{*replicas} for topic in there.found.values() for replicas in topic.replicas.values()]
+    for number in gone:
+        lost = [replicas for replicas in having if number in replicas]
+        if not lost:
+            raise AttributaryError(f"--gone {number}: no partition of these topics has a replica on that broker")
+        stuck = sum(not {*brokers} - replicas for replicas in lost)
+        if stuck:
+            raise AttributaryError(
+                f"--gone {number}: no broker is free to take its replicas of {stuck} partitions, as each that answers "
+                "has one already: start another broker first"
+            )
     wanted = min(wanted_replicas(config.kafka, len(brokers)), len(brokers))
     load = dict.fromkeys(brokers, 0)
     for topic in there.found.values():

@@ -158,9 +158,9 @@ def _models(options: RuleOptions) -> list[Alert]:
             "warning",
             # Of a partition that nobody owns there is no series, and so no other alert.
             f"last_over_time({observations}[{at.gone_within}])\nunless {observations}",
-            "{{ $labels.model_id }} is on no worker",
-            f"It was within {at.gone_within}, with {{{{ $value | humanize }}}} observations. Nobody owns its "
-            "partition, or its state is still being read.",
+            "{{ $labels.model_id }} has no series any more",
+            f"It had within {at.gone_within}, with {{{{ $value | humanize }}}} observations. Nobody owns its "
+            "partition, its state is still being read, or its worker has more models than metrics.max_models.",
             wait="5m",
             keep=None,
             dashboard=MODEL_DASHBOARD,

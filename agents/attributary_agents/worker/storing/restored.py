@@ -41,5 +41,9 @@ class Restored:
         if not self._left and self._n:
             self.n_times += 1
             models = "model" if self._n == 1 else "models"
-            rest = f"; {self._n_resting} more are restored when they are asked for" if self._n_resting else ""
+            rest = (
+                f"; {self._n_resting} more, without series (metrics.max_models), when they are asked for"
+                if self._n_resting
+                else ""
+            )
             logger.info("restored %d %s in %.1f s%s", self._n, models, time.perf_counter() - self._began, rest)

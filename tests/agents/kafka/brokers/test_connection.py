@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import pkgutil
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import aiokafka
 import pytest
@@ -20,6 +22,7 @@ from aiokafka.structs import BrokerMetadata
 
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.kafka.brokers import connection
+from attributary_agents.kafka.brokers import watch as watch_module
 from attributary_agents.kafka.brokers.connection import (
     FIRST_WAIT_S,
     LONGEST_WAIT_S,
@@ -168,6 +171,65 @@ def test_the_others_are_asked_again_while_one_does_not_answer(watch: BrokerWatch
     asyncio.run(run())
     assert client.asked.count(3) == 1
     assert watch.nodes == "n3:9092"
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_broker_that_clients_try_no_more_is_found_back(
+    watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watch_module, "PROBE_AFTER_S", 0.05)
+    node = "127.0.0.1:9"
+    closed: list[str] = []
+
+    async def answer(_host: str, _port: int, **options: Any) -> Any:
+        assert options.pop("on_close") is not None
+        assert options == {"client_id": "ours"}
+        return SimpleNamespace(_writer=None, close=lambda: closed.append(node))
+
+    async def refuse(_host: str, _port: int, **_options: Any) -> Any:
+        raise ConnectionRefusedError(111, "refused")
+
+    async def run() -> None:
+        monkeypatch.setattr(connection, "_create_conn", refuse)
+        with pytest.raises(ConnectionRefusedError):
+            await connection._watched_create_conn("127.0.0.1", 9, client_id="ours")
+        watch._failing[node].said_at = 0.0
+        asking = asyncio.ensure_future(keep_asking(lambda: None))
+        while watch.n_attempts < 3:
+            await asyncio.sleep(0.01)
+        assert watch.is_failing
+        monkeypatch.setattr(connection, "_create_conn", answer)
+        while watch.is_failing:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+
+    asyncio.run(run())
+    assert closed == [node]
+    assert f"the broker at {node} answers again" in caplog.text
+
+
+def test_a_connection_that_comes_when_nobody_waits_for_it_is_closed(
+    watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[bool] = []
+
+    async def stubborn(_host: str, _port: int, **_options: Any) -> Any:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(1)
+        return SimpleNamespace(close=lambda: closed.append(True))
+
+    monkeypatch.setattr(connection, "_create_conn", stubborn)
+
+    async def run() -> None:
+        connecting = asyncio.ensure_future(connection._watched_create_conn("127.0.0.1", 9))
+        await asyncio.sleep(0.01)
+        connecting.cancel()
+        await asyncio.wait([connecting])
+        await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert closed == [True]
+    assert not watch.is_failing, "who gives up has not found out anything"
 
 
 @pytest.mark.usefixtures("quick")

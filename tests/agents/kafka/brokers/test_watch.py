@@ -11,6 +11,7 @@ import pytest
 
 from attributary_agents.kafka.brokers.watch import (
     AWAY_AFTER_S,
+    PROBED_FOR_S,
     SETTLED_AFTER_S,
     WELL_S,
     BrokerLog,
@@ -170,3 +171,32 @@ def test_the_thread_that_tells_of_brokers_outlives_what_it_fails_on(
     log._run()
     (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert "is looked at again" in line.getMessage()
+
+
+def test_a_broker_that_clients_leave_out_is_probed_and_found_back(caplog: pytest.LogCaptureFixture) -> None:
+    seen = Seen()
+    seen.pass_s(5, TWO, answering=ONE)
+    assert seen.watch.to_probe == []
+    seen.pass_s(10, answering=ONE)
+    assert seen.watch.to_probe == [TWO], "no client tries it any more"
+    for _ in range(6):
+        seen.watch.fail(TWO, REFUSED)  # as the probe does
+        seen.pass_s(10, answering=ONE)
+    assert len([line for line in caplog.messages if f"{TWO} has not answered" in line]) == 2, "another once a minute"
+    seen.watch.answer(TWO)
+    assert f"the broker at {TWO} answers again, after 75 s" in caplog.messages
+    assert seen.watch.to_probe == []
+
+
+def test_a_broker_that_has_left_the_cluster_is_said_to_be_asked_no_longer(caplog: pytest.LogCaptureFixture) -> None:
+    seen = Seen()
+    seen.pass_s(5, TWO, answering=ONE)
+    while seen.now < PROBED_FOR_S:
+        if seen.watch.to_probe:
+            seen.watch.fail(TWO, REFUSED)
+        seen.pass_s(10, answering=ONE)
+    seen.pass_s(100, answering=ONE)
+    assert caplog.messages[-1].endswith("and is asked no longer")
+    n = len(caplog.messages)
+    seen.pass_s(300, answering=ONE)
+    assert (len(caplog.messages), seen.watch.is_failing) == (n, False)
