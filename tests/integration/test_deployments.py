@@ -53,13 +53,13 @@ def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Pa
     topics, send = config.kafka.topics, [(b"credit", observation(i), []) for i in range(N)]
     produce(kafka_broker.bootstrap, topics.observations, send[: N // 2])
     with WorkerProcess(raw, tmp_path) as worker:
-        worker.wait_consumed(N // 2, timeout_s=60)
+        worker.wait_consumed(N // 2, timeout_s=120)
         said = deploy(worker, "credit", "--artefact", "two.pkl", "--version", "2")
         assert said["sent"]
         # One of these finds the version waiting; which one is for the worker to say.
         produce(kafka_broker.bootstrap, topics.observations, send[N // 2 :])
         wait_for("version 2 of credit", lambda: versions(worker).get("credit") == "2")
-        worker.wait_consumed(N + 1, timeout_s=60)
+        worker.wait_consumed(N + 1, timeout_s=120)
         assert worker.total("model_versions_total") == 1
         again = deploy(worker, "credit", "--artefact", "two.pkl", "--version", "2")
         wait_for("all is read", lambda: worker.total("records_consumed_total") == N + 2)
@@ -93,7 +93,7 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
     worker = WorkerProcess(raw, tmp_path)
     for n, version in ((N // 2, "2"), (3 * N // 4, "3")):
         with worker:
-            worker.wait_consumed(n, timeout_s=60)
+            worker.wait_consumed(n, timeout_s=120)
             deploy(worker, "credit", "--artefact", "two.pkl", "--version", version)
             # A version takes over with an observation that comes after it was read.
             if moment != "at once":
@@ -105,7 +105,7 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
     with worker:
         wait_for("both are stored", lambda: len(stored_deployments(config)) == 2)
         produce(kafka_broker.bootstrap, topics.observations, send[N:], partition=0)
-        worker.wait_consumed(N + LATER + 2, timeout_s=60)
+        worker.wait_consumed(N + LATER + 2, timeout_s=120)
         wait_for("version 3 of credit", lambda: versions(worker).get("credit") == "3")
         assert worker.stop() == 0
     seen = stored_deployments(config)
@@ -140,11 +140,11 @@ def test_bad_control_records_are_dead_letters_and_the_worker_lives(kafka_broker:
     produce(kafka_broker.bootstrap, topics.models, [(k, v, [("trace", b"1")]) for k, v, _ in bad], partition=0)
     produce(kafka_broker.bootstrap, topics.observations, [(b"credit", observation(i), []) for i in range(100)])
     with WorkerProcess(raw, tmp_path) as worker:
-        worker.wait_consumed(100 + len(bad), timeout_s=60)
+        worker.wait_consumed(100 + len(bad), timeout_s=120)
         assert versions(worker) == {"credit": "1"}
         reasons = worker.metrics()["attributary_dead_letters_total"]
         deploy(worker, "credit", "--class", "river.naive_bayes.GaussianNB", "--version", "2")
-        worker.wait_consumed(100 + len(bad) + 1, timeout_s=60)
+        worker.wait_consumed(100 + len(bad) + 1, timeout_s=120)
         produce(kafka_broker.bootstrap, topics.observations, [(b"credit", observation(i), []) for i in range(100, 200)])
         wait_for("version 2 of credit", lambda: versions(worker) == {"credit": "2"})
         assert worker.stop() == 0

@@ -52,7 +52,7 @@ def test_what_was_stopped_while_the_broker_was_away_goes_on_behind_the_last_ackn
             own_broker.kill()
             wait_for("silence is told", lambda: "have acknowledged nothing for 5 s" in said.read_text(), 30)
             child.send_signal(signal.SIGINT)
-            assert child.wait(20) == 2
+            assert child.wait(60) == 2
         finally:
             child.kill()
     told = said.read_text()
