@@ -178,6 +178,8 @@ def produce(
     from ..kafka.producing import Sending, encode_value
     from ..kafka.topics import check_topics
 
+    if limit is not None and skip >= limit:
+        raise AttributaryError(f"--skip {skip} leaves no row of the first {limit}, which are all that --limit takes")
     source = open_observations(file, target, drop)
     chosen = _model_id(config, model_id)
     with told_when_slow(config):
@@ -193,8 +195,7 @@ def produce(
             there = _go_on(config.kafka.topics.observations, skip + n, more, sending.is_next_refused)
             raise UnsentError(f"{why.rstrip('.')}. {there}", n, more) from None
     if not sent:
-        asked = f", of which {limit} count" if limit is not None else ""
-        raise AttributaryError(f"nothing is sent: {file} has no row behind the first {skip}{asked}")
+        raise AttributaryError(f"nothing was sent: {file} has no row{f' behind the first {skip}' if skip else ''}")
     say(f"{sent} observations sent to {config.kafka.topics.observations}")
 
 

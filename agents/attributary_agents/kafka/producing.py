@@ -45,7 +45,9 @@ _OF_THE_ROW = (CorruptRecordException, InvalidTimestampError, MessageSizeTooLarg
 
 def _why_refused(error: Exception) -> str:
     if isinstance(error, MessageSizeTooLargeError | RecordListTooLargeError):
-        return f"a row is too large: a record may have {MOST_BYTES} bytes, and what the topic's max.message.bytes says"
+        return (
+            f"a row is too large: at most {MOST_BYTES} bytes are sent, and no more than the topic's max.message.bytes"
+        )
     return f"a broker refuses a row: {type(error).__name__}"
 
 

@@ -132,7 +132,7 @@ async def test_of_more_models_than_have_series_the_others_rest_until_they_are_as
     assert (models.waiting, models.resting) == ({}, {"m2", "m3", "m4", "m5"})
     (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("restored")]
     assert line.startswith("restored 2 models in ")
-    assert line.endswith("; 4 more, without series (metrics.max_models), when they are asked for")
+    assert line.endswith("; 4 more, which have no series (metrics.max_models), follow when they are asked for")
     collected = AttributaryCollector(running.worker.config, running.worker.view).collect()
     found = {metric.name: metric.samples[0].value for metric in collected if metric.samples}
     assert found["attributary_models_restoring"] == 0

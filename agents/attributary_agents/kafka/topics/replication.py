@@ -123,7 +123,8 @@ def _remedy(late: tuple[int, ...], brokers: list[int]) -> str:
     if not away:
         return ""
     gone = " ".join(f"--gone {number}" for number in away[:8])
-    return f": start it, or where it will not come back: attributary topics list --reassignment {gone}"
+    it, will = ("it", "it will") if len(away) == 1 else ("them", "they will")
+    return f": start {it}, or where {will} not come back: attributary topics list --reassignment {gone}"
 
 
 def _acknowledged(config: Config, found: dict[str, FoundTopic]) -> Iterator[str]:

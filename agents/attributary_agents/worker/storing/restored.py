@@ -42,7 +42,7 @@ class Restored:
             self.n_times += 1
             models = "model" if self._n == 1 else "models"
             rest = (
-                f"; {self._n_resting} more, without series (metrics.max_models), when they are asked for"
+                f"; {self._n_resting} more, which have no series (metrics.max_models), follow when they are asked for"
                 if self._n_resting
                 else ""
             )
