@@ -417,8 +417,7 @@ class ModelState:
             first = self.good.load_first(allowlist_of(self.config).load)
         except Exception:  # noqa: BLE001 - it was stored: who can write states decides what it raises
             first = None
-        model = self.model if first is None else first
-        version = replace(self.current, model=model)
+        version = replace(self.current, model=self.model if first is None else first)
         for name, rule in RULES.items():
             if rule.kept is not Kept.ALWAYS and name != "labels":
                 setattr(self, name, rule.begin(self.model_id, self.config, version))
