@@ -6,7 +6,7 @@ The order of a checkpoint is the whole promise (docs/delivery.md):
 2. in slices: of some of these models, set how many observations are explained from now on (`budget`), and encode the
    state; await every event and dead letter that the observations in it have sent; then write and await the state (in
    the order of `state/store.py`: chunks or object, head). Between two slices further observations are handled, and
-   while events and writes are awaited too, unless a share was set among them;
+   while events and writes are awaited too, unless one of them is explained at another stride from now on;
 3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
 4. commit the offset.
 
@@ -69,8 +69,8 @@ class Slice(NamedTuple):
 
     states: list[tuple[str, bytes]]
     sent: list[Sent]
-    has_shares: bool
-    """Whether a share was set with them: then no further observation may be handled before they are durable."""
+    has_strides: bool
+    """Whether a stride has changed with them: then no further observation may be handled before they are durable."""
 
 
 class Checkpoint:
@@ -342,9 +342,9 @@ class Assigned(PartitionView):
                 checkpoint = checkpoint or self._cut()
                 encoded = self._encode_slice(checkpoint)
                 self._shared.slices.note_slice(time.perf_counter() - began)
-                if encoded.has_shares:
+                if encoded.has_strides:
                     is_done = await self._store_slice(checkpoint, encoded)
-            if not encoded.has_shares:
+            if not encoded.has_strides:
                 is_done = await self._store_slice(checkpoint, encoded)
 
     def _cut(self) -> Checkpoint:  # 1
@@ -397,7 +397,8 @@ class Assigned(PartitionView):
 
     def _encode_slice(self, checkpoint: Checkpoint) -> Slice:
         """Encode the states of some of the models as they are now, without a pause in between."""
-        cut, began, has_shares = checkpoint.cut, time.perf_counter(), False
+        cut, began = checkpoint.cut, time.perf_counter()
+        n_strides = cut.n_strides
         states: list[tuple[str, bytes]] = []
         with self._storing(checkpoint):
             while not (cut.is_encoded or len(states) == WRITES_TOGETHER or (states and _has_passed(ENCODE_S, began))):
@@ -406,10 +407,9 @@ class Assigned(PartitionView):
                     self.state_bytes[model_id] = len(blob)
                     if (share := cut.shares.get(model_id)) is not None:
                         self.explain_shares[model_id] = share
-                        has_shares = True
                 states.append((model_id, blob))
         checkpoint.busy_s += time.perf_counter() - began
-        return Slice(states, list(self._sent), has_shares)
+        return Slice(states, list(self._sent), cut.n_strides > n_strides)
 
 
 def _has_passed(seconds: float, began: float) -> bool:

@@ -64,8 +64,8 @@ class Pulse(threading.Thread):
             raise RuntimeError(f"no event after {len(self.beats)} observations") from self._error
 
     def longest_s(self, since: float, until: float) -> float:
-        """Return the longest beat that was under way between these moments of `time.monotonic`; 0 for none."""
-        return max((beat.took_s for beat in self.beats if beat.sent <= until and beat.seen >= since), default=0.0)
+        """Return the longest beat that began between these moments of `time.monotonic`; 0 for none."""
+        return max((beat.took_s for beat in self.beats if since <= beat.sent <= until), default=0.0)
 
     def run(self) -> None:
         """Called by `start`, in the thread."""

@@ -228,8 +228,8 @@ async def test_behind_a_final_checkpoint_that_is_given_up_a_waiting_record_is_ne
         await running.handle(offset, b"junk")
     assigned._schedule.is_due = lambda n_pending: n_pending >= 5  # type: ignore[method-assign]
     encode = assigned._encode_slice
-    # As where a share of explaining was set: no record is handled before the slice is stored.
-    assigned._encode_slice = lambda of: encode(of)._replace(has_shares=True)  # type: ignore[method-assign]
+    # As where a stride has changed: no record is handled before the slice is stored.
+    assigned._encode_slice = lambda of: encode(of)._replace(has_strides=True)  # type: ignore[method-assign]
     running.worker.tick()
     await asyncio.sleep(0.02)  # the slice awaits what was sent, with the lock
     record = asyncio.ensure_future(running.handle(5))

@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from attributary_agents.errors import StateError
+from attributary_agents.models.model_state import ModelState
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.codec import MAGIC
@@ -298,6 +299,34 @@ async def test_while_what_was_sent_is_not_acknowledged_records_are_handled_and_n
         sent.set_result(None)
     await leaving
     assert broker.log[6:] == ["write checkpoint/0", f"commit {TOPIC}[0] 6", "write note/0"]
+
+
+@pytest.mark.parametrize(("stride", "goes_on"), [(1, True), (2, False)])
+@in_a_loop
+async def test_records_wait_for_a_state_only_where_its_model_is_explained_at_another_stride(
+    stride: int, goes_on: bool
+) -> None:
+    running = Running()
+    (assigned,) = await running.own(1)
+    await running.handle(0)
+
+    def adapt(state: ModelState) -> float:
+        state.stride = stride
+        return 0.25
+
+    assigned.partition.budget.adapt = adapt  # type: ignore[method-assign]
+    running.broker.hanging = {0}
+    due(assigned, 1)
+    running.worker.tick()
+    while "write m" not in running.broker.log:
+        await asyncio.sleep(0)
+    record = asyncio.ensure_future(running.handle(1))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (record.done(), assigned.partition.offset) == ((True, 1) if goes_on else (False, 0))
+    assert assigned.explain_shares == {"m": 0.25}
+    record.cancel()
+    await running.worker.under_way.cancel()
 
 
 @in_a_loop

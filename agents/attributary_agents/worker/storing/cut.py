@@ -38,6 +38,8 @@ class Cut:
         """The last offset that the checkpoint covers."""
         self.shares: dict[str, float] = {}
         """Model id to the share of the time that explaining took, of those that are encoded, where it is known."""
+        self.n_strides = 0
+        """How many of those that are encoded have another stride since."""
         partition.budget.begin(lag)
 
     @property
@@ -46,17 +48,19 @@ class Cut:
         return not self._left
 
     def encode_next(self) -> tuple[str, bytes]:
-        """Return the id of the next model and its state as it is now; set its share in the same step, never before.
+        """Return the id of the next model and its state as it is now; set its stride in the same step, never before.
 
-        What the observations up to now have sent must be awaited before these bytes are written. Where a share was set,
-        no further observation may be handled before they are durable: the state that a crash leaves would have another
-        share than what was published.
+        What the observations up to now have sent must be awaited before these bytes are written. Where the stride has
+        changed, no further observation may be handled before they are durable: the state that a crash leaves would have
+        another stride than what was published.
         """
         partition, model_id = self._partition, self._left.pop()
         state = partition.models[model_id]
+        stride = state.stride
         # An owner that was killed may have published what follows: it comes again with the same bytes.
         if partition.offset >= self._repeats_to and (share := partition.budget.adapt(state)) is not None:
             self.shares[model_id] = share
+            self.n_strides += state.stride != stride
         blob = encode_state(state)
         partition.dirty.discard(model_id)
         partition.models.stored[model_id] = StoredAt.of(state.offset, blob)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 RESTORE_S = 0.02
 """How long the models of one slice are restored; a model of which this takes longer is a slice of its own."""
 
-ENCODE_S = 0.03
-"""The same of encoding states for a checkpoint."""
+ENCODE_S = 0.01
+"""The same of encoding states for a checkpoint: an event waits for about six slices on its way, one a turn of the loop."""
 
 _LOOK_S = 0.001
 """How long a record has to show that it waits."""
