@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
-from .heldout import Frozen, Row, arrays
+from .held.frozen import Frozen
+from .held.rows import HeldRows, Row, arrays
 from .importance import ImportanceChange
 from .judging.onset import onset_of
 from .judging.verdict import DRIFTS, Estimate, Losses
@@ -26,7 +27,7 @@ class Examining(Settling):
         if len(rows) > 1:
             self._discrepancy = (self._held.discrepancy(rows), len(rows))
         if self._watch.needs_unit and self._examined is None and len(rows) >= self.window // 2:
-            self._watch.set_unit([row.reference_loss for row in rows])
+            self._watch.set_unit(list(rows.reference_loss))
 
     def _alarm(self, now: int, is_alarm: bool, looks: bool) -> str | None:
         """Return the route of an alarm that is due now, or None."""
@@ -122,7 +123,7 @@ class Examining(Settling):
         self._refer(copy, examined.copy_n, later)
         return events
 
-    def _before(self, examined: Examined) -> list[Row]:
+    def _before(self, examined: Examined) -> Sequence[Row]:
         """Return the first observations since the reference was taken, without those after the change, if enough."""
         onset, first = examined.onset, self._held.first
         before = first if onset is None else [row for row in first if row.n < onset.observation]
@@ -208,4 +209,5 @@ class Examining(Settling):
 
 
 def _path(rows: Sequence[Row]) -> list[tuple[int, float]]:
-    return [(row.n, row.reference_loss) for row in rows]
+    held = rows if isinstance(rows, HeldRows) else HeldRows(rows)
+    return list(zip(held.n, held.reference_loss, strict=True))

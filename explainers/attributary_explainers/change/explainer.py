@@ -25,7 +25,9 @@ from ..validation import check_choice, check_groups, check_integer, check_number
 from .discrepancy import as_distance, as_prediction, distance_for
 from .events import Alarm, ChangeEvent
 from .examining import Examining
-from .heldout import Frozen, HeldOut, Row
+from .held.frozen import Frozen
+from .held.heldout import HeldOut
+from .held.rows import Row
 from .judging.course import Course
 from .judging.verdict import VERDICTS, loss_of_verdicts
 from .measure import Measure, check_methods

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from .events import ChangeEvent, ChangeExplanation, NotConfirmed
-from .heldout import Frozen, arrays
+from .held.frozen import Frozen
+from .held.rows import arrays
 from .judging.verdict import Estimate, losses_of
 from .records import Deployed, Matured
 from .state import ChangeState

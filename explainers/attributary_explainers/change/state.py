@@ -12,7 +12,9 @@ from ..incremental.base import SNAPSHOT_FORMAT
 from ..losses.losses import Loss
 from ..typing import Snapshot
 from .discrepancy import Distance
-from .heldout import Frozen, HeldOut, Row, arrays, dump
+from .held.frozen import Frozen, dump
+from .held.heldout import HeldOut
+from .held.rows import Row, arrays
 from .importance import ImportanceChange
 from .judging.course import Course
 from .judging.verdict import Losses, losses_of

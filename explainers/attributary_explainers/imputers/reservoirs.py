@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import abc
 import math
+from array import array
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InvalidParameterError, SnapshotError
+from ..keeping.kept import Kept, keep
+from ..keeping.rows import Rows
+from ..keeping.values import pack_values, unpack_values
 from ..notebook.cards import figure
 from ..notebook.described import Described, suggesting
 from ..typing import Features, Snapshot
 from ..validation import check_choice, check_integer
-from .packing import Kept, Rows, keep, pack_values, unpack_values
 from .strata import SlotOrder
 
 REACH_IN_WINDOWS = 3.0
@@ -45,7 +48,7 @@ class Reservoir(Described, abc.ABC):
         self.rows = Rows()
         self.notes: list[Any] = []
         """By slot what was noted beside the row, or None."""
-        self.numbers: list[int] = []
+        self.numbers = array("q")
         """By slot which observation of the stream the row was, from 1 on."""
         self.by_age = SlotOrder()
         """The slots, that of the oldest row first."""
@@ -96,7 +99,7 @@ class Reservoir(Described, abc.ABC):
             "n_seen": self.n_seen,
             "rows": self.rows.snapshot(),
             "notes": _packed(self.notes),
-            "numbers": list(self.numbers),
+            "numbers": self.numbers.tobytes(),
         }
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -115,7 +118,7 @@ class Reservoir(Described, abc.ABC):
         self.n_seen = snapshot["n_seen"]
         self.rows = Rows.from_snapshot(snapshot["rows"])
         self.notes = _unpacked(snapshot["notes"], len(self.rows))
-        self.numbers = list(snapshot["numbers"])
+        self.numbers = array("q", snapshot["numbers"])
         self.by_age = SlotOrder.of(dict(enumerate(self.numbers)))
 
 
@@ -253,7 +256,7 @@ class LaggedReservoir(Reservoir):
         self.reach = None if reach is None else check_integer("reach", reach, minimum=1)
         self._waiting = Rows()
         """Those that were chosen, in the order of the stream."""
-        self._numbers_waiting: list[int] = []
+        self._numbers_waiting = array("q")
         self._notes_waiting: list[Any] = []
         self._n_behind = 0
         """How many of those, the first ones, are old enough."""
@@ -313,7 +316,7 @@ class LaggedReservoir(Reservoir):
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
         waiting = {
-            "numbers": list(self._numbers_waiting),
+            "numbers": self._numbers_waiting.tobytes(),
             "rows": self._waiting.snapshot(),
             "notes": _packed(self._notes_waiting),
         }
@@ -324,7 +327,7 @@ class LaggedReservoir(Reservoir):
         super().restore(snapshot)
         waiting = snapshot["waiting"]
         self._waiting = Rows.from_snapshot(waiting["rows"])
-        self._numbers_waiting = list(waiting["numbers"])
+        self._numbers_waiting = array("q", waiting["numbers"])
         self._notes_waiting = _unpacked(waiting["notes"], len(self._waiting))
         self._n_behind = 0
         self._count_behind()

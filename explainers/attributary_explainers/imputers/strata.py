@@ -23,34 +23,41 @@ class SlotOrder:
     """
 
     def __init__(self) -> None:
-        self._keys: dict[int, Any] = {}
-        self._sorted: list[tuple[Any, int]] = []
+        self._keys: list[Any] = []
+        """By slot its key, which is never None; None: the slot is not there."""
+        self._sorted: list[int] = []
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
         """Return the order of slots with these keys, as `put` would make it one after the other."""
         order = cls()
-        order._keys, order._sorted = dict(keys), sorted((key, slot) for slot, key in keys.items())
+        order._keys = [keys.get(slot) for slot in range(max(keys, default=-1) + 1)]
+        order._sorted = sorted(keys, key=order._place)
         return order
+
+    def _place(self, slot: int) -> tuple[Any, int]:
+        return self._keys[slot], slot
 
     def put(self, slot: int, key: Any) -> None:
         """Give a slot a key, in the place of the one that it has."""
-        if slot in self._keys:
-            del self._sorted[bisect_left(self._sorted, (self._keys[slot], slot))]
+        if slot in self:
+            self.remove(slot)
+        if slot >= len(self._keys):
+            self._keys += [None] * (slot + 1 - len(self._keys))
         self._keys[slot] = key
-        insort(self._sorted, (key, slot))
+        insort(self._sorted, slot, key=self._place)
 
     def remove(self, slot: int) -> Any:
         """Take a slot out, and return its key."""
-        key = self._keys.pop(slot)
-        del self._sorted[bisect_left(self._sorted, (key, slot))]
+        del self._sorted[bisect_left(self._sorted, self._place(slot), key=self._place)]
+        key, self._keys[slot] = self._keys[slot], None
         return key
 
     def __len__(self) -> int:
         return len(self._sorted)
 
     def __contains__(self, slot: int) -> bool:
-        return slot in self._keys
+        return slot < len(self._keys) and self._keys[slot] is not None
 
     def is_before(self, slot: int, other: int) -> bool:
         """Return whether the key of one slot is less than that of another one."""
@@ -58,12 +65,12 @@ class SlotOrder:
 
     def slots(self) -> list[int]:
         """Return the slots, those with the least keys first."""
-        return [slot for _, slot in self._sorted]
+        return list(self._sorted)
 
     def at(self, positions: Iterable[int]) -> list[int]:
         """Return the slots at these positions of the order."""
         in_order = self._sorted
-        return [in_order[position][1] for position in positions]
+        return [in_order[position] for position in positions]
 
 
 class HalvesByAge:
@@ -117,7 +124,7 @@ class HalvesByAge:
         older = self.older if len(self.older) else self.younger
         drawn = zip(_places(len(older), len(self.younger), n, stratified), numbers, strict=True)
         halves = older._sorted, self.younger._sorted  # rather than by a call for each: it is done for each observation
-        return [halves[half][min(int((i + u) * width), last)][1] for (half, i, width, last), u in drawn]
+        return [halves[half][min(int((i + u) * width), last)] for (half, i, width, last), u in drawn]
 
 
 @lru_cache(maxsize=256)

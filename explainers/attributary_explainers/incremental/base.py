@@ -14,7 +14,7 @@ from ..notebook.frames import importance_frame
 from ..notebook.many import ExplainsMany
 from ..typing import Features, Prediction, Snapshot
 
-SNAPSHOT_FORMAT = 7
+SNAPSHOT_FORMAT = 8
 
 
 class IncrementalExplainer(Described, ExplainsMany, abc.ABC):

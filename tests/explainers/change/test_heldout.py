@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from attributary_explainers import as_batch
 from attributary_explainers.change.discrepancy import as_distance, spread
-from attributary_explainers.change.heldout import HeldOut, Row
+from attributary_explainers.change.held.heldout import HeldOut
+from attributary_explainers.change.held.rows import Row
 from attributary_explainers.losses.losses import as_loss
 from tests.explainers.plain_data import strangers
 
@@ -175,4 +176,4 @@ def test_restored_and_continued_it_is_as_never_stopped(stop):
         for of in (running, never):
             of.add(number_row(n, float(n), 0.0, 1.0))
     assert running.snapshot() == never.snapshot()
-    assert running.rows == never.rows
+    assert list(running.rows) == list(never.rows)

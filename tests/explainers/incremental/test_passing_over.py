@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     SmoothedMean,
 )
-from attributary_explainers.imputers.packing import unpack_rows
+from attributary_explainers.keeping.rows import unpack_rows
 from attributary_explainers.smoothing.importance import SmoothedImportance
 from attributary_explainers.smoothing.means import Weights
 
@@ -115,7 +116,9 @@ def test_sage_values_sum_to_what_they_should_whatever_is_passed_over() -> None:
 def stored_or_waiting(explainer: Any) -> list[Any]:
     state = explainer.reservoir.snapshot()
     rows = [*unpack_rows(state["rows"]), *unpack_rows(state["waiting"]["rows"])]
-    in_order = sorted(zip(state["numbers"] + state["waiting"]["numbers"], rows, strict=True), key=lambda pair: pair[0])
+    in_order = sorted(
+        zip(array("q", state["numbers"] + state["waiting"]["numbers"]), rows, strict=True), key=lambda pair: pair[0]
+    )
     return [row for _, row in in_order]
 
 

@@ -19,7 +19,8 @@ from attributary_explainers import (
     as_batch,
     make_reservoir,
 )
-from attributary_explainers.imputers.packing import unpack_values
+from attributary_explainers.keeping.rows import unpack_rows
+from attributary_explainers.keeping.values import unpack_values
 from tests.explainers.stand_ins import Linear, Recording
 
 EXPLAINERS = [IncrementalPFI, IncrementalSAGE]
@@ -153,7 +154,7 @@ def test_the_number_of_stored_rows_is_bounded(explainer, reservoir):
     sizes = []
     for i in range(500):
         explaining.explain_one({"a": i}, 0.0)
-        assert len(explaining.reservoir) == len(explaining.snapshot()["imputer"]["reservoir"]["rows"]["numbers"])
+        assert len(explaining.reservoir) == len(unpack_rows(explaining.snapshot()["imputer"]["reservoir"]["rows"]))
         sizes.append(len(explaining.reservoir))
     assert max(sizes) == sizes[-1] == 25
 

@@ -14,7 +14,7 @@ RESTORE_S = 0.02
 """How long the models of one slice are restored; a model of which this takes longer is a slice of its own."""
 
 ENCODE_S = 0.01
-"""The same of encoding states for a checkpoint: an event waits for about six slices on its way, one a turn of the loop."""
+"""The same of encoding states for a checkpoint. An event may wait for several slices, one in each step of its way."""
 
 _LOOK_S = 0.001
 """How long a record has to show that it waits."""

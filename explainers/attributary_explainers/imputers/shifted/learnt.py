@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from ...compiled import compiled
+from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Ints, Snapshot
-from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from .columns import Columns, columns_of, expand, expand_all
 from .encoding import Encoding
 from .moments import learn, learn_all

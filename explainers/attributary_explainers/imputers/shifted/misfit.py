@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
+from ...keeping.arrays import pack, unpack
 from ...typing import Array, Snapshot
-from ..packing import pack, unpack
 from .encoding import Encoding
 
 N_WAVES = 32

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...keeping.arrays import pack, unpack
 from ...typing import Array, Snapshot
-from ..packing import pack, unpack
 from .learnt import Learnt
 from .spread import MEAN, VARIANCE
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Features, Ints, Snapshot
-from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from ..strata import SlotOrder
 from .columns import Columns
 from .drawing.singles import each

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from array import array
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ...imputers.packing import Kept, Rows, keep, pack_values, unpack_values
+from ...keeping.kept import Kept, keep
+from ...keeping.rows import Rows
+from ...keeping.values import Values
 from ...typing import Features, Snapshot
 from ...validation import check_integer
 
@@ -50,9 +52,9 @@ class KeptRows:
         """Observations taken in."""
         self.onset: int | None = None
         """Number of the first observation after the onset of the open shift."""
-        self._newest, self._newest_y = Rows(), deque[Any]()
-        self._sample, self._sample_y = Rows(), list[Any]()
-        self._numbers: list[int] = []
+        self._newest, self._newest_y = Rows(), Values()
+        self._sample, self._sample_y = Rows(), Values()
+        self._numbers = array("q")
         """Of the observations in the sample."""
         self._left_out = (1, 0)
         """Observations from the first to the second of these numbers belong to a shift, the last or the open one."""
@@ -70,7 +72,7 @@ class KeptRows:
         self._newest_y.append(y)
         if len(newest) <= self.window:
             return
-        number, y = self.n - self.window, self._newest_y.popleft()
+        number, y = self.n - self.window, self._newest_y.pop(0)
         if len(self._sample) == self.window and self._wait > 0:
             self._wait -= self._is_clean(number)
         elif self._is_clean(number):
@@ -109,7 +111,8 @@ class KeptRows:
         clean = [i for i, number in enumerate(self._numbers) if number < self.onset]
         if len(clean) < len(self._numbers):
             self._sample = Rows(map(self._sample.kept, clean))
-            self._sample_y, self._numbers = [self._sample_y[i] for i in clean], [self._numbers[i] for i in clean]
+            self._sample_y = Values(self._sample_y[i] for i in clean)
+            self._numbers = array("q", [self._numbers[i] for i in clean])
 
     @property
     def n_missing(self) -> int:
@@ -135,7 +138,7 @@ class KeptRows:
         if self.onset is None:
             return []
         first = max(0, self.onset - (self.n - len(self._newest) + 1))
-        return list(zip(self._newest[first:], list(self._newest_y)[first:], strict=True))
+        return list(zip(self._newest[first:], self._newest_y[first:], strict=True))
 
     def end(self, *, returned: bool) -> None:
         """Close the shift: go on with the reference of before, or begin a new one of what came since the onset.
@@ -151,7 +154,7 @@ class KeptRows:
             self._left_out = (self._left_out[0], self.n)
         else:
             self._begin, self._left_out = self.onset, (1, 0)
-            self._sample, self._sample_y, self._numbers = Rows(), [], []
+            self._sample, self._sample_y, self._numbers = Rows(), Values(), array("q")
             self._wait, self._weight = 0, 1.0
         self.onset = None
 
@@ -161,9 +164,9 @@ class KeptRows:
             "window": self.window,
             "n": self.n,
             "onset": self.onset,
-            "newest": [self._newest.snapshot(), pack_values(self._newest_y)],
-            "sample": [self._sample.snapshot(), pack_values(self._sample_y)],
-            "numbers": np.array(self._numbers, dtype=np.int64).tobytes(),
+            "newest": [self._newest.snapshot(), self._newest_y.snapshot()],
+            "sample": [self._sample.snapshot(), self._sample_y.snapshot()],
+            "numbers": self._numbers.tobytes(),
             "left_out": list(self._left_out),
             "begin": self._begin,
             "generator": self._rng.bit_generator.state,
@@ -178,8 +181,8 @@ class KeptRows:
         rows.n, rows.onset = snapshot["n"], snapshot["onset"]
         (newest, of_newest), (sample, of_sample) = snapshot["newest"], snapshot["sample"]
         rows._newest, rows._sample = Rows.from_snapshot(newest), Rows.from_snapshot(sample)
-        rows._newest_y, rows._sample_y = deque(unpack_values(of_newest)), unpack_values(of_sample)
-        rows._numbers = np.frombuffer(snapshot["numbers"], dtype=np.int64).tolist()
+        rows._newest_y, rows._sample_y = Values.from_snapshot(of_newest), Values.from_snapshot(of_sample)
+        rows._numbers = array("q", snapshot["numbers"])
         first, last = snapshot["left_out"]
         rows._left_out, rows._begin = (first, last), snapshot["begin"]
         rows._rng.bit_generator.state = snapshot["generator"]

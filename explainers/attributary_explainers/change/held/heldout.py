@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import starmap
-from operator import attrgetter
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..imputers.packing import Kept, Rows, keep, keep_apart, pack_values, unpack_values
-from ..losses.losses import Loss
-from ..models.function import model_function
-from ..pickling import dump_model, freeze, load_model
-from ..predictions import is_usable, most_probable, predict_rows
-from ..typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
-from ..validation import LARGEST
-from .discrepancy import Distance, spread
+from ...losses.losses import Loss
+from ...models.function import model_function
+from ...predictions import is_usable, most_probable, predict_rows
+from ...typing import Array, ModelFunction, Output, Prediction, Snapshot
+from ...validation import LARGEST
+from ..discrepancy import Distance, spread
+from .rows import HeldRows, Row, kept_prediction
 
 _BATCH_SIZE = 32
 
@@ -27,87 +24,8 @@ BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
 
 
-class Frozen:
-    """Holds a copy of a model that never changes, and turns it into bytes once."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self._bytes: bytes | None = None
-
-    @classmethod
-    def of(cls, model: Any) -> Frozen:
-        """Copy a model."""
-        return cls(freeze(model))
-
-    @classmethod
-    def load(cls, data: bytes | None) -> Frozen | None:
-        """Return what `dump` gave, or None for None."""
-        if data is None:
-            return None
-        frozen = cls(load_model(data))
-        frozen._bytes = data
-        return frozen
-
-    def dump(self) -> bytes:
-        """Return the model's bytes."""
-        if self._bytes is None:
-            self._bytes = dump_model(self.model)
-        return self._bytes
-
-
-def dump(frozen: Frozen | None) -> bytes | None:
-    """Return the bytes of a frozen model, None for None."""
-    return None if frozen is None else frozen.dump()
-
-
-@dataclass(slots=True)
-class Row:
-    """Holds an observation, what the model predicted for it before learning it, and the losses of both models.
-
-    Attributes
-    ----------
-    n
-        Number of the observation.
-    is_label
-        Whether the model's prediction came as a label: the reference's is then taken as one, too.
-    loss
-        Of the model.
-    reference_loss, distance
-        Of the reference, and between the two predictions; NaN until the reference has been asked.
-    """
-
-    n: int
-    kept: Kept
-    y: Any
-    predicted: Kept | float | None
-    """The prediction; probabilities are kept as rows are."""
-    is_label: bool
-    loss: float
-    reference_loss: float = math.nan
-    distance: float = math.nan
-
-    @classmethod
-    def of(cls, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> Row:
-        """Return the row of an observation, of which nothing is kept that the caller may change."""
-        return cls(n, keep(x), y, _kept(prediction), is_label, loss)
-
-    @property
-    def x(self) -> dict[Any, Any]:
-        """The features, as a new dict."""
-        return self.kept.row()
-
-    @property
-    def prediction(self) -> Prediction:
-        """What the model predicted."""
-        return _plain(self.predicted)
-
-
 _Known: TypeAlias = tuple[dict[Any, Any], Prediction]
 """Features and prediction of a row, as they are before they are kept."""
-
-
-def _kept(prediction: Prediction) -> Kept | float | None:
-    return keep_apart(prediction) if isinstance(prediction, dict) else prediction
 
 
 class HeldOut:
@@ -135,16 +53,15 @@ class HeldOut:
         self.output: Output = "probabilities" if needs and loss.output != "any" else loss.output
         self.n_rows = 0
         """Observations taken in since the beginning: the clock of the change explainer."""
-        self.baseline: list[float] = []
+        self._baseline = array("d")
         self.baseline_until: int | None = None
         """Observations after this one do not enter the baseline."""
-        self.birth: list[float] = []
-        """Losses of the model on the half window of observations before it became the reference."""
-        self.first: list[Row] = []
+        self._birth = array("d")
+        self.first = HeldRows()
         """The first half window of observations since the reference was taken."""
         self._reference: ModelFunction | None = None
         self._size = 1
-        self._rows: deque[Row] = deque(maxlen=window)
+        self._rows = HeldRows()
         self._waiting: list[Row] = []
         self._known: list[_Known] = []
         """Of those that wait."""
@@ -159,7 +76,8 @@ class HeldOut:
         """
         self.n_rows += 1
         if self._reference is None:
-            self._rows.append(row)
+            self._rows.extend([row])
+            self._drop_oldest()
             return
         self._waiting.append(row)
         self._known.append((row.x, row.prediction) if known is None else known)
@@ -171,10 +89,12 @@ class HeldOut:
 
         None compares with nothing.
         """
-        first = rows[0].n if rows else math.inf
-        before = [] if reference is None else [row.loss for row in self.rows if row.n < first]
-        self.birth = before[-(self.window // 2) :]
-        self._rows, self.baseline, self.first = deque(maxlen=self.window), [], []
+        before: list[float] = []
+        if reference is not None:
+            held, first = self.rows, rows[0].n if rows else math.inf
+            before = [loss for n, loss in zip(held.n, held.loss, strict=True) if n < first]
+        self._birth = array("d", before[-(self.window // 2) :])
+        self._rows, self._baseline, self.first = HeldRows(), array("d"), HeldRows()
         self.baseline_until = None
         self._wait_for([])
         self._take(reference)
@@ -194,9 +114,19 @@ class HeldOut:
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
 
     @property
+    def baseline(self) -> list[float]:
+        """Losses of the reference, since it was taken, on observations that have left the window."""
+        return list(self._baseline)
+
+    @property
+    def birth(self) -> list[float]:
+        """Losses of the model on the half window of observations before it became the reference."""
+        return list(self._birth)
+
+    @property
     def is_born_known(self) -> bool:
         """Whether it is known how good the model was before it became the reference."""
-        return len(self.birth) >= self.window // 4
+        return len(self._birth) >= self.window // 4
 
     @property
     def then(self) -> list[float]:
@@ -205,18 +135,18 @@ class HeldOut:
         They are its own, since it was taken; where there are few, those of the model before. It may have learnt on
         meanwhile, and was no better then: what is worse than that is worse than the reference was.
         """
-        return self.birth if len(self.baseline) < 3 * self.window // 10 and self.is_born_known else self.baseline
+        return self.birth if len(self._baseline) < 3 * self.window // 10 and self.is_born_known else self.baseline
 
     @property
-    def rows(self) -> list[Row]:
-        """The observations that are kept, the newest last."""
+    def rows(self) -> HeldRows:
+        """The observations that are kept, the newest last, until the next one comes."""
         if self._waiting:
             self._ask()
-        return list(self._rows)
+        return self._rows
 
     def since(self, n: int) -> list[Row]:
         """Return the observations after the one of this number."""
-        return [row for row in self.rows if row.n > n]
+        return self.rows.after(n)
 
     def discrepancy(self, rows: Sequence[Row]) -> float:
         """Return the mean distance of both models' predictions, relative to the mean distance of two targets.
@@ -226,10 +156,11 @@ class HeldOut:
         """
         if not rows:
             return 0.0
-        mean = math.fsum(row.distance for row in rows) / len(rows)
+        held = rows if isinstance(rows, HeldRows) else HeldRows(rows)
+        mean = math.fsum(held.distance) / len(held)
         if not self.relative:
             return mean
-        targets = [row.prediction if self.loss.name == "score" else row.y for row in rows]
+        targets = held.predictions() if self.loss.name == "score" else held.y
         unit = spread(targets, self.distance)
         return mean / unit if unit > 0.0 else 0.0
 
@@ -237,7 +168,7 @@ class HeldOut:
         """Return the discrepancy between another model and the reference on observations."""
         assert self._reference is not None
         said = _predictions(self._reference, [row.x for row in rows])
-        asked = [replace(row, predicted=_kept(prediction)) for row, prediction in zip(rows, said, strict=True)]
+        asked = [replace(row, predicted=kept_prediction(of_row)) for row, of_row in zip(rows, said, strict=True)]
         for row, (_, distance) in zip(asked, self._compared(model_function(model, self.output), asked), strict=True):
             row.distance = distance
         return self.discrepancy(asked)
@@ -250,19 +181,28 @@ class HeldOut:
         waiting, known = self._waiting, self._known
         self._wait_for([])
         assert self._reference is not None
+        usable = []
         for row, (loss, distance) in zip(waiting, self._compared(self._reference, waiting, known), strict=True):
-            if not math.isfinite(loss):
-                continue
-            row.reference_loss, row.distance = loss, distance
-            if len(self._rows) == self.window and self._enters(oldest := self._rows[0]):
-                self.baseline.append(oldest.reference_loss)
-            self._rows.append(row)
-            if len(self.first) < self.window // 2:
-                self.first.append(row)
+            if math.isfinite(loss):
+                row.reference_loss, row.distance = loss, distance
+                usable.append(row)
+        self.first.extend(usable[: max(self.window // 2 - len(self.first), 0)])
+        self._rows.extend(usable)
+        self._drop_oldest()
 
-    def _enters(self, row: Row) -> bool:
-        is_late = self.baseline_until is not None and row.n > self.baseline_until
-        return not is_late and len(self.baseline) < BASELINE * self.window
+    def _drop_oldest(self) -> None:
+        """Let what is more than the window leave it; where there is a reference, its losses enter the baseline."""
+        if (n := len(self._rows) - self.window) <= 0:
+            return
+        if self._reference is not None:
+            for number, loss in zip(self._rows.n[:n], self._rows.reference_loss[:n], strict=True):
+                if self._enters(number):
+                    self._baseline.append(loss)
+        self._rows.drop_oldest(n)
+
+    def _enters(self, n: int) -> bool:
+        is_late = self.baseline_until is not None and n > self.baseline_until
+        return not is_late and len(self._baseline) < BASELINE * self.window
 
     def _compared(
         self, function: ModelFunction, rows: Sequence[Row], known: Sequence[_Known] | None = None
@@ -284,22 +224,21 @@ class HeldOut:
         """Return plain data to restore from."""
         return {
             "n_rows": self.n_rows,
-            "baseline": pack_values(self.baseline),
+            "baseline": self._baseline.tobytes(),
             "baseline_until": self.baseline_until,
-            "birth": pack_values(self.birth),
-            "first": _packed(self.first),
-            "rows": _packed(self._rows),
-            "waiting": _packed(self._waiting),
+            "birth": self._birth.tobytes(),
+            "first": self.first.snapshot(),
+            "rows": self._rows.snapshot(),
+            "waiting": HeldRows(self._waiting).snapshot(),
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
         """Take back what `snapshot` gave, over the reference model of then."""
         self._take(reference)
-        self.n_rows, self.baseline = snapshot["n_rows"], unpack_values(snapshot["baseline"])
-        self.baseline_until, self.birth = snapshot["baseline_until"], unpack_values(snapshot["birth"])
-        self.first = _unpacked(snapshot["first"])
-        self._wait_for(_unpacked(snapshot["waiting"]))
-        self._rows.extend(_unpacked(snapshot["rows"]))
+        self.n_rows, self.baseline_until = snapshot["n_rows"], snapshot["baseline_until"]
+        self._baseline, self._birth = array("d", snapshot["baseline"]), array("d", snapshot["birth"])
+        self.first, self._rows = HeldRows.from_snapshot(snapshot["first"]), HeldRows.from_snapshot(snapshot["rows"])
+        self._wait_for(HeldRows.from_snapshot(snapshot["waiting"]))
 
 
 def _known(rows: Sequence[Row]) -> list[_Known]:
@@ -312,35 +251,3 @@ def _predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> lis
         return predict_rows(function, rows)
     except Exception:  # noqa: BLE001 - what an old model raises is no fault of the present one or of the observation
         return [None] if len(rows) == 1 else [_predictions(function, [row])[0] for row in rows]
-
-
-def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:
-    """Return the losses of the reference and of the model."""
-    return np.array([row.reference_loss for row in rows]), np.array([row.loss for row in rows])
-
-
-_COLUMNS = tuple(column.name for column in fields(Row))
-
-
-def _packed(rows: Collection[Row]) -> Snapshot:
-    n, x, y, predicted, is_label, *losses = [list(map(attrgetter(name), rows)) for name in _COLUMNS]
-    are_kept = set(map(type, predicted)) == {Kept}
-    return {
-        "n": n,
-        "x": Rows(x).snapshot(),
-        "y": pack_values(y),
-        "predicted": Rows(predicted).snapshot() if are_kept else list(map(_plain, predicted)),
-        "is_label": is_label,
-        "losses": list(map(pack_values, losses)),
-    }
-
-
-def _unpacked(packed: Snapshot) -> list[Row]:
-    said, x = packed["predicted"], Rows.from_snapshot(packed["x"])
-    predicted = Rows.from_snapshot(said).all_kept() if isinstance(said, dict) else map(_kept, said)
-    columns = packed["n"], x.all_kept(), unpack_values(packed["y"]), predicted, packed["is_label"]
-    return list(starmap(Row, zip(*columns, *map(unpack_values, packed["losses"]), strict=True)))
-
-
-def _plain(predicted: Kept | float | None) -> Prediction:
-    return predicted.row() if isinstance(predicted, Kept) else predicted

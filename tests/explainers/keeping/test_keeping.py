@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import SnapshotError, make_reservoir
-from attributary_explainers.imputers.packing import Rows, keep, pack_rows, unpack_rows
+from attributary_explainers.keeping.kept import keep
+from attributary_explainers.keeping.rows import Rows, pack_rows, unpack_rows
+from attributary_explainers.keeping.values import Values
 
 VALUES = [0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 5e-324, 2**53 + 1, -(10**40), 0, True, False, None, "red", ""]
 values = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=3), st.booleans())
@@ -44,7 +46,7 @@ def test_numbers_are_bytes_and_all_else_is_as_it_was():
     rows.append({"float": 1, "int": 10**40, "flag": None, "text": ""})
     packed = pack_rows(rows)
     assert packed["layouts"] == [[["float", "int", "flag", "text"], "dq?o"], [["float", "int", "flag", "text"], "oooo"]]
-    assert packed["numbers"] == [struct.pack("<dq?", 0.5, 1, True), b""]
+    assert packed["numbers"] == struct.pack("<dq?", 0.5, 1, True)
     assert packed["objects"] == [("red",), (1, 10**40, None, "")]
 
 
@@ -59,13 +61,90 @@ def test_values_that_are_equal_and_not_the_same_are_kept_apart():
     assert list(map(repr, kept)) == ["1", "True", "1.0", "-0.0", "0.0", "0"]
 
 
-def test_what_several_keep_of_an_observation_is_one_object_and_is_pickled_once():
+def test_what_several_keep_of_an_observation_is_packed_once():
     rows = [{"a": 0.1 + i, "b": "red"} for i in range(100)]
-    kept = [(keep(row), keep(dict(row))) for row in rows]
-    assert all(one is other for one, other in kept)
-    once = len(pickle.dumps(Rows(one for one, _ in kept).snapshot()))
-    both = len(pickle.dumps([Rows(some).snapshot() for some in zip(*kept, strict=True)]))
-    assert both < 1.5 * once
+    assert all(keep(row) is keep(dict(row)) for row in rows)
+
+
+widths = st.sampled_from([0, 1, 2, 3, 40, 300])
+changes = st.tuples(
+    st.sampled_from(["append", "extend", "put", "drop", "drop first", "pop", "store"]),
+    st.integers(0, 10**6),
+    widths,
+    values,
+)
+
+
+@given(st.integers(0, 200), st.lists(changes, max_size=60))
+def test_rows_of_many_lengths_are_those_of_a_list(n_alike, steps):
+    rows, expected = Rows(), []
+    for i in range(n_alike):  # enough that all are looked at again
+        expected.append({"a": float(i)})
+        rows.append(keep(expected[-1]))
+    for what, place, width, value in steps:
+        row = {f"n{i}": value if i == 0 else 0.5 * i for i in range(width)}
+        if what == "store":
+            rows = Rows.from_snapshot(rows.snapshot())
+        elif what == "extend":
+            rows.extend([keep(row), keep({"a": 0.5}), keep(row)])
+            expected += [row, {"a": 0.5}, row]
+        elif what == "drop first":
+            rows.drop_first(place % 5)
+            del expected[: place % 5]
+        elif what == "append" or not expected:
+            rows.append(keep(row))
+            expected.append(row)
+        elif what == "put":
+            rows.put(place % len(expected), keep(row))
+            expected[place % len(expected)] = row
+        elif what == "pop":
+            assert told_apart([rows.pop(place % len(expected)).row()]) == told_apart(
+                [expected.pop(place % len(expected))]
+            )
+        else:
+            rows.drop(place % len(expected))
+            del expected[place % len(expected)]
+    assert told_apart(rows) == told_apart(expected)
+    assert told_apart([rows[i] for i in range(len(rows))]) == told_apart(expected)
+    stored = rows.snapshot()
+    assert pickle.dumps(Rows.from_snapshot(stored).snapshot()) == pickle.dumps(pickle.loads(pickle.dumps(stored)))
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+def test_a_few_wide_rows_do_not_widen_the_others(first):
+    wide, narrow = {f"n{i}": 0.5 for i in range(1000)}, {"a": 0.5}
+    rows = Rows()
+    for i in range(1000):
+        rows.append(keep(wide if i == (0 if first else 500) else narrow))
+    assert len(rows._data) < 20_000
+    assert (rows[0], rows[500], rows[999]) == ((wide, narrow, narrow) if first else (narrow, wide, narrow))
+    for i in range(1000):
+        rows.put(i, keep({"b": 1}))
+    for i in range(2100):
+        rows.put(i % 1000, keep({"b": 1}))
+    assert (len(rows._layouts), rows._beside) == (1, None), "nothing is left of rows that are gone"
+
+
+@given(st.lists(st.one_of(st.floats(), values)))
+def test_values_are_those_of_a_list(given_values):
+    made = Values()
+    for value in given_values[:3]:
+        made.append(value)
+    made.extend(given_values[3:])
+    for i, value in enumerate(given_values[:3]):
+        made[-1 - i] = value
+        given_values[-1 - i] = value
+    del made[:2], given_values[:2]
+    if given_values:
+        assert told_apart([{0: made.pop(0)}]) == told_apart([{0: given_values.pop(0)}])
+    for one in (made, Values.from_snapshot(made.snapshot()), Values(given_values)):
+        assert told_apart([dict(enumerate(one))]) == told_apart([dict(enumerate(given_values))])
+    assert isinstance(made.snapshot(), bytes) == (set(map(type, given_values)) == {float})
+
+
+def test_floats_take_eight_bytes_each():
+    assert Values([0.5, 1.5])._values.itemsize == 8
+    assert len(Values([0.5, 1.5]).snapshot()) == 16
 
 
 def test_a_row_that_is_changed_afterwards_is_kept_as_it_was():
@@ -79,14 +158,29 @@ def test_a_row_that_is_changed_afterwards_is_kept_as_it_was():
 @pytest.mark.parametrize(
     "change",
     [
-        {"numbers": [b"12345678", b"1234567"]},
-        {"numbers": [b"12345678", "12345678"]},
+        {"numbers": b"1234567812345678"[:-1]},
+        {"numbers": "1234567812345678"},
+        {"of": 2},
+        {"of": b"\0\0\0\0\1\0\0\0"},
+        {"of": b"\0\0\0\0\0"},
+        {"of": b"\0\0\0\0"},
         {"layouts": [[["a"], "Z"]]},
         {"layouts": [[["a", "b"], "d"]]},
         {"objects": [(), ("more",)]},
         {"objects": [(), []]},
     ],
-    ids=["short", "text", "unknown code", "more names", "more objects", "list"],
+    ids=[
+        "short",
+        "text",
+        "number",
+        "unknown layout",
+        "torn",
+        "fewer rows",
+        "unknown code",
+        "more names",
+        "more objects",
+        "list",
+    ],
 )
 def test_forged_rows_are_refused(change):
     packed = pack_rows([{"a": 1.0}, {"a": 2.0}])

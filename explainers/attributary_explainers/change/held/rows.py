@@ -1,0 +1,193 @@
+"""Observations that neither of two models had learnt, with what both made of them: columns, of which rows are made."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, overload
+
+import numpy as np
+
+from ...errors import SnapshotError
+from ...keeping.kept import Kept, keep, keep_apart
+from ...keeping.rows import Rows
+from ...keeping.values import Values
+from ...typing import Array, Features, Prediction, Snapshot
+
+
+@dataclass(slots=True)
+class Row:
+    """Holds an observation, what the model predicted for it before learning it, and the losses of both models.
+
+    Attributes
+    ----------
+    n
+        Number of the observation.
+    is_label
+        Whether the model's prediction came as a label: the reference's is then taken as one, too.
+    loss
+        Of the model.
+    reference_loss, distance
+        Of the reference, and between the two predictions; NaN until the reference has been asked.
+    """
+
+    n: int
+    kept: Kept
+    y: Any
+    predicted: Kept | float | None
+    """The prediction; probabilities are kept as rows are."""
+    is_label: bool
+    loss: float
+    reference_loss: float = math.nan
+    distance: float = math.nan
+
+    @classmethod
+    def of(cls, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> Row:
+        """Return the row of an observation, of which nothing is kept that the caller may change."""
+        return cls(n, keep(x), y, kept_prediction(prediction), is_label, loss)
+
+    @property
+    def x(self) -> dict[Any, Any]:
+        """The features, as a new dict."""
+        return self.kept.row()
+
+    @property
+    def prediction(self) -> Prediction:
+        """What the model predicted."""
+        return plain_prediction(self.predicted)
+
+
+def kept_prediction(prediction: Prediction) -> Kept | float | None:
+    """Return a prediction as a row holds it."""
+    return keep_apart(prediction) if isinstance(prediction, dict) else prediction
+
+
+def plain_prediction(predicted: Kept | float | None) -> Prediction:
+    """Return the prediction that a row holds."""
+    return predicted.row() if isinstance(predicted, Kept) else predicted
+
+
+_NOTHING_SAID = keep_apart({})
+_LOSSES = ("loss", "reference_loss", "distance")
+
+
+class HeldRows(Sequence[Row]):
+    """Rows, the oldest first, as columns; each is made when it is asked for. They have predictions that can be used.
+
+    Attributes
+    ----------
+    n, loss, reference_loss, distance
+        Columns of numbers, as those of `Row`.
+    y
+        Column of targets.
+    """
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self.n = array("q")
+        self.y = Values()
+        self.loss, self.reference_loss, self.distance = array("d"), array("d"), array("d")
+        self._x = Rows()
+        self._is_label = bytearray()
+        self._said = Rows()
+        """Predictions that are probabilities; nothing where they are numbers."""
+        self._numbers = Values()
+        """Predictions that are numbers; NaN where they are probabilities."""
+        self.extend(list(rows))
+
+    def extend(self, rows: Sequence[Row]) -> None:
+        """Put rows behind the newest one."""
+        self.n.extend([row.n for row in rows])
+        self.y.extend([row.y for row in rows])
+        self.loss.extend([row.loss for row in rows])
+        self.reference_loss.extend([row.reference_loss for row in rows])
+        self.distance.extend([row.distance for row in rows])
+        self._x.extend([row.kept for row in rows])
+        self._is_label.extend([row.is_label for row in rows])
+        predicted = [row.predicted for row in rows]
+        self._said.extend([of_row if isinstance(of_row, Kept) else _NOTHING_SAID for of_row in predicted])
+        self._numbers.extend([math.nan if isinstance(of_row, Kept) else of_row for of_row in predicted])
+
+    def drop_oldest(self, n: int) -> None:
+        """Forget the oldest rows."""
+        for column in (self.n, self.y, self.loss, self.reference_loss, self.distance, self._is_label, self._numbers):
+            del column[:n]
+        self._x.drop_first(n)
+        self._said.drop_first(n)
+
+    def after(self, n: int) -> list[Row]:
+        """Return the rows after the one of this number."""
+        return [self[i] for i, number in enumerate(self.n) if number > n]
+
+    def predictions(self) -> list[Prediction]:
+        """Return what the model predicted."""
+        return [self._said.kept(i).row() if _is_nan(number) else number for i, number in enumerate(self._numbers)]
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @overload
+    def __getitem__(self, i: int) -> Row: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Row]: ...
+    def __getitem__(self, i: int | slice) -> Row | list[Row]:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        if i < 0:
+            i += len(self)
+        number = self._numbers[i]
+        return Row(
+            self.n[i],
+            self._x.kept(i),
+            self.y[i],
+            self._said.kept(i) if _is_nan(number) else number,
+            bool(self._is_label[i]),
+            self.loss[i],
+            self.reference_loss[i],
+            self.distance[i],
+        )
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "n": self.n.tobytes(),
+            "x": self._x.snapshot(),
+            "y": self.y.snapshot(),
+            "said": self._said.snapshot(),
+            "numbers": self._numbers.snapshot(),
+            "is_label": bytes(self._is_label),
+            "losses": [getattr(self, name).tobytes() for name in _LOSSES],
+        }
+
+    @classmethod
+    def from_snapshot(cls, packed: Snapshot) -> Self:
+        """Return the rows that the snapshot was taken of.
+
+        Raises
+        ------
+        SnapshotError
+            The columns are not of the same rows.
+        """
+        rows = cls()
+        rows.n.frombytes(packed["n"])
+        rows._x, rows._said = Rows.from_snapshot(packed["x"]), Rows.from_snapshot(packed["said"])
+        rows.y, rows._numbers = Values.from_snapshot(packed["y"]), Values.from_snapshot(packed["numbers"])
+        rows._is_label = bytearray(packed["is_label"])
+        for name, column in zip(_LOSSES, packed["losses"], strict=True):
+            getattr(rows, name).frombytes(column)
+        columns = (rows._x, rows._said, rows.y, rows._numbers, rows._is_label, rows.loss, rows.reference_loss)
+        if {len(rows)} != set(map(len, (*columns, rows.distance))):
+            raise SnapshotError("stored rows are not what an explainer has written: start a new explainer")
+        return rows
+
+
+def _is_nan(number: Any) -> bool:
+    return bool(number != number)
+
+
+def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:
+    """Return the losses of the reference and of the model."""
+    if isinstance(rows, HeldRows):
+        return np.array(rows.reference_loss), np.array(rows.loss)
+    return np.array([row.reference_loss for row in rows]), np.array([row.loss for row in rows])

@@ -1,0 +1,245 @@
+"""Many observations as they are kept, with their numbers in one array, and as plain data for a snapshot."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any, Self, overload
+
+import numpy as np
+
+from ..errors import SnapshotError
+from ..typing import Features, Snapshot
+from .kept import CODES, Kept, Layout, keep, layout_of
+
+_FILL_AFTER = 64
+"""Rows that are put before all are looked at again, at least."""
+_BESIDE = 120
+"""Bytes that a row beside the array takes, over those of its numbers."""
+
+
+class Rows(Sequence[dict[Any, Any]]):
+    """Rows that are kept, by slot, each of which is a dict when it is asked for.
+
+    Their numbers are bytes of one array, in which each slot has the same length: thousands of small objects would take
+    twice the memory, and most of the time in which they are stored and loaded. What is longer stands beside the array.
+    """
+
+    def __init__(self, rows: Iterable[Kept] = ()) -> None:
+        self._dicts: dict[int, dict[Any, Any]] = {}
+        """By slot the rows that have been asked for: of stored rows that no fast path reads from an array, all."""
+        self._fill(list(rows))
+
+    def _fill(self, rows: Sequence[Kept]) -> None:
+        """Keep these rows and no others, in slots of the length with which they take the least memory."""
+        lengths = Counter(row.layout.length for row in rows)
+        self._length = min(lengths, key=partial(_taken, lengths), default=0)
+        """Bytes that each slot has."""
+        self._data = bytearray(len(rows) * self._length)
+        self._only: Layout | None = None
+        """The layout of all rows, where that is one, of the length of a slot and without objects."""
+        self._layouts: list[Layout] = []
+        self._numbers: dict[Layout, int] = {}
+        """By layout its place in `_layouts`."""
+        self._of = array("I", bytes(4 * len(rows)))
+        """By slot the place of its layout."""
+        self._beside: list[tuple[Any, ...]] | None = None
+        """By slot the values that are objects, and before them the numbers where these are longer; None: no slot has
+        any."""
+        self._until_filled = max(_FILL_AFTER, 3 * len(rows))
+        """Rows that are put before all are looked at again, for others may take other lengths."""
+        for slot, row in enumerate(rows):
+            self._set(slot, row)
+
+    def append(self, row: Kept) -> None:
+        """Put a row behind the last one."""
+        if row.layout is self._only:  # as nearly always: each observation is put into several of these
+            self._of.append(0)
+            self._data += row.data
+            return
+        if not self._of:
+            self._fill([row])
+            return
+        self._of.append(0)
+        self._data += bytes(self._length)
+        if self._beside is not None:
+            self._beside.append(())
+        self._set(len(self._of) - 1, row)
+
+    def extend(self, rows: Sequence[Kept]) -> None:
+        """Put rows behind the last one."""
+        only = self._only
+        if only is not None and all(row.layout is only for row in rows):
+            self._of.frombytes(bytes(4 * len(rows)))
+            self._data += b"".join([row.data for row in rows])
+            return
+        for row in rows:
+            self.append(row)
+
+    def put(self, slot: int, row: Kept) -> None:
+        """Put a row into a slot, in place of the one that it has, or into the one behind the last one."""
+        if slot == len(self._of):
+            self.append(row)
+            return
+        self._set(slot, row)
+        if self._dicts:
+            self._dicts.pop(slot, None)
+
+    def _set(self, slot: int, row: Kept) -> None:
+        layout, length = row.layout, self._length
+        number = self._numbers.get(layout)
+        if number is None:
+            number = self._numbers[layout] = len(self._layouts)
+            self._layouts.append(layout)
+            self._only = layout if number == 0 and layout.length == length and not layout.places else None
+        self._of[slot] = number
+        beside = row.objects
+        if layout.length <= length:
+            at = slot * length
+            self._data[at : at + layout.length] = row.data
+        else:
+            beside = (row.data, *beside)
+        if self._beside is not None:
+            self._beside[slot] = beside
+        elif beside:
+            self._beside = [()] * len(self._of)
+            self._beside[slot] = beside
+        self._until_filled -= 1
+        if self._until_filled <= 0:
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        self._until_filled = max(_FILL_AFTER, 2 * len(self))
+        if self._only is None:
+            self._fill(list(self.all_kept()))
+
+    def pop(self, slot: int) -> Kept:
+        """Take a row out, and move those behind it up."""
+        row = self.kept(slot)
+        self.drop(slot)
+        return row
+
+    def drop(self, slot: int) -> None:
+        """Forget the row of a slot, and move those behind it up."""
+        if self._dicts:
+            self._dicts.clear()
+        del self._of[slot], self._data[slot * self._length : (slot + 1) * self._length]
+        if self._beside is not None:
+            del self._beside[slot]
+
+    def drop_first(self, n: int) -> None:
+        """Forget the rows of the first slots, and move those behind them up."""
+        self._dicts.clear()
+        del self._of[:n], self._data[: n * self._length]
+        if self._beside is not None:
+            del self._beside[:n]
+
+    def kept(self, slot: int) -> Kept:
+        """Return the row of a slot as it is kept."""
+        layout = self._layouts[self._of[slot]]
+        beside = () if self._beside is None else self._beside[slot]
+        if layout.length > self._length:
+            return Kept(layout, beside[0], beside[1:])
+        at = slot * self._length
+        return Kept(layout, bytes(self._data[at : at + layout.length]), beside)
+
+    def all_kept(self) -> Iterator[Kept]:
+        """Return an iterator over the rows as they are kept."""
+        return map(self.kept, range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    @overload
+    def __getitem__(self, slot: int) -> dict[Any, Any]: ...
+    @overload
+    def __getitem__(self, slot: slice) -> list[dict[Any, Any]]: ...
+    def __getitem__(self, slot: int | slice) -> dict[Any, Any] | list[dict[Any, Any]]:
+        """Return the row of a slot, the same dict each time, which is only read; or new dicts of some."""
+        if isinstance(slot, slice):
+            return [self.kept(i).row() for i in range(*slot.indices(len(self)))]
+        found = self._dicts.get(slot)
+        if found is None:
+            found = self._dicts[slot] = self.kept(slot).row()
+        return found
+
+    def __iter__(self) -> Iterator[dict[Any, Any]]:
+        return (row.row() for row in self.all_kept())
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Rows | list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def snapshot(self) -> Snapshot:
+        """Return the rows as plain data: values, types and the order of the keys."""
+        used = list(dict.fromkeys(self._of))
+        layouts = [self._layouts[number] for number in used]
+        number = {of: i for i, of in enumerate(used)}
+        is_one = len(layouts) == 1 and layouts[0].length == self._length
+        has_objects = any(layout.places for layout in layouts)
+        return {
+            "layouts": [[list(layout.names), layout.codes] for layout in layouts],
+            "of": np.array([number[of] for of in self._of], dtype="<u4").tobytes(),
+            "numbers": bytes(self._data) if is_one else b"".join(row.data for row in self.all_kept()),
+            "objects": [row.objects for row in self.all_kept()] if has_objects else None,
+        }
+
+    @classmethod
+    def from_snapshot(cls, packed: Snapshot) -> Self:
+        """Return the rows that the snapshot was taken of.
+
+        Raises
+        ------
+        SnapshotError
+            Numbers or objects of a row are not as its layout says.
+        """
+        layouts = [_checked_layout(names, codes) for names, codes in packed["layouts"]]
+        of, numbers, objects = packed["of"], packed["numbers"], packed["objects"]
+        _check(type(of) is type(numbers) is bytes and len(of) % 4 == 0)
+        n = len(of) // 4
+        if len(layouts) == 1 and objects is None:
+            rows, layout = cls(), layouts[0]
+            _check(of.count(0) == len(of) and len(numbers) == n * layout.length and not layout.places)
+            rows._layouts, rows._numbers, rows._of = layouts, {layout: 0}, array("I", of)
+            rows._length, rows._data, rows._only = layout.length, bytearray(numbers), layout if n else None
+            return rows
+        places = np.frombuffer(of, dtype="<u4").tolist()
+        _check(max(places, default=-1) < len(layouts))
+        by_slot = [layouts[i] for i in places]
+        objects = objects or [()] * n
+        ends = list(accumulate((layout.length for layout in by_slot), initial=0))
+        _check(len(numbers) == ends[-1] and len(objects) == n and set(map(type, objects)) <= {tuple})
+        _check(all(len(some) == len(layout.places) for layout, some in zip(by_slot, objects, strict=True)))
+        data = [numbers[begin:end] for begin, end in pairwise(ends)]
+        return cls(map(Kept, by_slot, data, objects))
+
+
+def _taken(lengths: Mapping[int, int], length: int) -> tuple[int, int]:
+    """Return the bytes that rows take where slots have a length, and the length."""
+    beside = sum((own + _BESIDE) * n for own, n in lengths.items() if own > length)
+    return sum(lengths.values()) * length + beside, length
+
+
+def _check(are_right: bool) -> None:
+    if not are_right:
+        raise SnapshotError("stored rows are not what an explainer has written: start a new explainer")
+
+
+def pack_rows(rows: Iterable[Features]) -> Snapshot:
+    """Return rows as plain data that `unpack_rows` makes the same rows of: values, types and the order of the keys."""
+    return Rows(map(keep, rows)).snapshot()
+
+
+def unpack_rows(packed: Snapshot) -> list[dict[Any, Any]]:
+    """Return the rows that were packed. Errors are those of `Rows.from_snapshot`."""
+    return list(Rows.from_snapshot(packed))
+
+
+def _checked_layout(names: Any, codes: Any) -> Layout:
+    if not (isinstance(codes, str) and set(codes) <= {"o", *CODES.values()} and len(names) == len(codes)):
+        raise SnapshotError("the layout of stored rows is not what an explainer has written: start a new explainer")
+    return layout_of(tuple(names), codes)

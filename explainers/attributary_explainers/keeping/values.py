@@ -1,0 +1,97 @@
+"""Values of any types as they are kept, and as plain data for a snapshot: floats are bytes."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, MutableSequence, Sequence
+from typing import Any, Self, overload
+
+import numpy as np
+
+
+class Values(MutableSequence[Any]):
+    """Any values, which take eight bytes each while all are floats; at least a pointer and an object otherwise."""
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        self._values: array[float] | list[Any] = array("d")
+        self.extend(values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, i: int) -> Any: ...
+    @overload
+    def __getitem__(self, i: slice) -> Self: ...
+    def __getitem__(self, i: int | slice) -> Any:
+        """Return a value, or some as values."""
+        return type(self)(self._values[i]) if isinstance(i, slice) else self._values[i]
+
+    @overload
+    def __setitem__(self, i: int, value: Any) -> None: ...
+    @overload
+    def __setitem__(self, i: slice, value: Iterable[Any]) -> None: ...
+    def __setitem__(self, i: Any, value: Any) -> None:
+        """Put a value into the place of another one."""
+        if isinstance(i, slice):
+            raise TypeError("only single values can be replaced")
+        self._take_in(value)[i] = value
+
+    def __delitem__(self, i: int | slice) -> None:
+        """Forget values, and move those behind them up."""
+        del self._values[i]
+
+    def insert(self, i: int, value: Any) -> None:
+        """Put a value before another one."""
+        self._take_in(value).insert(i, value)
+
+    def append(self, value: Any) -> None:
+        """Put a value behind the last one."""
+        self._take_in(value).append(value)
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Put values behind the last one."""
+        added = list(values)
+        if type(self._values) is not list and set(map(type, added)) - {float}:
+            self._values = list(self._values)
+        self._values.extend(added)
+
+    def pop(self, i: int = -1) -> Any:
+        """Take a value out, and move those behind it up."""
+        return self._values.pop(i)
+
+    def _take_in(self, value: Any) -> array[Any] | list[Any]:
+        if type(value) is not float and type(self._values) is not list:
+            self._values = list(self._values)
+        return self._values
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Values | list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def snapshot(self) -> bytes | list[Any]:
+        """Return the values as plain data."""
+        return pack_values(self._values)
+
+    @classmethod
+    def from_snapshot(cls, packed: bytes | Sequence[Any]) -> Self:
+        """Return the values that the snapshot was taken of."""
+        values = cls()
+        values._values = array("d", packed) if isinstance(packed, bytes) else list(packed)
+        return values
+
+
+def pack_values(values: Collection[Any]) -> bytes | list[Any]:
+    """Return values as plain data that `unpack_values` makes the same values of: bytes where all are floats."""
+    if isinstance(values, array):
+        return values.tobytes() if values else []
+    return array("d", values).tobytes() if set(map(type, values)) == {float} else list(values)
+
+
+def unpack_values(packed: bytes | Sequence[Any]) -> list[Any]:
+    """Return the values that were packed."""
+    return np.frombuffer(packed, dtype=np.float64).tolist() if isinstance(packed, bytes) else list(packed)
