@@ -176,15 +176,17 @@ class Rows(Sequence[dict[Any, Any]]):
 
     def snapshot(self) -> Snapshot:
         """Return the rows as plain data: values, types and the order of the keys."""
+        if self._only is not None and self._of:
+            only = [list(self._only.names), self._only.codes]
+            return {"layouts": [only], "of": bytes(4 * len(self)), "numbers": bytes(self._data), "objects": None}
         used = list(dict.fromkeys(self._of))
         layouts = [self._layouts[number] for number in used]
         number = {of: i for i, of in enumerate(used)}
-        is_one = len(layouts) == 1 and layouts[0].length == self._length
         has_objects = any(layout.places for layout in layouts)
         return {
             "layouts": [[list(layout.names), layout.codes] for layout in layouts],
             "of": np.array([number[of] for of in self._of], dtype="<u4").tobytes(),
-            "numbers": bytes(self._data) if is_one else b"".join(row.data for row in self.all_kept()),
+            "numbers": b"".join(row.data for row in self.all_kept()),
             "objects": [row.objects for row in self.all_kept()] if has_objects else None,
         }
 
