@@ -6,7 +6,7 @@ The order of a checkpoint is the whole promise (docs/delivery.md):
 2. in slices: of some of these models, set how many observations are explained from now on (`budget`), and encode the
    state; await every event and dead letter that the observations in it have sent; then write and await the state (in
    the order of `state/store.py`: chunks or object, head). Between two slices further observations are handled, and
-   while events and writes are awaited too, unless one of them is explained at another stride from now on;
+   while events and writes are awaited too, unless one of these models has another stride from now on;
 3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
 4. commit the offset.
 

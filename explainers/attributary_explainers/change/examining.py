@@ -7,7 +7,7 @@ from typing import Any
 
 from .events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .held.frozen import Frozen
-from .held.rows import HeldRows, Row, arrays
+from .held.rows import Row, arrays, column_of
 from .importance import ImportanceChange
 from .judging.onset import onset_of
 from .judging.verdict import DRIFTS, Estimate, Losses
@@ -209,5 +209,4 @@ class Examining(Settling):
 
 
 def _path(rows: Sequence[Row]) -> list[tuple[int, float]]:
-    held = rows if isinstance(rows, HeldRows) else HeldRows(rows)
-    return list(zip(held.n, held.reference_loss, strict=True))
+    return list(zip(column_of(rows, "n"), column_of(rows, "reference_loss"), strict=True))

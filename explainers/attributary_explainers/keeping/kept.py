@@ -10,6 +10,7 @@ from functools import lru_cache
 from operator import is_
 from struct import Struct, error
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..typing import Features
 
@@ -23,9 +24,9 @@ _TYPES = {code: kind for kind, code in CODES.items()}
 class Layout:
     """Says how the values of rows with the same names and types are kept; there is one object for each."""
 
-    __slots__ = ("are_texts", "codes", "length", "names", "packing", "places", "types")
+    __slots__ = ("__weakref__", "are_texts", "codes", "length", "names", "packing", "places", "types")
 
-    def __init__(self, names: tuple[Any, ...], codes: str, _exactly: str = "") -> None:
+    def __init__(self, names: tuple[Any, ...], codes: str) -> None:
         self.names, self.codes = names, codes
         self.packing = Struct("<" + codes.replace("o", ""))
         self.length = self.packing.size
@@ -40,14 +41,16 @@ class Layout:
         return layout_of, (self.names, self.codes)  # of a copy too there is one object for each
 
 
-_cached_layout = lru_cache(maxsize=4096)(Layout)
+_layouts: WeakValueDictionary[tuple[tuple[Any, ...], str, str], Layout] = WeakValueDictionary()
+"""Those in use: rows are alike where their layouts are the same object."""
 
 
 def layout_of(names: tuple[Any, ...], codes: str) -> Layout:
     """Return the layout of rows with these names, and by name the code of its value's type."""
-    found = _cached_layout(names, codes)
     # The names 1 and True are equal, and not the same.
-    return found if found.are_texts else _cached_layout(names, codes, repr(names))
+    key = names, codes, "" if all(type(name) is str for name in names) else repr(names)
+    found = _layouts.get(key)
+    return _layouts.setdefault(key, Layout(names, codes)) if found is None else found
 
 
 @lru_cache(maxsize=4096)

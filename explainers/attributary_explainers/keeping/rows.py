@@ -5,8 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import accumulate, pairwise
 from typing import Any, Self, overload
 
 import numpy as np
@@ -15,7 +13,7 @@ from ..errors import SnapshotError
 from ..typing import Features, Snapshot
 from .kept import CODES, Kept, Layout, keep, layout_of
 
-_FILL_AFTER = 64
+_LOOK_AFTER = 8
 """Rows that are put before all are looked at again, at least."""
 _BESIDE = 120
 """Bytes that a row beside the array takes, over those of its numbers."""
@@ -31,25 +29,32 @@ class Rows(Sequence[dict[Any, Any]]):
     def __init__(self, rows: Iterable[Kept] = ()) -> None:
         self._dicts: dict[int, dict[Any, Any]] = {}
         """By slot the rows that have been asked for: of stored rows that no fast path reads from an array, all."""
-        self._fill(list(rows))
+        kept = list(rows)
+        self._fill(kept, Counter(row.layout.length for row in kept))
 
-    def _fill(self, rows: Sequence[Kept]) -> None:
-        """Keep these rows and no others, in slots of the length with which they take the least memory."""
-        lengths = Counter(row.layout.length for row in rows)
-        self._length = min(lengths, key=partial(_taken, lengths), default=0)
+    def _fill(self, rows: Iterable[Kept], lengths: Counter[int]) -> None:
+        """Keep these rows and no others, in slots of the length with which they take the least memory.
+
+        Parameters
+        ----------
+        lengths
+            By length of the numbers, in bytes, how many of the rows have it.
+        """
+        n = lengths.total()
+        self._length = _best_length(lengths)
         """Bytes that each slot has."""
-        self._data = bytearray(len(rows) * self._length)
+        self._data = bytearray(n * self._length)
         self._only: Layout | None = None
         """The layout of all rows, where that is one, of the length of a slot and without objects."""
         self._layouts: list[Layout] = []
         self._numbers: dict[Layout, int] = {}
         """By layout its place in `_layouts`."""
-        self._of = array("I", bytes(4 * len(rows)))
+        self._of = array("I", bytes(4 * n))
         """By slot the place of its layout."""
         self._beside: list[tuple[Any, ...]] | None = None
-        """By slot the values that are objects, and before them the numbers where these are longer; None: no slot has
-        any."""
-        self._until_filled = max(_FILL_AFTER, 3 * len(rows))
+        """By slot the values that are objects; where the numbers are longer than a slot, these and the objects. None:
+        no slot has any."""
+        self._until_look = max(_LOOK_AFTER, 2 * n) + n
         """Rows that are put before all are looked at again, for others may take other lengths."""
         for slot, row in enumerate(rows):
             self._set(slot, row)
@@ -61,7 +66,7 @@ class Rows(Sequence[dict[Any, Any]]):
             self._data += row.data
             return
         if not self._of:
-            self._fill([row])
+            self._fill([row], Counter([row.layout.length]))
             return
         self._of.append(0)
         self._data += bytes(self._length)
@@ -84,6 +89,7 @@ class Rows(Sequence[dict[Any, Any]]):
         if slot == len(self._of):
             self.append(row)
             return
+        slot = range(len(self._of))[slot]
         self._set(slot, row)
         if self._dicts:
             self._dicts.pop(slot, None)
@@ -101,20 +107,33 @@ class Rows(Sequence[dict[Any, Any]]):
             at = slot * length
             self._data[at : at + layout.length] = row.data
         else:
-            beside = (row.data, *beside)
+            beside = (row.data, beside)
         if self._beside is not None:
             self._beside[slot] = beside
         elif beside:
             self._beside = [()] * len(self._of)
             self._beside[slot] = beside
-        self._until_filled -= 1
-        if self._until_filled <= 0:
+        self._until_look -= 1
+        if self._until_look <= 0:
             self._look_at_all()
 
     def _look_at_all(self) -> None:
-        self._until_filled = max(_FILL_AFTER, 2 * len(self))
-        if self._only is None:
-            self._fill(list(self.all_kept()))
+        """Forget the layouts that no row has any more, and choose the length of a slot anew."""
+        self._until_look = max(_LOOK_AFTER, 2 * len(self))
+        if self._only is not None:
+            return
+        used = Counter(self._of)
+        lengths = self._lengths(used, self._layouts)
+        if len(used) < len(self._layouts) or _best_length(lengths) != self._length:
+            self._fill(list(self.all_kept()), lengths)
+
+    @staticmethod
+    def _lengths(used: Mapping[int, int], layouts: Sequence[Layout]) -> Counter[int]:
+        """Return by length how many rows have it, of how many rows have which layout."""
+        lengths: Counter[int] = Counter()
+        for number, n in used.items():
+            lengths[layouts[number].length] += n
+        return lengths
 
     def pop(self, slot: int) -> Kept:
         """Take a row out, and move those behind it up."""
@@ -124,6 +143,7 @@ class Rows(Sequence[dict[Any, Any]]):
 
     def drop(self, slot: int) -> None:
         """Forget the row of a slot, and move those behind it up."""
+        slot = range(len(self._of))[slot]
         if self._dicts:
             self._dicts.clear()
         del self._of[slot], self._data[slot * self._length : (slot + 1) * self._length]
@@ -139,10 +159,11 @@ class Rows(Sequence[dict[Any, Any]]):
 
     def kept(self, slot: int) -> Kept:
         """Return the row of a slot as it is kept."""
+        slot = range(len(self._of))[slot]
         layout = self._layouts[self._of[slot]]
         beside = () if self._beside is None else self._beside[slot]
         if layout.length > self._length:
-            return Kept(layout, beside[0], beside[1:])
+            return Kept(layout, *beside)
         at = slot * self._length
         return Kept(layout, bytes(self._data[at : at + layout.length]), beside)
 
@@ -161,6 +182,7 @@ class Rows(Sequence[dict[Any, Any]]):
         """Return the row of a slot, the same dict each time, which is only read; or new dicts of some."""
         if isinstance(slot, slice):
             return [self.kept(i).row() for i in range(*slot.indices(len(self)))]
+        slot = range(len(self._of))[slot]
         found = self._dicts.get(slot)
         if found is None:
             found = self._dicts[slot] = self.kept(slot).row()
@@ -209,21 +231,35 @@ class Rows(Sequence[dict[Any, Any]]):
             rows._layouts, rows._numbers, rows._of = layouts, {layout: 0}, array("I", of)
             rows._length, rows._data, rows._only = layout.length, bytearray(numbers), layout if n else None
             return rows
-        places = np.frombuffer(of, dtype="<u4").tolist()
-        _check(max(places, default=-1) < len(layouts))
-        by_slot = [layouts[i] for i in places]
-        objects = objects or [()] * n
-        ends = list(accumulate((layout.length for layout in by_slot), initial=0))
-        _check(len(numbers) == ends[-1] and len(objects) == n and set(map(type, objects)) <= {tuple})
-        _check(all(len(some) == len(layout.places) for layout, some in zip(by_slot, objects, strict=True)))
-        data = [numbers[begin:end] for begin, end in pairwise(ends)]
-        return cls(map(Kept, by_slot, data, objects))
+        used = Counter(array("I", of))
+        _check(max(used, default=-1) < len(layouts))
+        _check(len(numbers) == sum(n_of * layouts[number].length for number, n_of in used.items()))
+        _check(objects is None or (type(objects) is list and len(objects) == n))
+        rows = cls()
+        rows._fill(_unpacked(array("I", of), layouts, numbers, objects), cls._lengths(used, layouts))
+        return rows
 
 
-def _taken(lengths: Mapping[int, int], length: int) -> tuple[int, int]:
-    """Return the bytes that rows take where slots have a length, and the length."""
-    beside = sum((own + _BESIDE) * n for own, n in lengths.items() if own > length)
-    return sum(lengths.values()) * length + beside, length
+def _unpacked(
+    of: array[int], layouts: Sequence[Layout], numbers: bytes, objects: Sequence[Any] | None
+) -> Iterator[Kept]:
+    begin = 0
+    for slot, number in enumerate(of):
+        layout = layouts[number]
+        of_row = () if objects is None else objects[slot]
+        _check(type(of_row) is tuple and len(of_row) == len(layout.places))
+        yield Kept(layout, numbers[begin : begin + layout.length], of_row)
+        begin += layout.length
+
+
+def _best_length(lengths: Mapping[int, int]) -> int:
+    """Return the length of slots with which rows take the least memory, the shortest of several; 0 without rows."""
+    n, beside, best = sum(lengths.values()), 0, (0, 0)
+    for i, length in enumerate(sorted(lengths, reverse=True)):
+        taken = n * length + beside, length
+        best = taken if i == 0 else min(best, taken)
+        beside += lengths[length] * (length + _BESIDE)
+    return best[1]
 
 
 def _check(are_right: bool) -> None:

@@ -8,6 +8,8 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from ..errors import SnapshotError
+
 
 class Values(MutableSequence[Any]):
     """Any values, which take eight bytes each while all are floats; at least a pointer and an object otherwise."""
@@ -79,10 +81,37 @@ class Values(MutableSequence[Any]):
 
     @classmethod
     def from_snapshot(cls, packed: bytes | Sequence[Any]) -> Self:
-        """Return the values that the snapshot was taken of."""
+        """Return the values that the snapshot was taken of.
+
+        Raises
+        ------
+        SnapshotError
+            It is not what `snapshot` gives.
+        """
         values = cls()
-        values._values = array("d", packed) if isinstance(packed, bytes) else list(packed)
+        if isinstance(packed, bytes):
+            values._values = unpack_numbers("d", packed)
+        elif isinstance(packed, list):
+            values.extend(packed)
+        else:
+            raise SnapshotError(_FORGED)
         return values
+
+
+_FORGED = "stored values are not what an explainer has written: start a new explainer"
+
+
+def unpack_numbers(kind: str, packed: Any) -> array[Any]:
+    """Return the numbers of a kind (`d` or `q`, of eight bytes) that these are the bytes of.
+
+    Raises
+    ------
+    SnapshotError
+        They are not.
+    """
+    if not (isinstance(packed, bytes) and len(packed) % 8 == 0):
+        raise SnapshotError(_FORGED)
+    return array(kind, packed)
 
 
 def pack_values(values: Collection[Any]) -> bytes | list[Any]:

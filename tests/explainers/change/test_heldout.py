@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_explainers import as_batch
+from attributary_explainers import SnapshotError, as_batch
 from attributary_explainers.change.discrepancy import as_distance, spread
 from attributary_explainers.change.held.heldout import HeldOut
-from attributary_explainers.change.held.rows import Row
+from attributary_explainers.change.held.rows import HeldRows, Row
 from attributary_explainers.losses.losses import as_loss
 from tests.explainers.plain_data import strangers
 
@@ -177,3 +177,38 @@ def test_restored_and_continued_it_is_as_never_stopped(stop):
             of.add(number_row(n, float(n), 0.0, 1.0))
     assert running.snapshot() == never.snapshot()
     assert list(running.rows) == list(never.rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"is_label": 2**40},
+        {"n": b"1234567"},
+        {"n": b""},
+        {"losses": [b"", b"", b""]},
+        {"y": [1.0]},
+        {"numbers": 5},
+    ],
+    ids=["a number of labels", "torn", "no rows", "no losses", "one target", "a number"],
+)
+def test_forged_rows_are_refused(change):
+    rows = HeldRows([number_row(n, float(n), 0.0, 1.0) for n in range(1, 4)])
+    assert list(HeldRows.from_snapshot(rows.snapshot()))[2].n == 3
+    with pytest.raises(SnapshotError, match="not what an explainer has written"):
+        HeldRows.from_snapshot({**rows.snapshot(), **change})
+
+
+def test_held_rows_are_those_of_a_list():
+    given_rows = [number_row(n, float(n), 0.0, 1.0) for n in range(1, 6)]
+    given_rows += [Row.of(6, {"r": 2}, "b", {"b": 0.7, "a": 0.3}, is_label=False, loss=0.18)]
+    rows = HeldRows(given_rows[:4])
+    for row in given_rows[4:]:
+        rows.append(row)
+    for found, row in zip(rows, given_rows, strict=True):
+        assert (found.n, found.x, found.y, found.prediction) == (row.n, row.x, row.y, row.prediction)
+        assert (found.is_label, found.loss, repr(found.distance)) == (row.is_label, row.loss, repr(row.distance))
+    assert [row.n for row in (rows[-1], *rows[1:3], *rows.after(5))] == [6, 2, 3, 6]
+    rows.drop_oldest(4)
+    assert [(row.n, row.y) for row in rows] == [(5, given_rows[4].y), (6, "b")]
+    with pytest.raises(IndexError):
+        rows[-3]

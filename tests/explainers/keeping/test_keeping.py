@@ -125,6 +125,43 @@ def test_a_few_wide_rows_do_not_widen_the_others(first):
     assert (len(rows._layouts), rows._beside) == (1, None), "nothing is left of rows that are gone"
 
 
+def test_after_thousands_of_other_names_a_restored_reservoir_is_stored_as_one_that_was_never_stopped():
+    first, running = {"a": 1.0, "b": 2.0}, Rows()
+    for i in range(5000):
+        running.append(keep(first))
+        keep({f"other{i}": 1.0})
+        if i > 10:
+            running.drop(0)
+    restored = Rows.from_snapshot(running.snapshot())
+    for rows in (running, restored):
+        rows.append(keep(first))
+    assert running.snapshot() == restored.snapshot()
+    assert len(running.snapshot()["layouts"]) == 1
+
+
+def test_what_two_share_is_stored_as_that_whatever_lengths_their_slots_have():
+    shared = [keep({f"n{i}": 0.5 for i in range(i % 3 * 20)} | {"text": "red"}) for i in range(30)]
+    long, short = Rows([keep({f"n{i}": 0.5 for i in range(40)} | {"text": "red"})]), Rows([keep({"text": "red"})])
+    for rows in (long, short):
+        rows.extend(shared)
+        rows.drop(0)
+    again = [Rows.from_snapshot(rows.snapshot()) for rows in pickle.loads(pickle.dumps([long, short]))]
+    once = pickle.dumps([rows.snapshot() for rows in (long, short)])
+    assert pickle.dumps([rows.snapshot() for rows in again]) == once
+
+
+def test_a_slot_may_be_counted_from_the_end_and_none_beyond_it():
+    rows = Rows([keep({"a": float(i)}) for i in range(4)])
+    assert (rows[-1], rows.pop(-2).row(), len(rows)) == ({"a": 3.0}, {"a": 2.0}, 3)
+    rows.drop(-1)
+    rows.put(-1, keep({"a": 7.0}))
+    rows.append(keep({"a": 8.0}))
+    assert list(rows) == [{"a": 0.0}, {"a": 7.0}, {"a": 8.0}]
+    for wrong in (lambda: rows[3], lambda: rows.kept(-4), lambda: rows.drop(3), lambda: rows.put(-4, keep({}))):
+        with pytest.raises(IndexError):
+            wrong()
+
+
 @given(st.lists(st.one_of(st.floats(), values)))
 def test_values_are_those_of_a_list(given_values):
     made = Values()
@@ -145,6 +182,15 @@ def test_values_are_those_of_a_list(given_values):
 def test_floats_take_eight_bytes_each():
     assert Values([0.5, 1.5])._values.itemsize == 8
     assert len(Values([0.5, 1.5]).snapshot()) == 16
+    restored = Values.from_snapshot(Values().snapshot())
+    restored.append(0.5)
+    assert restored.snapshot() == struct.pack("d", 0.5)
+
+
+@pytest.mark.parametrize("forged", [5, "text", b"1234567", None])
+def test_forged_values_are_refused(forged):
+    with pytest.raises(SnapshotError, match="not what an explainer has written"):
+        Values.from_snapshot(forged)
 
 
 def test_a_row_that_is_changed_afterwards_is_kept_as_it_was():

@@ -39,7 +39,7 @@ class Cut:
         self.shares: dict[str, float] = {}
         """Model id to the share of the time that explaining took, of those that are encoded, where it is known."""
         self.n_strides = 0
-        """How many of those that are encoded have another stride since."""
+        """How many of those that are encoded got another stride in that step."""
         partition.budget.begin(lag)
 
     @property

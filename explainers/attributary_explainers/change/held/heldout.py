@@ -16,7 +16,7 @@ from ...predictions import is_usable, most_probable, predict_rows
 from ...typing import Array, ModelFunction, Output, Prediction, Snapshot
 from ...validation import LARGEST
 from ..discrepancy import Distance, spread
-from .rows import HeldRows, Row, kept_prediction
+from .rows import HeldRows, Row, column_of, kept_prediction
 
 _BATCH_SIZE = 32
 
@@ -76,7 +76,7 @@ class HeldOut:
         """
         self.n_rows += 1
         if self._reference is None:
-            self._rows.extend([row])
+            self._rows.append(row)
             self._drop_oldest()
             return
         self._waiting.append(row)
@@ -156,11 +156,10 @@ class HeldOut:
         """
         if not rows:
             return 0.0
-        held = rows if isinstance(rows, HeldRows) else HeldRows(rows)
-        mean = math.fsum(held.distance) / len(held)
+        mean = math.fsum(column_of(rows, "distance")) / len(rows)
         if not self.relative:
             return mean
-        targets = held.predictions() if self.loss.name == "score" else held.y
+        targets = [row.prediction for row in rows] if self.loss.name == "score" else column_of(rows, "y")
         unit = spread(targets, self.distance)
         return mean / unit if unit > 0.0 else 0.0
 
@@ -186,8 +185,12 @@ class HeldOut:
             if math.isfinite(loss):
                 row.reference_loss, row.distance = loss, distance
                 usable.append(row)
-        self.first.extend(usable[: max(self.window // 2 - len(self.first), 0)])
-        self._rows.extend(usable)
+        if (n_missing := self.window // 2 - len(self.first)) > 0:
+            self.first.extend(usable[:n_missing])
+        if len(usable) == 1:
+            self._rows.append(usable[0])
+        else:
+            self._rows.extend(usable)
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:

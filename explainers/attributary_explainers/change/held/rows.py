@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import SnapshotError
 from ...keeping.kept import Kept, keep, keep_apart
 from ...keeping.rows import Rows
-from ...keeping.values import Values
+from ...keeping.values import Values, unpack_numbers
 from ...typing import Array, Features, Prediction, Snapshot
 
 
@@ -70,7 +70,7 @@ def plain_prediction(predicted: Kept | float | None) -> Prediction:
 
 
 _NOTHING_SAID = keep_apart({})
-_LOSSES = ("loss", "reference_loss", "distance")
+_FORGED = "stored rows are not what an explainer has written: start a new explainer"
 
 
 class HeldRows(Sequence[Row]):
@@ -96,6 +96,20 @@ class HeldRows(Sequence[Row]):
         """Predictions that are numbers; NaN where they are probabilities."""
         self.extend(list(rows))
 
+    def append(self, row: Row) -> None:
+        """Put a row behind the newest one."""
+        predicted = row.predicted
+        said, number = (predicted, math.nan) if isinstance(predicted, Kept) else (_NOTHING_SAID, predicted)
+        self.n.append(row.n)
+        self.y.append(row.y)
+        self.loss.append(row.loss)
+        self.reference_loss.append(row.reference_loss)
+        self.distance.append(row.distance)
+        self._x.append(row.kept)
+        self._is_label.append(row.is_label)
+        self._said.append(said)
+        self._numbers.append(number)
+
     def extend(self, rows: Sequence[Row]) -> None:
         """Put rows behind the newest one."""
         self.n.extend([row.n for row in rows])
@@ -120,10 +134,6 @@ class HeldRows(Sequence[Row]):
         """Return the rows after the one of this number."""
         return [self[i] for i, number in enumerate(self.n) if number > n]
 
-    def predictions(self) -> list[Prediction]:
-        """Return what the model predicted."""
-        return [self._said.kept(i).row() if _is_nan(number) else number for i, number in enumerate(self._numbers)]
-
     def __len__(self) -> int:
         return len(self.n)
 
@@ -134,8 +144,7 @@ class HeldRows(Sequence[Row]):
     def __getitem__(self, i: int | slice) -> Row | list[Row]:
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
-        if i < 0:
-            i += len(self)
+        i = range(len(self))[i]
         number = self._numbers[i]
         return Row(
             self.n[i],
@@ -157,7 +166,7 @@ class HeldRows(Sequence[Row]):
             "said": self._said.snapshot(),
             "numbers": self._numbers.snapshot(),
             "is_label": bytes(self._is_label),
-            "losses": [getattr(self, name).tobytes() for name in _LOSSES],
+            "losses": [losses.tobytes() for losses in (self.loss, self.reference_loss, self.distance)],
         }
 
     @classmethod
@@ -170,15 +179,16 @@ class HeldRows(Sequence[Row]):
             The columns are not of the same rows.
         """
         rows = cls()
-        rows.n.frombytes(packed["n"])
+        rows.n = unpack_numbers("q", packed["n"])
         rows._x, rows._said = Rows.from_snapshot(packed["x"]), Rows.from_snapshot(packed["said"])
         rows.y, rows._numbers = Values.from_snapshot(packed["y"]), Values.from_snapshot(packed["numbers"])
+        rows.loss, rows.reference_loss, rows.distance = (unpack_numbers("d", losses) for losses in packed["losses"])
+        if not isinstance(packed["is_label"], bytes):
+            raise SnapshotError(_FORGED)
         rows._is_label = bytearray(packed["is_label"])
-        for name, column in zip(_LOSSES, packed["losses"], strict=True):
-            getattr(rows, name).frombytes(column)
         columns = (rows._x, rows._said, rows.y, rows._numbers, rows._is_label, rows.loss, rows.reference_loss)
         if {len(rows)} != set(map(len, (*columns, rows.distance))):
-            raise SnapshotError("stored rows are not what an explainer has written: start a new explainer")
+            raise SnapshotError(_FORGED)
         return rows
 
 
@@ -186,8 +196,11 @@ def _is_nan(number: Any) -> bool:
     return bool(number != number)
 
 
+def column_of(rows: Sequence[Row], name: str) -> list[Any]:
+    """Return a column of rows, by the name of an attribute of `Row` that is one of `HeldRows`, too."""
+    return list(getattr(rows, name)) if isinstance(rows, HeldRows) else [getattr(row, name) for row in rows]
+
+
 def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:
     """Return the losses of the reference and of the model."""
-    if isinstance(rows, HeldRows):
-        return np.array(rows.reference_loss), np.array(rows.loss)
-    return np.array([row.reference_loss for row in rows]), np.array([row.loss for row in rows])
+    return np.array(column_of(rows, "reference_loss")), np.array(column_of(rows, "loss"))
