@@ -56,7 +56,7 @@ class Storing:
         if self.cut is None:
             self.cut = Cut(self.partition, lag)
         if not self.cut.is_encoded:
-            model_id, blob = self.cut.encode_next()
+            model_id, blob, *_ = self.cut.encode_next()
             self.write(model_id.encode(), blob)
             return
         self.write(checkpoint_key(0), self.cut.encode_checkpoint())

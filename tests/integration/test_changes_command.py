@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from support.interrupts import take_interrupts
 from support.kafka import produce
 
 from attributary_agents.cli.main import cli
@@ -89,8 +90,7 @@ def test_those_that_come_are_printed_as_they_come(
         command(path, "n", "--last", "1", "--follow"),
         stdout=subprocess.PIPE,
         text=True,
-        # A shell starts what it runs in the background with SIGINT ignored, and so it would be here.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=take_interrupts,
     )
     try:
         assert following.stdout is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.interrupts import take_interrupts
 from support.kafka import read_all
 from support.waiting import wait_for
 
@@ -46,7 +47,10 @@ def test_what_was_stopped_while_the_broker_was_away_goes_on_behind_the_last_ackn
     path.write_text(yaml.safe_dump(raw))
     data.write_text("a,b,c,y\n" + "".join(f"{n},{n % 7},{n % 11},{n % 2}\n" for n in range(N)))
     command = [sys.executable, "-m", "attributary_agents.cli", "produce", str(data), "-c", str(path)]
-    with said.open("w") as err, subprocess.Popen([*command, "--rate", str(RATE)], stderr=err) as child:
+    with (
+        said.open("w") as err,
+        subprocess.Popen([*command, "--rate", str(RATE)], stderr=err, preexec_fn=take_interrupts) as child,
+    ):
         try:
             wait_for("some rows are there", lambda: len(read_all(own_broker.bootstrap, topic)) > RATE, 60)
             own_broker.kill()

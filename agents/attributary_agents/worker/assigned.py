@@ -42,7 +42,7 @@ from .partition import Partition
 from .records import Outgoing, record_of
 from .schedule import CheckpointSchedule
 from .shared import Shared
-from .storing.cut import Cut
+from .storing.cut import Cut, Encoded
 from .storing.restoring import Restoring
 from .storing.slices import ENCODE_S
 from .storing.steps import Steps
@@ -67,10 +67,13 @@ class Sent(NamedTuple):
 class Slice(NamedTuple):
     """Some states of a checkpoint, and what has to be acknowledged before they are written."""
 
-    states: list[tuple[str, bytes]]
+    states: list[Encoded]
     sent: list[Sent]
-    has_strides: bool
-    """Whether a stride has changed with them: then no further observation may be handled before they are durable."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no further observation may be handled before they are durable: a stride has changed with them."""
+        return any(state.has_new_stride for state in self.states)
 
 
 class Checkpoint:
@@ -342,9 +345,9 @@ class Assigned(PartitionView):
                 checkpoint = checkpoint or self._cut()
                 encoded = self._encode_slice(checkpoint)
                 self._shared.slices.note_slice(time.perf_counter() - began)
-                if encoded.has_strides:
+                if encoded.holds:
                     is_done = await self._store_slice(checkpoint, encoded)
-            if not encoded.has_strides:
+            if not encoded.holds:
                 is_done = await self._store_slice(checkpoint, encoded)
 
     def _cut(self) -> Checkpoint:  # 1
@@ -361,7 +364,7 @@ class Assigned(PartitionView):
         """
         with self._storing(checkpoint):
             await self._await_sent(encoded.sent)
-            await asyncio.gather(*(self._store.put(model_id.encode(), blob) for model_id, blob in encoded.states))
+            await asyncio.gather(*(self._store.put(state.model_id.encode(), state.blob) for state in encoded.states))
             if checkpoint.cut.is_encoded:
                 await self._store_cut(checkpoint)
         return checkpoint.cut.is_encoded
@@ -398,18 +401,17 @@ class Assigned(PartitionView):
     def _encode_slice(self, checkpoint: Checkpoint) -> Slice:
         """Encode the states of some of the models as they are now, without a pause in between."""
         cut, began = checkpoint.cut, time.perf_counter()
-        n_strides = cut.n_strides
-        states: list[tuple[str, bytes]] = []
+        states: list[Encoded] = []
         with self._storing(checkpoint):
             while not (cut.is_encoded or len(states) == WRITES_TOGETHER or (states and _has_passed(ENCODE_S, began))):
                 with self._shared.view.lock:
-                    model_id, blob = cut.encode_next()
-                    self.state_bytes[model_id] = len(blob)
-                    if (share := cut.shares.get(model_id)) is not None:
-                        self.explain_shares[model_id] = share
-                states.append((model_id, blob))
+                    state = cut.encode_next()
+                    self.state_bytes[state.model_id] = len(state.blob)
+                    if state.share is not None:
+                        self.explain_shares[state.model_id] = state.share
+                states.append(state)
         checkpoint.busy_s += time.perf_counter() - began
-        return Slice(states, list(self._sent), cut.n_strides > n_strides)
+        return Slice(states, list(self._sent))
 
 
 def _has_passed(seconds: float, began: float) -> bool:

@@ -63,9 +63,16 @@ class Pulse(threading.Thread):
         if self._error is not None:
             raise RuntimeError(f"no event after {len(self.beats)} observations") from self._error
 
+    def next_after(self, moment: float) -> float:
+        """Return when the first beat after a moment of `time.monotonic` began, and the one before it had been seen.
+
+        What that one waited for is so left out: observations that were ahead of it.
+        """
+        return min((beat.sent for beat in self.beats if beat.sent >= moment), default=moment)
+
     def longest_s(self, since: float, until: float) -> float:
-        """Return the longest beat that began between these moments of `time.monotonic`; 0 for none."""
-        return max((beat.took_s for beat in self.beats if since <= beat.sent <= until), default=0.0)
+        """Return the longest beat that was under way between these moments of `time.monotonic`; 0 for none."""
+        return max((beat.took_s for beat in self.beats if beat.sent <= until and beat.seen >= since), default=0.0)
 
     def run(self) -> None:
         """Called by `start`, in the thread."""

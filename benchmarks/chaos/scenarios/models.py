@@ -78,11 +78,12 @@ def _checkpoint_of_all(lab: Lab, fleet: Fleet, member: Member, records: list[Sen
     lab.note(f"a fast model's observation is an event after {1000 * pulse.longest_s(quiet, time.monotonic()):.0f} ms")
     wanted, cpu = _of_others(fleet, member) + len(records), cpu_s(member.worker.pid)
     fleet.send(records)
-    # The others' observations are ahead of the fast one's until they are handled: that is no pause.
     if fleet.wait("all others are handled", lambda: _of_others(fleet, member) >= wanted, _PATIENCE_S, 0.5):
         handled = time.monotonic()
         _wait_drained(fleet)
         stored = time.monotonic()
+        # The others' observations are ahead of the fast one's until they are handled: that is no pause.
+        handled = pulse.next_after(handled)
         lab.note(
             f"checkpoint of all: longest pause of the fast model {1000 * pulse.longest_s(handled, stored):.0f} ms in "
             f"{stored - handled:.1f} s; processor time of observations and checkpoint "

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InvalidParameterError, SnapshotError
 from ..keeping.kept import Kept, keep
 from ..keeping.rows import Rows
-from ..keeping.values import pack_values, unpack_values
+from ..keeping.values import pack_values, unpack_numbers, unpack_values
 from ..notebook.cards import figure
 from ..notebook.described import Described, suggesting
 from ..typing import Features, Snapshot
@@ -118,7 +118,7 @@ class Reservoir(Described, abc.ABC):
         self.n_seen = snapshot["n_seen"]
         self.rows = Rows.from_snapshot(snapshot["rows"])
         self.notes = _unpacked(snapshot["notes"], len(self.rows))
-        self.numbers = array("q", snapshot["numbers"])
+        self.numbers = unpack_numbers("q", snapshot["numbers"])
         self.by_age = SlotOrder.of(dict(enumerate(self.numbers)))
 
 
@@ -327,7 +327,7 @@ class LaggedReservoir(Reservoir):
         super().restore(snapshot)
         waiting = snapshot["waiting"]
         self._waiting = Rows.from_snapshot(waiting["rows"])
-        self._numbers_waiting = array("q", waiting["numbers"])
+        self._numbers_waiting = unpack_numbers("q", waiting["numbers"])
         self._notes_waiting = _unpacked(waiting["notes"], len(self._waiting))
         self._n_behind = 0
         self._count_behind()

@@ -186,10 +186,11 @@ def test_restored_and_continued_it_is_as_never_stopped(stop):
         {"n": b"1234567"},
         {"n": b""},
         {"losses": [b"", b"", b""]},
+        {"losses": []},
         {"y": [1.0]},
         {"numbers": 5},
     ],
-    ids=["a number of labels", "torn", "no rows", "no losses", "one target", "a number"],
+    ids=["a number of labels", "torn", "no rows", "no losses", "no columns", "one target", "a number"],
 )
 def test_forged_rows_are_refused(change):
     rows = HeldRows([number_row(n, float(n), 0.0, 1.0) for n in range(1, 4)])

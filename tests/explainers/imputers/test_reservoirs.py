@@ -285,3 +285,10 @@ def test_an_unknown_reservoir_is_refused_by_name():
 def test_the_state_of_another_reservoir_is_refused():
     with pytest.raises(SnapshotError, match=r"expected the reservoir 'lagged', got 'uniform'"):
         make_reservoir().restore(UniformReservoir(3).snapshot())
+
+
+@pytest.mark.parametrize("forged", [b"1234567", 5, [1]])
+def test_forged_numbers_of_rows_are_refused(forged):
+    reservoir = make_reservoir("lagged", 6, 4, 9)
+    with pytest.raises(SnapshotError, match="not what an explainer has written"):
+        reservoir.restore({**reservoir.snapshot(), "numbers": forged})

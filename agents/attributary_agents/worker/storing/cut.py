@@ -9,10 +9,28 @@ repeated is counted then.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...state.checkpoints import StoredAt, encode_checkpoint
 from ...state.codec import encode_state
 from ..partition import Partition
+
+
+class Encoded(NamedTuple):
+    """The state of a model, to be written.
+
+    Attributes
+    ----------
+    share
+        Share of the time that explaining took; None where it is not known.
+    has_new_stride
+        Whether another number of observations is explained from now on.
+    """
+
+    model_id: str
+    blob: bytes
+    share: float | None
+    has_new_stride: bool
 
 
 class Cut:
@@ -36,10 +54,6 @@ class Cut:
         self._deployed: dict[str, int] = {}
         self.offset = partition.offset
         """The last offset that the checkpoint covers."""
-        self.shares: dict[str, float] = {}
-        """Model id to the share of the time that explaining took, of those that are encoded, where it is known."""
-        self.n_strides = 0
-        """How many of those that are encoded got another stride in that step."""
         partition.budget.begin(lag)
 
     @property
@@ -47,8 +61,8 @@ class Cut:
         """Whether the states of all models that had changed are encoded."""
         return not self._left
 
-    def encode_next(self) -> tuple[str, bytes]:
-        """Return the id of the next model and its state as it is now; set its stride in the same step, never before.
+    def encode_next(self) -> Encoded:
+        """Return the state of the next model as it is now; set its stride in the same step, never before.
 
         What the observations up to now have sent must be awaited before these bytes are written. Where the stride has
         changed, no further observation may be handled before they are durable: the state that a crash leaves would have
@@ -58,14 +72,12 @@ class Cut:
         state = partition.models[model_id]
         stride = state.stride
         # An owner that was killed may have published what follows: it comes again with the same bytes.
-        if partition.offset >= self._repeats_to and (share := partition.budget.adapt(state)) is not None:
-            self.shares[model_id] = share
-            self.n_strides += state.stride != stride
+        share = partition.budget.adapt(state) if partition.offset >= self._repeats_to else None
         blob = encode_state(state)
         partition.dirty.discard(model_id)
         partition.models.stored[model_id] = StoredAt.of(state.offset, blob)
         self._deployed[model_id] = state.current.deployed
-        return model_id, blob
+        return Encoded(model_id, blob, share, has_new_stride=state.stride != stride)
 
     def encode_checkpoint(self) -> bytes:
         """Return the bytes of the partition's checkpoint, to be written once all states are durable."""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...keeping.values import unpack_numbers
 from ...losses.losses import Loss
 from ...models.function import model_function
 from ...predictions import is_usable, most_probable, predict_rows
@@ -239,7 +240,8 @@ class HeldOut:
         """Take back what `snapshot` gave, over the reference model of then."""
         self._take(reference)
         self.n_rows, self.baseline_until = snapshot["n_rows"], snapshot["baseline_until"]
-        self._baseline, self._birth = array("d", snapshot["baseline"]), array("d", snapshot["birth"])
+        self._baseline = unpack_numbers("d", snapshot["baseline"])
+        self._birth = unpack_numbers("d", snapshot["birth"])
         self.first, self._rows = HeldRows.from_snapshot(snapshot["first"]), HeldRows.from_snapshot(snapshot["rows"])
         self._wait_for(HeldRows.from_snapshot(snapshot["waiting"]))
 

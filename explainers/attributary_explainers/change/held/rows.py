@@ -182,9 +182,9 @@ class HeldRows(Sequence[Row]):
         rows.n = unpack_numbers("q", packed["n"])
         rows._x, rows._said = Rows.from_snapshot(packed["x"]), Rows.from_snapshot(packed["said"])
         rows.y, rows._numbers = Values.from_snapshot(packed["y"]), Values.from_snapshot(packed["numbers"])
-        rows.loss, rows.reference_loss, rows.distance = (unpack_numbers("d", losses) for losses in packed["losses"])
-        if not isinstance(packed["is_label"], bytes):
+        if not isinstance(packed["is_label"], bytes) or len(packed["losses"]) != 3:
             raise SnapshotError(_FORGED)
+        rows.loss, rows.reference_loss, rows.distance = (unpack_numbers("d", losses) for losses in packed["losses"])
         rows._is_label = bytearray(packed["is_label"])
         columns = (rows._x, rows._said, rows.y, rows._numbers, rows._is_label, rows.loss, rows.reference_loss)
         if {len(rows)} != set(map(len, (*columns, rows.distance))):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...keeping.kept import Kept, keep
 from ...keeping.rows import Rows
-from ...keeping.values import Values
+from ...keeping.values import Values, unpack_numbers
 from ...typing import Features, Snapshot
 from ...validation import check_integer
 
@@ -182,7 +182,7 @@ class KeptRows:
         (newest, of_newest), (sample, of_sample) = snapshot["newest"], snapshot["sample"]
         rows._newest, rows._sample = Rows.from_snapshot(newest), Rows.from_snapshot(sample)
         rows._newest_y, rows._sample_y = Values.from_snapshot(of_newest), Values.from_snapshot(of_sample)
-        rows._numbers = array("q", snapshot["numbers"])
+        rows._numbers = unpack_numbers("q", snapshot["numbers"])
         first, last = snapshot["left_out"]
         rows._left_out, rows._begin = (first, last), snapshot["begin"]
         rows._rng.bit_generator.state = snapshot["generator"]
