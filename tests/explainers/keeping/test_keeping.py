@@ -140,14 +140,12 @@ def test_after_thousands_of_other_names_a_restored_reservoir_is_stored_as_one_th
 
 
 def test_what_two_share_is_stored_as_that_whatever_lengths_their_slots_have():
-    shared = [keep({f"n{i}": 0.5 for i in range(i % 3 * 20)} | {"text": "red"}) for i in range(30)]
-    long, short = Rows([keep({f"n{i}": 0.5 for i in range(40)} | {"text": "red"})]), Rows([keep({"text": "red"})])
-    for rows in (long, short):
-        rows.extend(shared)
-        rows.drop(0)
-    again = [Rows.from_snapshot(rows.snapshot()) for rows in pickle.loads(pickle.dumps([long, short]))]
-    once = pickle.dumps([rows.snapshot() for rows in (long, short)])
-    assert pickle.dumps([rows.snapshot() for rows in again]) == once
+    wide, narrow = {f"n{i}": 0.5 for i in range(40)}, {"n0": 0.5}
+    shared = keep(wide | {"text": "red"})
+    fits, stands_beside = Rows([keep(wide)] * 9 + [shared]), Rows([keep(narrow)] * 9 + [shared])
+    assert (fits._length, stands_beside._length) == (8 * 40, 8)
+    for rows in (fits, stands_beside):
+        assert rows.snapshot()["objects"][-1] is rows.kept(-1).objects is shared.objects  # a pickle holds it once
 
 
 def test_a_slot_may_be_counted_from_the_end_and_none_beyond_it():
