@@ -15,6 +15,7 @@ from .config.settings import Config, KafkaConfig
 from .errors import DamagedStateError, StateError
 from .kafka.clients import client_options
 from .kafka.faust_fixes import ExactApp
+from .kafka.fetches import Intake
 from .kafka.membership import client_id, fenced
 from .monitoring.web import WebServer
 from .state.admin import read_again
@@ -93,7 +94,7 @@ def create_app(config: Config) -> Application:
         producer_max_request_size=kafka.max_record_bytes,
         producer_compression_type=None,  # states are compressed already
         stream_wait_empty=False,  # observations are held unacknowledged until their checkpoint
-        stream_buffer_maxsize=256,
+        stream_buffer_maxsize=16,  # of observations each is what a poll has brought, and goes to its inbox at once
         recovery_buffer_size=4,  # states are large: few at a time
         broker_commit_every=2**31 - 1,  # the checkpoint commits; Faust has nothing to
         broker_session_timeout=kafka.session_timeout_s,
@@ -121,11 +122,12 @@ def create_app(config: Config) -> Application:
     table.read_again = partial(read_again, config, table.sink)
     topics = kafka.topics
     outputs = {name: _topic(app, name) for name in (topics.importances, topics.changes, topics.dead_letters)}
+    app.intake = Intake(topics.observations)
     worker = Worker(app, config, table, outputs)
     web = WebServer(config, worker.view)
     application = Application(app, worker, web)
     app.on_fenced = application.fence
-    _register_agent(application, "attributary.observations", topics.observations, worker.handle)
+    _register_agent(application, "attributary.observations", topics.observations, worker.take)
     _register_agent(application, "attributary.models", topics.models, worker.handle_control)
     _register_lifecycle(application)
     return application
@@ -146,9 +148,16 @@ def _credentials(kafka: KafkaConfig) -> Any:
 
 
 def _topic(app: faust.App, name: str) -> Any:
-    # Raw bytes: what Faust cannot decode it acknowledges at once and forgets. We decode, and dead-letter.
+    # Raw bytes: what Faust cannot decode it acknowledges at once and forgets. We decode, and dead-letter. Without acks:
+    # the checkpoint commits, and Faust would keep a gap between any two fetches for ever.
     return app.topic(
-        name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", allow_empty=True
+        name,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        allow_empty=True,
+        acks=False,
     )
 
 

@@ -15,11 +15,12 @@ import faust
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
-from faust.types import TP
+from faust.types import TP, ConsumerMessage
 from mode import Service
 
 from .brokers.producer import WaitingProducer
 from .brokers.watch import BROKERS
+from .fetches import Fetch, Intake, message_of
 from .membership import NamedCoordinator
 
 PROVED_VERSIONS = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
@@ -44,6 +45,10 @@ def _is_unexplained(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger(__name__).addFilter(_is_unexplained)  # Faust logs under the module of the subclass
+
+
+LOOK_S = 0.05
+"""Longest poll while a partition is not polled because its inbox is full."""
 
 
 class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is untyped
@@ -74,7 +79,7 @@ class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is
 
 
 class ExactConsumer(Consumer):  # type: ignore[misc]
-    """Polls a copy of the active partitions, by a `CommittedThread`.
+    """Polls a copy of the active partitions that have room, by a `CommittedThread`, and folds what comes of them.
 
     Upstream hands aiokafka its live set. When a rebalance empties it during the long poll, aiokafka reads the
     empty set as "all partitions", moves past their records, and Faust drops them.
@@ -86,11 +91,19 @@ class ExactConsumer(Consumer):  # type: ignore[misc]
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
         if active_partitions is None:
             return await self._thread.getmany(None, timeout)
-        polled = frozenset(active_partitions)
+        intake: Intake = self.app.intake
+        polled = intake.with_room(active_partitions)
+        if len(polled) < len(active_partitions):
+            timeout = min(timeout, LOOK_S)  # those that are full get room long before the others have records
         if not polled:
-            await asyncio.sleep(min(timeout, 0.1))
+            await intake.wait_for_room(min(timeout, LOOK_S))
             return {}
-        return await self._thread.getmany(polled, timeout)
+        return intake.fold(await self._thread.getmany(polled, timeout))
+
+    def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
+        if type(record) is Fetch:
+            return message_of(tp, record, self.app.consumer_generation_id)
+        return super()._to_message(tp, record)
 
     async def verify_all_partitions_active(self) -> None:
         """Judge nothing: upstream takes waiting for a model, or for the next checkpoint, for a fault.
@@ -189,6 +202,8 @@ class RawTable(faust.Table):  # type: ignore[misc]
 class ExactApp(faust.App):  # type: ignore[misc]
     """A Faust app with the fixes above."""
 
+    intake: Intake
+    """What has been fetched of the observations and waits to be handled."""
     on_fenced: Callable[[], None]
     """Called where another process has taken our name in the group."""
 

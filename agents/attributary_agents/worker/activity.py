@@ -28,6 +28,11 @@ class Step:
         self.waits_since: float | None = None
         """When the first of those began, by `time.monotonic`; None while there is none."""
 
+    def move_on(self, offset: int, key: bytes | None, now: float) -> None:
+        """Go on to the next observation of a slice, which begins now, by `time.monotonic`."""
+        self._offset, self._key = offset, key
+        self.began = self.since = now
+
     def __str__(self) -> str:
         topic, number = self._partition
         # A key that is no model id of ours may be anything.

@@ -58,6 +58,22 @@ def record_of(message: Any) -> Record:
     )
 
 
+def record_from_client(record: Any) -> Record:
+    """Return a record of aiokafka's consumer as ours."""
+    headers = record.headers
+    unread = unread_batch(headers) if headers else None
+    return Record(
+        record.topic,
+        record.partition,
+        record.offset,
+        record.timestamp or 0,
+        record.key,
+        record.value,
+        () if unread is not None or not headers else list(headers),
+        unread,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """One record to send."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
@@ -10,6 +11,7 @@ import faust
 from ..allocator import FreedMemory
 from ..config.settings import Config
 from ..kafka.brokers.ends import TopicEnds
+from ..kafka.fetches import Intake
 from ..state.objects import object_store
 from ..state.records import StateRecords
 from ..state.seal import seal_of
@@ -47,6 +49,9 @@ class Shared:
         self.under_way = UnderWay()
         """What runs beside the records; what fails of it stops the worker."""
         self.slices = Slices()
+        self.turn = asyncio.Lock()
+        """Has the partition whose slice of observations is handled: the loop has a turn before another one's."""
+        self.intake: Intake = app.intake
         self.restored = Restored()
         self.memory = FreedMemory(len(config.models))
         self.model_ids = {model_id.encode(): model_id for model_id in config.models}

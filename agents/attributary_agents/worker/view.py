@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping
 
 from ..kafka.brokers.watch import BrokerWatch
@@ -28,7 +29,7 @@ class Durations:
     def observe(self, seconds: float) -> None:
         """Count one duration."""
         self.sum += seconds
-        self.counts[next((i for i, bound in enumerate(self.bounds) if seconds <= bound), len(self.bounds))] += 1
+        self.counts[bisect_left(self.bounds, seconds)] += 1
 
 
 END_KNOWN_S = 30.0

@@ -46,11 +46,11 @@ class Worker:
         self._shared = Shared(app, config, table, outputs, self.view)
         self.under_way, self.memory = self._shared.under_way, self._shared.memory
 
-    async def handle(self, event: Any) -> None:
-        """Take one record of the observations topic."""
+    async def take(self, event: Any) -> None:
+        """Take what a poll has brought of a partition of the observations topic, to be handled in its turn."""
         message = event.message
         if not self._is_late(message.tp, message.generation_id):
-            await self._assign(message.tp, message.generation_id).handle(message)
+            self._assign(message.tp, message.generation_id).take(message.value.records)
 
     async def handle_control(self, event: Any) -> None:
         """Take one record of the models topic."""

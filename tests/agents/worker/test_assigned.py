@@ -15,12 +15,14 @@ from faust.types import TP
 from attributary_agents.app import create_app
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import StateError
+from attributary_agents.kafka.fetches import Fetch, Intake, message_of
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key, control_key
 from attributary_agents.state.records import StateRecords
-from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import worker as worker_module
-from attributary_agents.worker.assigned import MAX_SENT_BYTES, Assigned
+from attributary_agents.worker.assigned import Assigned
+from attributary_agents.worker.storing import checkpointing
+from attributary_agents.worker.storing.outbox import MAX_SENT_BYTES
 from attributary_agents.worker.worker import Worker
 from tests.agents.kafka.fetched_partitions import client_thread, noted
 from tests.agents.stand_ins import FACTORY, MODELS, TOPIC, config_of
@@ -57,6 +59,7 @@ class Broker:
             _commit_offsets=self._commit,
         )
         self.sink = StateRecords()
+        self.intake = Intake(TOPIC)
 
     async def _highwaters(self, *tps: TP) -> dict[TP, int]:
         return dict.fromkeys(tps, 0)
@@ -100,7 +103,11 @@ class Running:
     async def handle(
         self, offset: int, value: bytes = GOOD, partition: int = 0, generation: int = 1, key: bytes = b"m"
     ) -> None:
-        await self.worker.handle(event(TOPIC, offset, value, partition, generation, key))
+        """Hand a record over as a poll does that brings it alone, and wait until it is handled or is not ours."""
+        await self.worker.take(fetch([record(offset, value, partition, key)], generation))
+        for task in list(self.worker.under_way._tasks.values()):
+            if task.get_coro().__name__ == "_handle_all":  # type: ignore[union-attr]
+                await task
 
 
 def event(topic: str, offset: int, value: bytes, partition: int = 0, generation: int = 1, key: bytes = b"m") -> Any:
@@ -109,6 +116,19 @@ def event(topic: str, offset: int, value: bytes, partition: int = 0, generation:
         value=value, headers=[], timestamp=0.0,
     )  # fmt: skip
     return SimpleNamespace(message=message)
+
+
+def record(offset: int, value: bytes = GOOD, partition: int = 0, key: bytes = b"m") -> Any:
+    """Return a record as aiokafka's consumer gives it."""
+    return SimpleNamespace(
+        topic=TOPIC, partition=partition, offset=offset, timestamp=0, timestamp_type=0, key=key, value=value, headers=()
+    )
+
+
+def fetch(records: list[Any], generation: int = 1) -> Any:
+    """Return the event of what one poll has brought of a partition."""
+    tp = TP(TOPIC, records[0].partition)
+    return SimpleNamespace(message=message_of(tp, Fetch(records), generation))
 
 
 def test_all_partitions_share_one_deadline_and_the_failing_ones_hinder_no_other(
@@ -187,7 +207,7 @@ async def test_after_an_event_that_could_not_be_sent_nothing_is_committed() -> N
         await running.handle(offset)
     for sent in running.broker.sending:
         sent.set_exception(RuntimeError("no broker"))
-    assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
+    assigned._storing.schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
     running.broker.log.clear()
     running.worker.tick()
     await running.worker.under_way.settle()
@@ -205,7 +225,7 @@ async def test_after_a_state_that_could_not_be_written_no_checkpoint_names_it() 
     (assigned,) = await running.own(1)
     await running.handle(0)
     running.broker.failing.add(0)
-    assigned._schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
+    assigned._storing.schedule.is_due = lambda n_pending: True  # type: ignore[method-assign]
     running.worker.tick()
     await running.worker.under_way.settle()
     with pytest.raises(RuntimeError, match="no broker"):
@@ -226,9 +246,9 @@ async def test_behind_a_final_checkpoint_that_is_given_up_a_waiting_record_is_ne
     running.broker.slow = True
     for offset in range(5):
         await running.handle(offset, b"junk")
-    assigned._schedule.is_due = lambda n_pending: n_pending >= 5  # type: ignore[method-assign]
+    assigned._storing.schedule.is_due = lambda n_pending: n_pending >= 5  # type: ignore[method-assign]
     # As where a stride has changed: no record is handled before the slice is stored.
-    monkeypatch.setattr(assigned_module.Slice, "holds", True)
+    monkeypatch.setattr(checkpointing.Slice, "holds", True)
     running.worker.tick()
     await asyncio.sleep(0.02)  # the slice awaits what was sent, with the lock
     record = asyncio.ensure_future(running.handle(5))
@@ -249,7 +269,7 @@ async def test_a_state_whose_writing_is_given_up_is_named_by_no_checkpoint(monke
     (assigned,) = await running.own(1)
     for offset in range(4):
         await running.handle(offset, key=b"large")
-    assigned._schedule.is_due = lambda n_pending: n_pending >= 4  # type: ignore[method-assign]
+    assigned._storing.schedule.is_due = lambda n_pending: n_pending >= 4  # type: ignore[method-assign]
     running.worker.tick()
     await running.worker.under_way.settle()
     put, log = assigned._store.put, running.broker.log
@@ -285,17 +305,17 @@ async def test_a_checkpoint_that_lasts_delays_no_lag_and_no_other_partition() ->
     running.broker.consumer._thread = client_thread(ends)
     is_ticking = False  # the handling of an observation makes none itself
     for assigned in (first, second):
-        assigned._schedule.is_due = lambda n_pending: is_ticking and n_pending > 0  # type: ignore[method-assign]
+        assigned._storing.schedule.is_due = lambda n_pending: is_ticking and n_pending > 0  # type: ignore[method-assign]
     for partition in (0, 1):
-        await running.worker.handle(event(TOPIC, 0, GOOD, partition))
+        await running.handle(0, partition=partition)
     for offset in range(1, 4):
         ends[TP(TOPIC, 0)] = noted(10 + offset)
         is_ticking = True
         running.worker.tick()  # while the first one of partition 0 is under way no second one begins
-        assert second._stores is not None
-        await second._stores
+        assert second._storing.task is not None
+        await second._storing.task
         is_ticking = False
-        await running.worker.handle(event(TOPIC, offset, GOOD, 1))
+        await running.handle(offset, partition=1)
         assert (first.lag.records, second.lag.records) == (9 + offset, 10 - offset)
     commits = [line for line in running.broker.log if line.startswith("commit")]
     assert commits == [f"commit {TOPIC}[1] {offset + 1}" for offset in range(3)]
@@ -402,13 +422,13 @@ async def test_a_record_is_pending_from_when_it_is_handled_until_its_checkpoint_
         assert assigned.pending_s > 0, "not before it is committed"
         committed.append(offset)
 
-    monkeypatch.setattr(assigned_module, "commit_exactly", commit)
+    monkeypatch.setattr(checkpointing, "commit_exactly", commit)
     assert assigned.pending_s == 0
     await running.handle(0)
     before = assigned.pending_s
     await running.handle(1)
     assert assigned.pending_s > before > 0, "the oldest counts"
-    assigned._schedule.is_due = lambda n_pending: n_pending > 1  # type: ignore[method-assign]
+    assigned._storing.schedule.is_due = lambda n_pending: n_pending > 1  # type: ignore[method-assign]
     running.worker.tick()
     await running.worker.under_way.settle()
     assert (committed, assigned.pending_s) == ([2], 0)
@@ -436,7 +456,7 @@ async def test_a_checkpoint_that_waits_for_kafka_is_known_to(monkeypatch: pytest
         (step,) = activity.steps
         return step.n_kafka_waits
 
-    monkeypatch.setattr(assigned_module, "commit_exactly", commit)
+    monkeypatch.setattr(checkpointing, "commit_exactly", commit)
     running.broker.slow, running.broker.hanging = True, {0}
     written: list[asyncio.Future[None]] = []
     send = running.broker.send_changelog

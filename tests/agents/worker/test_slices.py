@@ -15,9 +15,9 @@ from attributary_agents.state.codec import MAGIC
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.state.seal import Seal
 from attributary_agents.state.store import PartitionStore
-from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker.assigned import Assigned
 from attributary_agents.worker.models import PartitionModels
+from attributary_agents.worker.storing import checkpointing, outbox
 from attributary_agents.worker.storing import restoring as restoring_module
 from attributary_agents.worker.storing.slices import Slices
 from tests.agents.stand_ins import TOPIC
@@ -29,8 +29,8 @@ IDS = tuple(f"m{n}" for n in range(6))
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every slice be of one model."""
-    monkeypatch.setattr(assigned_module, "ENCODE_S", 0.0)
-    monkeypatch.setattr(assigned_module, "WRITES_TOGETHER", 1)
+    monkeypatch.setattr(checkpointing, "ENCODE_S", 0.0)
+    monkeypatch.setattr(checkpointing, "WRITES_TOGETHER", 1)
     monkeypatch.setattr(restoring_module, "RESTORE_S", 0.0)
 
 
@@ -71,12 +71,12 @@ def show_at_most(running: Running, n: int) -> None:
 
 def due(assigned: Assigned, n: int) -> None:
     """Let the first checkpoint be due when n observations are pending, and no other one."""
-    assigned._schedule.is_due = lambda n_pending: n_pending == assigned.partition.offset + 1 >= n  # type: ignore[method-assign]
+    assigned._storing.schedule.is_due = lambda n_pending: n_pending == assigned.partition.offset + 1 >= n  # type: ignore[method-assign]
 
 
 async def until_stored(assigned: Assigned) -> None:
-    assert assigned._stores is not None
-    await assigned._stores
+    assert assigned._storing.task is not None
+    await assigned._storing.task
 
 
 @in_a_loop
@@ -245,7 +245,7 @@ async def test_records_are_handled_between_the_slices_of_a_checkpoint_and_are_no
     for offset in range(6):
         await running.handle(offset, key=IDS[offset].encode())
     running.broker.log.clear()
-    while assigned._being_made is None:
+    while assigned._storing.being_made is None:
         await asyncio.sleep(0)
     offset, log = 6, running.broker.log
     while assigned.partition.checkpointed < 0:
@@ -278,7 +278,7 @@ async def test_while_what_was_sent_is_not_acknowledged_records_are_handled_and_n
         await running.handle(offset, b"junk", key=b"m0")
     await running.handle(2, key=b"m0")
     await asyncio.sleep(0.02)
-    assert assigned._being_made is not None
+    assert assigned._storing.being_made is not None
     broker.log.clear()
     for offset in range(3, 6):
         await asyncio.wait_for(running.handle(offset, b"junk", key=b"m0"), 1)
@@ -290,8 +290,10 @@ async def test_while_what_was_sent_is_not_acknowledged_records_are_handled_and_n
     first.set_result(None)
     await until_stored(assigned)
     assert broker.log[3:] == ["write m0", "write checkpoint/0", f"commit {TOPIC}[0] 3"]
-    assert [sent.ends for sent in assigned._sent] == later, "what was sent meanwhile is still to be waited for"
-    assert assigned._sent_bytes == sum(sent.n_bytes for sent in assigned._sent) > 0
+    assert [sent.ends for sent in assigned._storing._outbox.sent] == later, (
+        "what was sent meanwhile is still to be waited for"
+    )
+    assert assigned._storing._outbox.n_bytes == sum(sent.n_bytes for sent in assigned._storing._outbox.sent) > 0
     leaving = asyncio.ensure_future(running.worker.release())
     await asyncio.sleep(0.02)
     assert broker.log[6:] == []
@@ -334,28 +336,28 @@ async def test_while_a_checkpoint_cannot_be_made_no_more_is_handled_than_a_crash
     running = Running("m0")
     (assigned,) = await running.own(1)
     due(assigned, 3)
-    assigned._schedule._config = assigned._schedule._config.model_copy(update={"max_observations": 5})
+    assigned._storing.schedule._config = assigned._storing.schedule._config.model_copy(update={"max_observations": 5})
     running.broker.hanging = {0}
     for offset in range(8):
         await asyncio.wait_for(running.handle(offset, key=b"m0"), 1)
-    assert assigned._being_made is not None
-    assert assigned._being_made.cut.offset == 2
+    assert assigned._storing.being_made is not None
+    assert assigned._storing.being_made.cut.offset == 2
     waits = asyncio.ensure_future(running.handle(8, key=b"m0"))
     await asyncio.sleep(0.02)
     assert assigned.partition.offset == 7
-    assigned._schedule._config = assigned._schedule._config.model_copy(update={"max_observations": 7})
+    assigned._storing.schedule._config = assigned._storing.schedule._config.model_copy(update={"max_observations": 7})
     assert not waits.done(), "it waits for the checkpoint, and not for a time"
     waits.cancel()
     await asyncio.wait([waits])
-    assert assigned._stores is not None
-    assert not assigned._stores.done(), "who waits for it does not end it"
-    assigned._schedule._config = assigned._schedule._config.model_copy(update={"max_replay_s": 1e-9})
+    assert assigned._storing.task is not None
+    assert not assigned._storing.task.done(), "who waits for it does not end it"
+    assigned._storing.schedule._config = assigned._storing.schedule._config.model_copy(update={"max_replay_s": 1e-9})
     waits = asyncio.ensure_future(running.handle(8, key=b"m0"))
     await asyncio.sleep(0.02)
     assert assigned.partition.offset == 7
     waits.cancel()
-    assigned._stores.cancel()
-    await asyncio.wait([waits, assigned._stores])
+    assigned._storing.task.cancel()
+    await asyncio.wait([waits, assigned._storing.task])
 
 
 @in_a_loop
@@ -389,7 +391,7 @@ async def test_a_model_rests_only_where_its_first_bytes_have_told_that_this_rele
 
 @in_a_loop
 async def test_no_state_is_written_before_what_a_record_waits_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assigned_module, "MAX_SENT_BYTES", 0)  # each record waits for what it has sent
+    monkeypatch.setattr(outbox, "MAX_SENT_BYTES", 0)  # each record waits for what it has sent
     running = Running("m0")
     (assigned,) = await running.own(1)
     broker = running.broker
@@ -416,7 +418,7 @@ async def test_a_release_finishes_the_checkpoint_under_way_and_makes_one_of_the_
     due(assigned, 6)
     for offset in range(6):
         await running.handle(offset, key=IDS[offset].encode())
-    while assigned._being_made is None:
+    while assigned._storing.being_made is None:
         await asyncio.sleep(0)
     await running.handle(6, key=b"m5")
     await running.worker.release()

@@ -17,6 +17,7 @@ from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker import assigned as assigned_module
+from attributary_agents.worker import observations as observations_module
 from attributary_agents.worker.endings.trial import try_observation, try_restore
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
@@ -99,7 +100,7 @@ def test_a_partition_goes_on_behind_what_ended_two_owners(monkeypatch: pytest.Mo
         raise ApartError("ended", "its process ended with SIGKILL")
 
     monkeypatch.setattr(Partition, "handle", dies)
-    monkeypatch.setattr(assigned_module, "try_observation", trial)
+    monkeypatch.setattr(observations_module, "try_observation", trial)
     sink, n_died = None, 0
     while True:
         running = Running()

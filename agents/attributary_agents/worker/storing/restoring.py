@@ -96,6 +96,11 @@ class Restoring:
         except DamagedStateError:
             self._unchecked.add(model_id)  # said when it is restored
 
+    def is_ready(self, key: bytes | None) -> bool:
+        """Return whether `restore_asked` has nothing to do for a record with this key."""
+        model_id = self._shared.model_ids.get(key or b"")
+        return self._has_begun and (model_id is None or model_id in self._asked)
+
     async def restore_asked(self, key: bytes | None) -> None:
         """Restore the model of a record before anything else is done of it, and fetch its deployments."""
         model_id = self._shared.model_ids.get(key or b"")

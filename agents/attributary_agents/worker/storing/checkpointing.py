@@ -1,0 +1,234 @@
+"""Makes what is handled of a partition durable, in an order that no crash breaks.
+
+The order of a checkpoint is the whole promise (docs/delivery.md):
+
+1. note the last offset, the counters up to it, and the models that have changed: the cut (`cut.py`);
+2. in slices: of some of these models, set how many observations are explained from now on (`budget`), and encode the
+   state; await every event and dead letter that the observations in it have sent; then write and await the state (in
+   the order of `state/store.py`: chunks or object, head). Between two slices further observations are handled, and
+   while events and writes are awaited too, unless one of these models has another stride from now on;
+3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
+4. commit the offset.
+
+A crash before 3 repeats observations whose effects each model's own offset lets it skip; so does one after it, for what
+a state contains beyond the cut. A crash between 3 and 4 repeats observations that the checkpoint skips. Duplicates of
+events carry the same ids and the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from faust.types import TP
+
+from ...kafka.faust_fixes import commit_exactly
+from ...state.names import checkpoint_key
+from ...state.store import PartitionStore
+from ..activity import Step
+from ..endings import Endings
+from ..partition import Partition
+from ..schedule import CheckpointSchedule
+from ..shared import Shared
+from ..view import PartitionView
+from .cut import Cut, Encoded
+from .outbox import Outbox, Sent
+from .slices import ENCODE_S
+from .steps import Steps
+
+WRITES_TOGETHER = 64
+"""States under way at once in a checkpoint: bounds what is held of them, and keeps the event loop answering."""
+
+
+class Slice(NamedTuple):
+    """Some states of a checkpoint, and what has to be acknowledged before they are written."""
+
+    states: list[Encoded]
+    sent: list[Sent]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no further observation may be handled before they are durable: a stride has changed with them."""
+        return any(state.has_new_stride for state in self.states)
+
+
+class Checkpoint:
+    """A checkpoint that is being made: its cut, and what it has taken so far."""
+
+    def __init__(self, cut: Cut, work_s: float) -> None:
+        self.cut = cut
+        self.work_s = work_s
+        self.began = time.perf_counter()
+        self.busy_s = 0.0
+        self.pending_since: float | None = None
+        """When the first observation beyond the cut was handled, by `time.monotonic`."""
+
+
+class Checkpointing:
+    """Makes the checkpoints of one partition in one generation of the consumer group.
+
+    Parameters
+    ----------
+    view
+        What is noted of them for a scrape: sizes, shares, since when something is pending.
+    goes_on
+        Whether the partition is ours, stays so, and none of its steps has failed.
+    may_store
+        The same of a partition that is about to go: what is handled of it is stored.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        tp: TP,
+        partition: Partition,
+        view: PartitionView,
+        store: PartitionStore,
+        endings: Endings,
+        outbox: Outbox,
+        steps: Steps,
+        *,
+        goes_on: Callable[[], bool],
+        may_store: Callable[[], bool],
+    ) -> None:
+        self._shared = shared
+        self._tp = tp
+        self._partition = partition
+        self._view = view
+        self._store = store
+        self._endings = endings
+        self._outbox = outbox
+        self._steps = steps
+        self._goes_on = goes_on
+        self._may_store = may_store
+        self._activity = shared.view.activity
+        self.schedule = CheckpointSchedule(shared.config.checkpoint)
+        self.task: asyncio.Task[None] | None = None
+        """What makes the last checkpoint that has begun beside the records."""
+        self.being_made: Checkpoint | None = None
+
+    @property
+    def _is_under_way(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+    @property
+    def room(self) -> int:
+        """How many observations may be handled before a checkpoint is due, or the one under way has to be waited for.
+
+        Where one is due already, it begins between two slices.
+        """
+        made, partition = self.being_made, self._partition
+        n_done = partition.n_pending if made is None else partition.offset - made.cut.offset
+        at_most = self._shared.config.checkpoint.max_observations
+        return at_most - n_done if n_done < at_most else at_most
+
+    def note_handled(self, seconds: float) -> None:
+        """Note that observations have been handled, which took so long."""
+        if self._partition.n_pending:
+            self._view.mark_pending()
+        if self.being_made is not None and self.being_made.pending_since is None:
+            self.being_made.pending_since = time.monotonic()
+        self.schedule.add_work(seconds)
+
+    async def wait_where_far(self) -> None:
+        """Wait for the checkpoint under way, where a crash would repeat too much of what has been handled since."""
+        made = self.being_made
+        if self.task is None or made is None:
+            return
+        n_beyond, work_s = self._partition.offset - made.cut.offset, self.schedule.work_s - made.work_s
+        if self.schedule.is_far(n_beyond, work_s):
+            await asyncio.wait([self.task])
+
+    def begin_where_due(self) -> None:
+        """Begin a checkpoint beside the records, where one is due and none is under way."""
+        if not self._is_under_way and self._goes_on() and self.schedule.is_due(self._partition.n_pending):
+            self.task = self._shared.under_way.start((self, "store"), self._store_in_slices)
+
+    async def finish(self) -> None:
+        """Wait for the checkpoint under way, which takes no rest between its slices once the partition is to go."""
+        if self._is_under_way and self.task is not None:
+            await self.task
+
+    async def store_rest(self) -> None:
+        """Make a checkpoint of all that has been handled, in one step; the caller has the partition's `Steps`."""
+        if self._partition.n_pending:
+            checkpoint = self._cut()
+            while not await self._store_slice(checkpoint, self._encode_slice(checkpoint)):
+                pass
+
+    async def _store_in_slices(self) -> None:
+        checkpoint, is_done = None, False
+        while not is_done:
+            if self._goes_on():
+                await self._shared.slices.rest()
+            async with self._steps:
+                if not self._may_store():
+                    return
+                began = time.perf_counter()
+                checkpoint = checkpoint or self._cut()
+                encoded = self._encode_slice(checkpoint)
+                self._shared.slices.note_slice(time.perf_counter() - began)
+                if encoded.holds:
+                    is_done = await self._store_slice(checkpoint, encoded)
+            if not encoded.holds:
+                is_done = await self._store_slice(checkpoint, encoded)
+
+    def _cut(self) -> Checkpoint:  # 1
+        cut = Cut(self._partition, self._view.lag.records, self._endings.repeats_to)
+        self.being_made = Checkpoint(cut, self.schedule.work_s)
+        return self.being_made
+
+    async def _store_slice(self, checkpoint: Checkpoint, encoded: Slice) -> bool:
+        """Write these states once what their observations have sent is acknowledged, and after the last the checkpoint.
+
+        Returns
+        -------
+        Whether the checkpoint is written.
+        """
+        with self._storing(checkpoint):
+            await self._outbox.wait_for(encoded.sent)
+            await asyncio.gather(*(self._store.put(state.model_id.encode(), state.blob) for state in encoded.states))
+            if checkpoint.cut.is_encoded:
+                await self._store_cut(checkpoint)
+        return checkpoint.cut.is_encoded
+
+    @contextmanager
+    def _storing(self, checkpoint: Checkpoint) -> Iterator[None]:
+        with self._activity.doing(Step("checkpoint", self._tp, checkpoint.cut.offset)):
+            try:
+                yield
+            except BaseException:
+                self._steps.has_failed = True  # also where it is given up: what is stored of it is not known
+                raise
+
+    async def _store_cut(self, checkpoint: Checkpoint) -> None:
+        partition, cut = self._partition, checkpoint.cut
+        await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
+        await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self._tp, cut.offset + 1))  # 4
+        cut.finish()
+        self.schedule.record_checkpoint(checkpoint.busy_s, self.schedule.work_s - checkpoint.work_s)
+        self._view.mark_stored(checkpoint.pending_since)
+        self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)
+        self.being_made = None
+
+    def _encode_slice(self, checkpoint: Checkpoint) -> Slice:
+        """Encode the states of some of the models as they are now, without a pause in between."""
+        cut, began = checkpoint.cut, time.perf_counter()
+        states: list[Encoded] = []
+        with self._storing(checkpoint):
+            while not (cut.is_encoded or len(states) == WRITES_TOGETHER or (states and _has_passed(ENCODE_S, began))):
+                with self._shared.view.lock:
+                    state = cut.encode_next()
+                    self._view.state_bytes[state.model_id] = len(state.blob)
+                    if state.share is not None:
+                        self._view.explain_shares[state.model_id] = state.share
+                states.append(state)
+        checkpoint.busy_s += time.perf_counter() - began
+        return Slice(states, self._outbox.sent)
+
+
+def _has_passed(seconds: float, began: float) -> bool:
+    return time.perf_counter() - began >= seconds
