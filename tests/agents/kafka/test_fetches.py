@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from faust.transport.utils import DefaultSchedulingStrategy
 from faust.types import TP
 
 from attributary_agents.app import create_app
@@ -21,7 +22,20 @@ ONE, TWO, OTHER = TP(TOPIC, 0), TP(TOPIC, 1), TP("models", 0)
 
 def records(n: int, first: int = 0, value: bytes = b"{}") -> list[Any]:
     return [
-        SimpleNamespace(offset=first + i, timestamp=1000 * i, timestamp_type=0, key=b"m", value=value) for i in range(n)
+        SimpleNamespace(
+            topic="models",
+            partition=0,
+            offset=first + i,
+            timestamp=1000 * i,
+            timestamp_type=0,
+            key=b"m",
+            value=value,
+            headers=(),
+            checksum=None,
+            serialized_key_size=0,
+            serialized_value_size=0,
+        )  # fmt: skip
+        for i in range(n)
     ]
 
 
@@ -149,3 +163,43 @@ def test_the_application_folds_the_observations_and_acknowledges_nothing_to_faus
     topics = [agent.channel for agent in app.agents.values()]
     assert {topic.topics[0] for topic in topics} == {config.kafka.topics.observations, config.kafka.topics.models}
     assert not any(topic.acks for topic in topics), "Faust would keep a gap between any two fetches"
+
+
+def test_upstream_hands_a_fetch_on_as_it_is_and_subscribes_topics_without_acknowledgements() -> None:
+    config = parse_config({"models": {"m": {"factory": FACTORY}}})
+    app = create_app(config).app
+    found = [agent.channel for agent in app.agents.values()]
+    (topic,) = [one for one in found if config.kafka.topics.observations in one.topics]
+
+    async def run() -> None:
+        fetch = Fetch(records(3))
+        event = await topic.decode(message_of(TP(topic.topics[0], 0), fetch, 1), propagate=True)
+        assert event.message.value is fetch
+        app.topics.add(topic)
+        assert topic.topics[0] in await app.topics._update_indices()
+        assert not app.topics.acks_enabled_for(topic.topics[0])
+
+    asyncio.run(run())
+
+
+def test_upstream_reads_nothing_of_a_fetch_but_what_its_message_says() -> None:
+    intake = Intake(TOPIC)
+    made, _ = consumer(intake)
+    made.app.monitor = SimpleNamespace(track_tp_end_offset=lambda *_: None)
+    made.flow_active = True
+    made._stopped = made._shutdown = made._crashed = SimpleNamespace(is_set=lambda: False)
+    made.scheduler, made._buffered_partitions, made.highwater = DefaultSchedulingStrategy(), set(), lambda _tp: 9
+    fetched = intake.fold({ONE: records(3), TWO: records(1), OTHER: records(2)})
+
+    async def _wait_next_records(_timeout: float) -> Any:
+        return fetched, {ONE, TWO, OTHER}
+
+    made._wait_next_records = _wait_next_records
+
+    async def run() -> list[Any]:
+        return [(tp, message.offset, type(message.value)) async for tp, message in made.getmany(1.0)]
+
+    found = asyncio.run(run())
+    assert sorted(found, key=repr) == sorted(
+        [(ONE, 2, Fetch), (TWO, 0, Fetch), (OTHER, 0, bytes), (OTHER, 1, bytes)], key=repr
+    )
