@@ -146,7 +146,7 @@ def test_the_consumer_that_looks_into_a_gap_connects_too(broker: SecureKafka) ->
     create_topics(broker.at("PLAINTEXT"), {topic: 1})
     produce(broker.at("PLAINTEXT"), topic, [(b"credit", observation(i), []) for i in range(5)])
     broker.allow([acl for acl in documented_acls(config.kafka.group) if acl.user == "worker"])
-    assert asyncio.run(Gaps(create_app(config).app, config)._first_offset(TP(topic, 0), 3)) == 3
+    assert asyncio.run(Gaps(create_app(config).app, config)._first_offset(TP(topic, 0), 3, 4)) == 3
 
 
 FAULTS = [

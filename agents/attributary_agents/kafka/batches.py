@@ -4,16 +4,24 @@ aiokafka unpacks a batch whatever it grows to, and raises in the middle of a fet
 cannot read one: after each restart a worker would end at the same place. Here the records that can be read are read,
 and for what cannot there is one record, which is marked: `unread_batch` returns the mark. It stands at the last offset
 of its batch, so that those who have read it have read the whole batch.
+
+Which offsets hold no record for a reader, markers of transactions and what has been aborted, aiokafka knows and does
+not tell. `PASSED_OVER` notes them of the topics that it follows.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
+from aiokafka import TopicPartition
 from aiokafka.consumer import fetcher
+from aiokafka.consumer.fetcher import PartitionRecords
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record import memory_records
 from aiokafka.record.default_records import _DefaultRecordPy
@@ -72,11 +80,90 @@ def unread_batch(headers: Iterable[tuple[str, Any]] | None) -> UnreadBatch | Non
     return None
 
 
+MAX_NOTES = 10_000
+"""Stretches of offsets that are noted of a partition. About as many as there are records that wait; then the oldest
+are forgotten."""
+
+
+class PassedOver:
+    """Notes which offsets a reader of committed records passes over: markers of transactions, and aborted records.
+
+    Written in the thread of the consumer, read in that of the worker. What is noted of a partition holds as long as the
+    topic does. A reader that goes back notes it again, so what was noted from there on is forgotten: a topic that has
+    been made again begins before all that was noted of the former one. So one consumer at a time may read a followed
+    topic; of a second one the first would lose notes.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._topics: frozenset[str] = frozenset()
+        self._noted: dict[tuple[str, int], deque[list[int]]] = {}
+        """Partition to stretches of offsets, in their order and apart: first offset, and that behind the last."""
+
+    def follow(self, *topics: str) -> None:
+        """Note what is passed over in these topics, too."""
+        self._topics |= set(topics)
+
+    def begin(self, place: TopicPartition, offset: int) -> Callable[[int, int], None] | None:
+        """Note that a partition is read from an offset on; return what notes a stretch, None where it is not followed.
+
+        A stretch is given by its first offset and the one behind its last.
+        """
+        if place.topic not in self._topics:
+            return None
+        with self._lock:
+            noted = self._noted.setdefault((place.topic, place.partition), deque(maxlen=MAX_NOTES))
+            while noted and noted[-1][1] > offset:
+                if noted[-1][0] < offset:
+                    noted[-1][1] = offset
+                else:
+                    noted.pop()
+        return partial(self._note, noted)
+
+    def _note(self, noted: deque[list[int]], first: int, following: int) -> None:
+        with self._lock:
+            if noted and first <= noted[-1][1]:
+                noted[-1][1] = max(noted[-1][1], following)
+            else:
+                noted.append([first, following])
+
+    def count(self, topic: str, partition: int, begin: int, end: int) -> int:
+        """Count the offsets from `begin` to the one before `end` that were passed over; what is before is forgotten."""
+        with self._lock:
+            noted = self._noted.get((topic, partition), ())
+            self._forget(noted, begin)
+            n = 0
+            for first, following in noted:
+                if first >= end:
+                    break
+                n += min(following, end) - max(first, begin)
+            return n
+
+    def next_offset(self, topic: str, partition: int, offset: int) -> int:
+        """Return the first offset from `offset` on that was not passed over; what is before is forgotten."""
+        with self._lock:
+            noted = self._noted.get((topic, partition), ())
+            self._forget(noted, offset)
+            return noted[0][1] if noted and noted[0][0] <= offset else offset
+
+    @staticmethod
+    def _forget(noted: Any, before: int) -> None:
+        while noted and noted[0][1] <= before:
+            noted.popleft()
+
+
+PASSED_OVER = PassedOver()
+"""What the consumers of this process have passed over."""
+
+
 class _Batch:
     """Reads a batch with upstream's class, unpacked within the bound, and with `LenientBatch` where that one cannot.
 
     What neither can read is one record with a mark.
     """
+
+    is_read = False
+    """Whether anybody has begun to read it: what the fetcher knows to be aborted it passes over."""
 
     def __init__(self, batch: Any, data: memoryview, max_bytes: int) -> None:
         self._batch = batch
@@ -87,6 +174,7 @@ class _Batch:
         return getattr(self._batch, name)
 
     def __iter__(self) -> Iterator[Any]:
+        self.is_read = True
         try:
             yield from self._records()
         except TooLargeError:
@@ -167,16 +255,59 @@ class BoundedRecords(_MemoryRecordsPy):  # type: ignore[misc]  # aiokafka is unt
     """
 
     max_bytes = MAX_BYTES
+    note: Callable[[int, int], None] | None = None
+    """Notes a stretch of offsets without a record; None where that is of no interest."""
+    _given: _Batch | None = None
+    """A batch of a transaction that has been handed out: the next question tells whether it was passed over."""
+
+    def has_next(self) -> bool:
+        """Return whether there is another batch."""
+        self._note_unread()
+        found: bool = super().has_next()
+        return found
 
     def next_batch(self) -> Any:
         """Return the next batch; None behind the last."""
+        self._note_unread()
         data = self._next_slice
         batch = super().next_batch()
-        if batch is None or batch.is_control_batch:
+        if batch is None:
+            return None
+        if batch.is_control_batch:
+            if self.note is not None:
+                self.note(batch.base_offset, batch.next_offset)
             return batch
         if data[self.MAGIC_OFFSET] >= 2:
-            return _Batch(batch, data, self.max_bytes)
+            made = _Batch(batch, data, self.max_bytes)
+            if self.note is not None and batch.is_transactional:
+                self._given = made
+            return made
         return _OldSet(batch, data, self.max_bytes) if data[_OLD_ATTRIBUTES] & _CODEC else batch
+
+    def _note_unread(self) -> None:
+        given, self._given = self._given, None
+        if given is not None and not given.is_read and self.note is not None:
+            self.note(given.base_offset, given.next_offset)
+
+
+class NotingRecords(PartitionRecords):  # type: ignore[misc]
+    """Reads the records of a fetched partition, and lets `PASSED_OVER` know what it passes over."""
+
+    def __init__(self, tp: TopicPartition, records: BoundedRecords, aborted: Any, offset: int, *options: Any) -> None:
+        super().__init__(tp, records, aborted, offset, *options)
+        records.note = PASSED_OVER.begin(tp, offset)
+
+
+def committed_records(place: TopicPartition, data: bytes, aborted: Any, offset: int) -> PartitionRecords:
+    """Return the committed records from an offset on in what a broker has sent; nothing of it is noted.
+
+    Parameters
+    ----------
+    aborted
+        Producer and first offset of each aborted transaction that the broker has told with it.
+    """
+    records = BoundedRecords(data)
+    return PartitionRecords(place, records, aborted, offset, None, None, False, fetcher.READ_COMMITTED)
 
 
 class BoundedResult(fetcher.FetchResult):  # type: ignore[misc]
@@ -201,7 +332,7 @@ class BoundedResult(fetcher.FetchResult):  # type: ignore[misc]
 
 
 def bound_batches(max_bytes: int = MAX_BYTES) -> None:
-    """Let every consumer of this process read `BoundedRecords` by `BoundedResult`.
+    """Let every consumer of this process read `BoundedRecords` by `BoundedResult`, and note what it passes over.
 
     aiokafka has no place to say so for one alone.
 
@@ -213,3 +344,4 @@ def bound_batches(max_bytes: int = MAX_BYTES) -> None:
     BoundedRecords.max_bytes = max_bytes
     fetcher.MemoryRecords = BoundedRecords
     fetcher.FetchResult = BoundedResult
+    fetcher.PartitionRecords = NotingRecords

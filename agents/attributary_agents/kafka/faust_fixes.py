@@ -18,6 +18,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import TP, ConsumerMessage
 from mode import Service
 
+from .brokers.committed import CommittedRecords
 from .brokers.producer import WaitingProducer
 from .brokers.watch import BROKERS
 from .fetches import Fetch, Intake, message_of
@@ -117,11 +118,33 @@ class ExactConsumer(Consumer):  # type: ignore[misc]
 
 
 class ExactRecovery(Recovery):  # type: ignore[misc]
-    """Seeks the source partitions before it resumes them.
+    """Recovers to the last committed record, and seeks the source partitions before it resumes them.
 
-    Upstream resumes first and then seeks to the committed offsets, with the fetcher already running: records
+    Upstream is done when the *record* before the changelog's end has come. Behind a transaction that is its marker,
+    and what was aborted never comes either: it would wait for ever.
+
+    Upstream also resumes first and then seeks to the committed offsets, with the fetcher already running: records
     fetched in between are delivered, and everything before them is then dropped as already read.
     """
+
+    async def _build_highwaters(self, consumer: Any, tps: set[TP], destination: Any, title: str) -> None:
+        """Note the offset of the last record of each partition that will come."""
+        thread = consumer._thread
+        # Within less than what upstream waits for this: it takes its own time-out for a stop, and says nothing.
+        within_s = 0.8 * self.app.conf.broker_request_timeout
+        last = await thread.call_thread(CommittedRecords(thread._ensure_consumer(), within_s).last, tps)
+        # What was recovered before may be gone from the end: a tombstone is, some time after what it has deleted.
+        had = self.active_offsets if title == "active" else self.standby_offsets
+        beyond = {tp: had[tp] for tp in tps if had.get(tp) is not None and had[tp] > last[tp]}
+        if beyond:
+            ends = await consumer.highwaters(*beyond)
+            # A topic that ends before was deleted and made again: upstream says so.
+            last |= {tp: offset for tp, offset in beyond.items() if offset < ends[tp]}
+        self.log.info(
+            "Last records of %s changelog partitions:\n%s", title, self._highwater_logtable(last, title=title)
+        )
+        destination.clear()
+        destination.update(last)
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
         """Hold every resume back until upstream has sought."""

@@ -117,7 +117,8 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
     "records_consumed_total": ("Records read from the topic", _PARTITION),
-    "records_unavailable_total": ("Offsets with no record: retention, compaction, transactions", _PARTITION),
+    "records_unavailable_total": ("Offsets with no record: retention, compaction", _PARTITION),
+    "transaction_offsets_total": ("Offsets of markers of transactions and of aborted records", _PARTITION),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
     "transaction_open_seconds": (
         "How long an open transaction has held up the partition at the same offset; 0: none does",
@@ -392,6 +393,7 @@ def _loss_shifts(state: ModelState, add: _Add) -> None:
 def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int | None, add: _Add) -> None:
     add("records_consumed_total", place, float(counters.consumed))
     add("records_unavailable_total", place, float(counters.unavailable))
+    add("transaction_offsets_total", place, float(counters.transactional))
     add("consumer_lag_records", place, _maybe(lag))
     # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
     # rises by all that ever was when one comes.

@@ -31,12 +31,14 @@ class PartitionCounters:
 
     `used` counts the observations that were explained, and in the models topic the deployments that could be used.
     consumed = used + dead letters, always; `unavailable` counts offsets that were gone from the topic (retention)
-    before they could be read, which are in none of the three.
+    before they could be read, and `transactional` those that transactions take: their markers, and what they have
+    aborted. Both are in none of the three.
     """
 
     consumed: int = 0
     used: int = 0
     unavailable: int = 0
+    transactional: int = 0
     dead_letters: Counter[str] = field(default_factory=Counter)
 
 
@@ -87,6 +89,7 @@ def encode_checkpoint(offset: int, counters: PartitionCounters, stored: Mapping[
             "consumed": counters.consumed,
             "used": counters.used,
             "unavailable": counters.unavailable,
+            "transactional": counters.transactional,
             "dead_letters": dict(counters.dead_letters),
             "stored": {model_id: list(at) for model_id, at in (stored or {}).items()},
         }
@@ -122,6 +125,7 @@ def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
             raise ValueError(f"format {data['format']!r}")
         counters.consumed, counters.used = data["consumed"], data["used"]
         counters.unavailable = data["unavailable"]
+        counters.transactional = data.get("transactional", 0)  # those of earlier were counted as unavailable
         counters.dead_letters.update(data["dead_letters"])
         return counters, data["offset"]
     except (ValueError, KeyError, TypeError) as error:

@@ -179,11 +179,12 @@ class Assigned(PartitionView):
 
     def _note_lags(self) -> None:
         if (end := self._shared.ends.end(self.tp)) is not None:
-            self.lag.note(max(end.offset - self.partition.offset - 1, 0), end.seen_at)
+            self.lag.note(self._shared.gaps.lag(self.tp, self.partition.offset, end.offset), end.seen_at)
         if self._control_tp in self._shared.app.consumer.assignment():
             end = self._shared.ends.end(self._control_tp)
             if end is not None:
-                self.control_lag.note(max(end.offset - self.control.offset - 1, 0), end.seen_at)
+                lag = self._shared.gaps.lag(self._control_tp, self.control.offset, end.offset)
+                self.control_lag.note(lag, end.seen_at)
 
     async def checkpoint(self) -> None:
         """Make everything handled so far durable before the partition goes.

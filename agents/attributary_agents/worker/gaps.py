@@ -7,15 +7,24 @@ import logging
 
 import faust
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from ..config.settings import Config
 from ..errors import DeliveryError
+from ..kafka.batches import PASSED_OVER
+from ..kafka.brokers.committed import CommittedRecords
 from ..kafka.clients import client_options
 from ..kafka.faust_fixes import commit_exactly
 from .partition import Partition
 
 logger = logging.getLogger(__name__)
+
+KEPT_S = 60.0
+"""Seconds without a question after which, and within twice of which, the consumer that asks is stopped."""
+
+ANSWER_WITHIN_S = 60.0
+"""Longest wait for a broker's answer."""
 
 
 class Gaps:
@@ -24,11 +33,15 @@ class Gaps:
     def __init__(self, app: faust.App, config: Config) -> None:
         self._app = app
         self._config = config
+        self._kept: asyncio.Future[AIOKafkaConsumer] | None = None
+        self._n_asking = self._n_asked = 0
+        PASSED_OVER.follow(config.kafka.topics.observations, config.kafka.topics.models)
 
     async def check(self, partition: Partition, offset: int, *, is_first: bool = False) -> None:
         """Count the offsets before `offset` at which the topic has no records.
 
-        Where it has some, the group is set back to the checkpoint, so that a restarted worker reads them.
+        Where it has some, the group is set back to the checkpoint, so that a restarted worker reads them. What the
+        consumer has passed over, markers of transactions and aborted records, is known, and nobody is asked.
 
         Parameters
         ----------
@@ -43,9 +56,32 @@ class Gaps:
         expected = partition.offset + 1
         if offset <= expected:
             return
+        n_passed = PASSED_OVER.count(partition.topic, partition.number, expected, offset)
+        n_gone = offset - expected - n_passed
+        if n_gone:
+            await self._check_gone(partition, offset, is_first=is_first)
+        partition.counters.unavailable += n_gone
+        partition.counters.transactional += n_passed
+        partition.offset = offset - 1
+
+    def lag(self, tp: TP, offset: int, end: int) -> int:
+        """Return how many offsets a partition has behind the last one that was handled, of which more are to come.
+
+        Parameters
+        ----------
+        offset
+            The last one that was handled.
+        end
+            Where the topic ends.
+        """
+        return max(end - PASSED_OVER.next_offset(tp.topic, tp.partition, offset + 1), 0)
+
+    async def _check_gone(self, partition: Partition, offset: int, *, is_first: bool) -> None:
+        """Ask a broker whether the topic has records before `offset`; tell what has come of it."""
+        expected = partition.offset + 1
         tp = TP(partition.topic, partition.number)
-        first = await self._first_offset(tp, expected)
-        if first != offset:
+        first = await self._first_offset(tp, expected, offset)
+        if first is not None:
             if is_first:
                 logger.error(_committed_beyond(partition, offset, "and are repeated, with events of the same ids"))
             await commit_exactly(self._app, tp, partition.checkpointed + 1)
@@ -62,8 +98,6 @@ class Gaps:
             expected,
             offset - 1,
         )
-        partition.counters.unavailable += offset - expected
-        partition.offset = offset - 1
 
     def check_not_recreated(self, tp: TP, checkpointed: int) -> None:
         """Raise DeliveryError where the topic ends before the checkpoint."""
@@ -90,23 +124,41 @@ class Gaps:
         finally:
             await consumer.stop()
 
-    async def _first_offset(self, tp: TP, offset: int) -> int:
-        """Ask the broker, by a consumer of its own, for the offset of the first record at or after `offset`."""
-        consumer = AIOKafkaConsumer(
-            **client_options(self._config.kafka),
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed",
-        )
-        await consumer.start()
+    async def _first_offset(self, tp: TP, begin: int, end: int) -> int | None:
+        """Ask a broker for the offset of the first record from `begin` to before `end`; None where there is none."""
+        self._n_asking += 1
+        self._n_asked += 1
         try:
-            partition = TopicPartition(tp.topic, tp.partition)
-            consumer.assign([partition])
-            consumer.seek(partition, offset)
-            async with asyncio.timeout(60):
-                record = await consumer.getone()
-            return int(record.offset)
+            asked = CommittedRecords(await self._consumer(), ANSWER_WITHIN_S)
+            return await asked.first(TopicPartition(tp.topic, tp.partition), begin, end)
         finally:
+            self._n_asking -= 1
+
+    async def _consumer(self) -> AIOKafkaConsumer:
+        """Return the one consumer that asks, which is started for the first question and kept for a while."""
+        if self._kept is None:
+            self._kept = asyncio.get_running_loop().create_future()
+            self._app.add_future(self._keep(self._kept))  # the app ends it when it stops
+        return await asyncio.shield(self._kept)
+
+    async def _keep(self, kept: asyncio.Future[AIOKafkaConsumer]) -> None:
+        consumer = AIOKafkaConsumer(
+            **client_options(self._config.kafka), enable_auto_commit=False, isolation_level="read_committed"
+        )
+        try:
+            try:
+                await consumer.start()
+            except KafkaError as error:
+                kept.set_exception(error)  # whoever asks is told
+                return
+            kept.set_result(consumer)
+            n_asked = -1
+            while self._n_asking or n_asked != self._n_asked:
+                n_asked = self._n_asked
+                await asyncio.sleep(KEPT_S)
+        finally:
+            self._kept = None
+            kept.cancel()  # does nothing where it is done
             await consumer.stop()
 
 
