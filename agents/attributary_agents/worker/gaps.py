@@ -92,7 +92,7 @@ class Gaps:
         if is_first and await self._committed(tp) > expected:
             logger.error(_committed_beyond(partition, offset, "and are gone from the topic: models lack them"))
         logger.warning(
-            "%s[%d]: no records at offsets %d to %d (retention, compaction, or transactions)",
+            "%s[%d]: no records at offsets %d to %d (retention or compaction)",
             partition.topic,
             partition.number,
             expected,
