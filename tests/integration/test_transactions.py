@@ -9,21 +9,17 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from support.kafka import produce
+from support.kafka import produce, read_all
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
-
-GARBAGE = (checkpoint_key(0), b"what has never been committed")
-"""A checkpoint that ends whoever reads it."""
 
 
 @asynccontextmanager
@@ -42,34 +38,37 @@ async def _producer(broker: Broker, topic: str) -> AsyncIterator[AIOKafkaProduce
             await producer.stop()
 
 
-async def _commit_marker(producer: AIOKafkaProducer, topic: str) -> None:
+async def _commit_marker(producer: AIOKafkaProducer, topic: str, _keys: list[bytes]) -> None:
     await producer.begin_transaction()
     await producer.send_and_wait(topic, b"a record of no worker", b"test", 0)
     await producer.commit_transaction()
 
 
-async def _abort_300(producer: AIOKafkaProducer, topic: str) -> None:
-    for _ in range(30):
+async def _abort_300(producer: AIOKafkaProducer, topic: str, keys: list[bytes]) -> None:
+    for begin in range(0, 300, 10):
         await producer.begin_transaction()
-        for _ in range(10):
-            await producer.send_and_wait(topic, GARBAGE[1], GARBAGE[0], 0)
+        for i in range(begin, begin + 10):
+            await producer.send_and_wait(topic, None, keys[i % len(keys)], 0)
         await producer.abort_transaction()
 
 
-async def _leave_open(producer: AIOKafkaProducer, topic: str) -> None:
-    await _abort_300(producer, topic)
+async def _leave_open(producer: AIOKafkaProducer, topic: str, keys: list[bytes]) -> None:
+    await _abort_300(producer, topic, keys)
     await producer.begin_transaction()
-    for _ in range(3):
-        await producer.send_and_wait(topic, GARBAGE[1], GARBAGE[0], 0)
+    for key in keys:
+        await producer.send_and_wait(topic, None, key, 0)
 
 
 ENDS = {"a marker": _commit_marker, "300 aborted records": _abort_300, "an open transaction": _leave_open}
 
 
 def _end(broker: Broker, topic: str, how: str) -> None:
+    """End the changelog: what is not committed would delete all that is stored."""
+    keys = sorted({record.key for record in read_all(broker.bootstrap, topic)} | {b"test"})
+
     async def write() -> None:
         async with _producer(broker, topic) as producer:
-            await ENDS[how](producer, topic)
+            await ENDS[how](producer, topic, keys)
 
     asyncio.run(write())
 

@@ -309,6 +309,12 @@ def test_markers_and_aborted_records_are_noted_and_nothing_else(passed_over: Pas
     assert passed_over.count("t", 0, 0, 14) == 1, "what was asked about is forgotten up to there"
 
 
+def test_what_is_aborted_is_noted_where_an_answer_ends_in_it(passed_over: PassedOver) -> None:
+    data = placed(bytes(builder([(b"k", b"v", [])] * 3).build()), 4, TRANSACTIONAL, 2)
+    assert fetched(data, [(2, 4)], first=4) == ([], 7)
+    assert passed_over.count("t", 0, 0, 9) == 3
+
+
 def test_notes_are_counted_over_any_range_and_tell_where_the_next_record_may_be(passed_over: PassedOver) -> None:
     data, aborted = transactions()
     without = {3, 4, 5, 6, 8, 9, 13}

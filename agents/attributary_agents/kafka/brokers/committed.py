@@ -125,8 +125,7 @@ class CommittedRecords:
                 if answer.data:
                     records = committed_records(place, answer.data, answer.aborted, position)
                     for record in records:
-                        if record.offset < end:
-                            last[place] = record.offset
+                        last[place] = record.offset
                     following = _beyond(place, position, records.next_fetch_offset)
                 else:
                     following = await self._behind_a_hole(place, position, end, answer)
