@@ -141,7 +141,7 @@ class Partition:
         events += changes
         state.offset = record.offset
         self.dirty.add(model_id)
-        timer = self.budget.timer(model_id)
+        timer = self.budget.timer(state)
         try:
             events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
         except StepError as error:

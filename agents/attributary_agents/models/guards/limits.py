@@ -63,7 +63,7 @@ def features_of_model(x: dict[str, Any], policy: str | Mapping[str, Any]) -> dic
 
 def n_missing(x: dict[str, Any]) -> int:
     """Return how many values are missing."""
-    return list(x.values()).count(None)
+    return list(x.values()).count(None) if None in x.values() else 0
 
 
 def check_something_there(observation: Observation, config: ModelConfig) -> None:
@@ -137,24 +137,11 @@ def is_absurd(loss: float) -> bool:
     return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 
-def check_known(state: ModelState, x: dict[str, Any]) -> None:
-    """Check that the model would not have too many features at a time with those of `x`.
-
-    What it knows depends on earlier observations: refused ones must be remembered as those on which the model raises.
-
-    Raises
-    ------
-    InvalidRecordError
-        `too_large`.
-    """
-    state.features.check(x)
-
-
 def bounded(state: ModelState, observation: Observation) -> Observation:
     """Return the observation with `__other__` for the categories beyond the bound; count them.
 
     Labels and categories are bounded where the model learns: one that does not never grows. What is known depends on
-    earlier observations, as in `check_known`.
+    earlier observations: refused ones must be remembered as those on which the model raises.
 
     Raises
     ------
