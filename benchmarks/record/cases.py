@@ -33,8 +33,10 @@ class Case:
     about: str
     settings: dict[str, Any]
     is_regression: bool = False
+    has_text: bool = False
+    """Whether the last feature but one is a category."""
     hostile: float = 0.0
-    """Share of the records that are no clean observation of nine floats."""
+    """Share of the records that are no clean observation."""
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -52,6 +54,7 @@ CASES = {
     "regression": Case("a regression learns", {"model": _REGRESSION, **_BARE}, is_regression=True),
     "default": Case("as a new user has it", {"model": _LINEAR}),
     "default-regression": Case("the same of a regression", {"model": _REGRESSION}, is_regression=True),
+    "text": Case("a forest, one feature a category", {"model": _FOREST, **_BARE}, has_text=True),
     "mixed": Case("default, a third of the records odd", {"model": _FOREST, "publish": {"every": 20}}, hostile=0.33),
     "mixed-declared": Case(
         "iPFI, features declared, a third of the records odd",
@@ -62,6 +65,7 @@ CASES = {
             "publish": {"every": 20},
             "bounds": {FEATURES[0]: [-6, 6]},
         },
+        has_text=True,
         hostile=0.33,
     ),
 }
@@ -78,8 +82,10 @@ def values(case: Case, seed: int = 1) -> Iterator[bytes]:
     weights = [rng.gauss(0, 1) for _ in FEATURES]
     hostile = cycle(_HOSTILE)
     while True:
-        x = {name: rng.gauss(0, 1) for name in FEATURES}
+        x: dict[str, Any] = {name: rng.gauss(0, 1) for name in FEATURES}
         score = sum(w * v for w, v in zip(weights, x.values(), strict=True)) + rng.gauss(0, 0.5)
+        if case.has_text:
+            x[FEATURES[7]] = odd.choice(("red", "green", "blue"))
         y: float | bool = score if case.is_regression else score > 0
         if odd.random() >= case.hostile:
             yield _value(x, y)

@@ -30,7 +30,7 @@ _TAKEN: dict[str, frozenset[type]] = {
     "boolean": frozenset((bool,)),
     "any": frozenset((int, float, str, bool)),
 }
-"""Which of the types that JSON is decoded to each takes: exactly these, because nothing derived from them is decoded."""
+"""Which of the types that JSON is decoded to each takes: these alone, because nothing derived from them is decoded."""
 
 _LABELS = frozenset((str, int, bool))
 """Types of labels of which every value is one; numbers must be finite."""

@@ -97,9 +97,12 @@ def prequential(
         _check_label_kind(state, observation.y)
         if state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
             state.target_range.check({TARGET: observation.y})
-        observation = bounded(state, observation)
-        # The explainers and the watch of the loss read missing values by themselves, by the same policy.
-        x, y = features_of_model(observation.x, config.missing), observation.y
+        kinds = {*map(type, observation.x.values())}
+        observation = bounded(state, observation, has_text=str in kinds)
+        x, y, is_whole = observation.x, observation.y, type(None) not in kinds
+        if not is_whole:
+            # The explainers and the watch of the loss read missing values by themselves, by the same policy.
+            x = features_of_model(x, config.missing)
         if config.learn and state.good.copy is None:
             state.good.begin(state.model, state.n_observations)
         stage, together = "predict", state.together
@@ -147,7 +150,8 @@ def prequential(
         for explainer in state.explainers.values():
             explainer.forget(forgotten)
     state.good.note(state.model, state.n_observations, x, y)
-    state.n_missing += n_missing(observation.x)
+    if not is_whole:
+        state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
     return _events(state, observation.x, y, y_pred, told, known, source, timestamp_ms, n_before)
 

@@ -55,9 +55,11 @@ class Weights:
         if times > 1 and weight < 1.0:
             weight = -math.expm1(times * math.log1p(-weight))
         total = self.total = self.total + weight * (1.0 - self.total)
-        rate = min(weight / total, 1.0)
-        self.n += 1
-        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
+        rate = weight / total
+        if rate > 1.0:
+            rate = 1.0
+        n = self.n = self.n + 1
+        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if n > 1 else 1.0
         return rate
 
     def copy(self) -> Weights:

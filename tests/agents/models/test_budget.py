@@ -177,7 +177,7 @@ def test_what_took_so_long_changes_nothing_until_the_models_are_stored() -> None
     ticks = random.Random(3)
     budget = Budget(Clock(iter(lambda: ticks.random(), None)))
     for i, observation in enumerate(observations(50)):
-        found = prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
+        found = prequential(state, observation, Source("topic", 0, i), 0, budget.timer(state))
         assert found == prequential(twin, observation, Source("topic", 0, i), 0)
     assert (state.stride, state.explain_every) == (1, 1)
     assert state.explainers["pfi"].snapshot() == twin.explainers["pfi"].snapshot()
@@ -198,7 +198,7 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
     for lag in (200, 200, 500, 5000, 0):
         for _ in range(80):
             i, observation = next(stream)
-            prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
+            prequential(state, observation, Source("topic", 0, i), 0, budget.timer(state))
         budget.begin(lag)
         budget.adapt(state)
         strides.append(state.stride)

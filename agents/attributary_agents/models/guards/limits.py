@@ -63,7 +63,7 @@ def features_of_model(x: dict[str, Any], policy: str | Mapping[str, Any]) -> dic
 
 def n_missing(x: dict[str, Any]) -> int:
     """Return how many values are missing."""
-    return list(x.values()).count(None) if None in x.values() else 0
+    return list(x.values()).count(None)
 
 
 def check_something_there(observation: Observation, config: ModelConfig) -> None:
@@ -137,11 +137,16 @@ def is_absurd(loss: float) -> bool:
     return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 
-def bounded(state: ModelState, observation: Observation) -> Observation:
+def bounded(state: ModelState, observation: Observation, *, has_text: bool) -> Observation:
     """Return the observation with `__other__` for the categories beyond the bound; count them.
 
     Labels and categories are bounded where the model learns: one that does not never grows. What is known depends on
     earlier observations: refused ones must be remembered as those on which the model raises.
+
+    Parameters
+    ----------
+    has_text
+        Whether a feature is text, which a category is.
 
     Raises
     ------
@@ -152,7 +157,7 @@ def bounded(state: ModelState, observation: Observation) -> Observation:
     if learns and state.loss.output in LABELLED:
         state.vocabulary.check_label(observation.y)
     state.ranges.check(observation.x)
-    if not learns:
+    if not (learns and has_text):
         return observation
     x = state.vocabulary.read(observation.x)
     if x is observation.x:
