@@ -4,7 +4,7 @@
     python -m benchmarks.record --beside CHECKOUT      # and another one, with the ratios
     python -m benchmarks.record --profile learn        # where the time goes, of this checkout
 
-Of each case: *fixed*, with a model, explainers and watches that do nothing; *whole*; and the *model* alone. The processes
+Of each case: *fixed*, with a model, explainers and watches that do nothing; *whole*; the *model* alone. The processes
 of both checkouts take blocks of records in turns, so that what else the machine does meets both. Times are of the
 processor, in microseconds per record: the lowest tenth of the blocks, and the median. A ratio is the median of the
 blocks' ratios, one block beside the other. Both have to send and to store the same, byte for byte: the last column

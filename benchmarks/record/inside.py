@@ -3,7 +3,7 @@
     python -m benchmarks.record.inside CASE fixed|whole|model
 
 `fixed`: model, explainers and what watches the model are replaced by what does nothing. `whole`: nothing is replaced.
-`model`: the model alone predicts and learns what the records hold. Each line read is a number of records, and is answered
+`model`: the model alone predicts and learns what the records hold. Each line read is a number of records, answered
 by the processor time of one in microseconds; the end of the input by the hash of all that was sent and stored.
 """
 
