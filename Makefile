@@ -8,7 +8,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality scale dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ hostile: venv kafka-or-warn ## Attack workers as a security team would, and prin
 
 cardinality: venv ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
 	$(BIN)/python -m benchmarks.cardinality $(ARGS)
+
+record: venv ## Measure what a record costs a worker beside its model: make record ARGS="--beside ../before --cases learn pfi10"
+	$(BIN)/python -m benchmarks.record $(ARGS)
 
 scale: venv ## Measure what the state of a model costs: make scale ARGS="--digits 2"
 	$(BIN)/python -m benchmarks.scale $(ARGS)

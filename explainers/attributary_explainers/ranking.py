@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .typing import Importance
@@ -23,9 +23,14 @@ def ranks(importance: Mapping[Any, float]) -> dict[Any, int]:
 
 def shares(importance: Mapping[Any, float]) -> Importance:
     """Return each feature's part of the sum of importances, negatives counted as 0; all 0 if nothing is positive."""
-    clipped = {name: max(value, 0.0) for name, value in importance.items()}
-    total = sum(clipped.values())
-    return {name: value / total if total > 0.0 else 0.0 for name, value in clipped.items()}
+    return dict(zip(importance, shares_of(importance.values()), strict=True))
+
+
+def shares_of(values: Iterable[float]) -> list[float]:
+    """Return the shares of importances without their names, in their order; see `shares`."""
+    clipped = [0.0 if value < 0.0 else value for value in values]
+    total = sum(clipped)
+    return [value / total for value in clipped] if total > 0.0 else [0.0] * len(clipped)
 
 
 def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
@@ -40,9 +45,15 @@ def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
     0.5
     """
     a, b = shares(before), shares(after)
-    if any(a.values()) != any(b.values()):
+    names = dict.fromkeys((*a, *b))
+    return shift_of([a.get(name, 0.0) for name in names], [b.get(name, 0.0) for name in names])
+
+
+def shift_of(before: Sequence[float], after: Sequence[float]) -> float:
+    """Return the shift between the shares of the same features in the same order; see `shift`."""
+    if any(before) != any(after):
         return 1.0
-    return 0.5 * sum(abs(a.get(name, 0.0) - b.get(name, 0.0)) for name in dict.fromkeys((*a, *b)))
+    return 0.5 * sum([abs(a - b) for a, b in zip(before, after, strict=True)])
 
 
 def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:

@@ -34,7 +34,7 @@ from .loss_shifts import (
     LossSuspect,
 )
 from .names import Topics
-from .observations import FEATURE_TYPES, Observation, decode_model_id, decode_observation
+from .observations import FEATURE_TYPES, Observation, ObservationDecoder, decode_model_id, decode_observation
 from .version import installed_version
 
 __version__ = installed_version()
@@ -67,6 +67,7 @@ __all__ = [
     "LossSuspect",
     "NotConfirmedEvent",
     "Observation",
+    "ObservationDecoder",
     "OnsetEstimate",
     "QualityFigure",
     "RecoveredEvent",

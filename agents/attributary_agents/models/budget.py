@@ -21,9 +21,8 @@ MAX_STRIDE = 64
 _ENOUGH = 8
 """Explained observations that are needed before the measured share is used."""
 
-
-def _no_clock() -> float:
-    return 0.0
+_SAMPLED = 8
+"""Observations of which one is measured, where the share is shown and decides nothing."""
 
 
 class StageTimer:
@@ -36,11 +35,23 @@ class StageTimer:
     ----------
     clock
         Returns seconds; None measures nothing.
+    period
+        Valid range >= 1. Every so many observations one is measured, which stands for all. It must have no divisor in
+        common with the number of observations of which one is explained, or it would see them too often, or never.
     """
 
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self.clock = clock or _no_clock
+    def __init__(self, clock: Callable[[], float] | None = None, period: int = 1) -> None:
+        self.clock = clock
+        self._period = period
+        self._n = 0
         self.reset()
+
+    def is_due(self) -> bool:
+        """Count an observation that begins; return whether it is to be measured, by `clock`."""
+        if self.clock is None:
+            return False
+        self._n += 1
+        return self._n % self._period == 0
 
     def reset(self) -> None:
         """Forget what has been measured."""
@@ -119,11 +130,14 @@ class Budget:
         self._timers: dict[str, StageTimer] = {}
         self._lag = self._lag_before = 0
 
-    def timer(self, model_id: str) -> StageTimer:
-        """Return the timer of the model's observations."""
-        if model_id not in self._timers:
-            self._timers[model_id] = StageTimer(self._clock)
-        return self._timers[model_id]
+    def timer(self, state: ModelState) -> StageTimer:
+        """Return the timer of the model's observations: of all, where one in several is explained."""
+        timer = self._timers.get(state.model_id)
+        if timer is None:
+            explain = state.config.explain
+            period = _SAMPLED if explain.budget is None and explain.every is None else 1
+            timer = self._timers[state.model_id] = StageTimer(self._clock, period)
+        return timer
 
     def begin(self, lag: int | None) -> None:
         """Note that a checkpoint begins, and how many observations of the partition wait; None where nobody knows."""
@@ -138,7 +152,7 @@ class Budget:
         -------
         Share of the time that explaining took; None where it is not known.
         """
-        timer = self.timer(state.model_id)
+        timer = self.timer(state)
         share = timer.share
         if share is None:
             return None

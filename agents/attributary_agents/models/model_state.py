@@ -368,7 +368,7 @@ class ModelState:
     def together(self) -> Explainers:
         """The explainers, whose rows are evaluated as one batch with the prediction."""
         together = self._together
-        if together is None or list(together.explainers.values()) != list(self.explainers.values()):
+        if together is None or together.explainers != self.explainers:  # the same objects, by the same names
             together = self._together = Explainers(self.model, self.explainers, self.loss.output, self.config.missing)
         return together
 

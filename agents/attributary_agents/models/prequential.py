@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from attributary_explainers import ChangeEvent as Told
 from attributary_explainers import LabelError, is_usable
 from attributary_explainers.losses.kernels import SCORE
 from attributary_explainers.losses.labels import check_label
@@ -23,7 +25,7 @@ from attributary_topics import (
 
 from .budget import StageTimer
 from .guards.label_kinds import DECIDES, MAJORITY, classes_of
-from .guards.limits import AbsurdPredictionError, bounded, check_known, features_of_model, is_absurd, n_missing
+from .guards.limits import AbsurdPredictionError, bounded, features_of_model, is_absurd, n_missing
 from .guards.ranges import TARGET
 from .model_state import ModelState
 from .quality import update_quality
@@ -85,53 +87,50 @@ def prequential(
         changed. In `learn` the model may have learnt in part; that part is kept, by every replay in the same way.
     """
     stage = "decode"
-    clock = timer.clock
-    began_at = clock()
+    config = state.config
+    clock = timer.clock if timer.is_due() else None
+    began_at = predicted_at = scored_at = explained_at = 0.0
+    if clock is not None:
+        began_at = clock()
     try:
-        check_known(state, observation.x)
+        state.features.check(observation.x)
         _check_label_kind(state, observation.y)
         if state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
             state.target_range.check({TARGET: observation.y})
-        observation = bounded(state, observation)
-        # The explainers and the watch of the loss read missing values by themselves, by the same policy.
-        x, y = features_of_model(observation.x, state.config.missing), observation.y
-        if state.config.learn and state.good.copy is None:
+        kinds = {*map(type, observation.x.values())}
+        observation = bounded(state, observation, has_text=str in kinds)
+        x, y, is_whole = observation.x, observation.y, type(None) not in kinds
+        if not is_whole:
+            # The explainers and the watch of the loss read missing values by themselves, by the same policy.
+            x = features_of_model(x, config.missing)
+        if config.learn and state.good.copy is None:
             state.good.begin(state.model, state.n_observations)
         stage, together = "predict", state.together
         explains = (state.n_observations + 1) % state.explain_every == 0
         y_pred: Any = together.predict(observation.x, explain=explains)
-        n_rows = together.n_rows if explains else None
-        predicted_at = clock()
+        if clock is not None:
+            predicted_at = clock()
         if is_usable(y_pred):
             stage = "explain"
             if not state.n_observations:
                 check_label(state.loss, y, y_pred)
-            loss = state.loss(y, y_pred)
-            if is_absurd(loss):
-                raise AbsurdPredictionError(state.model_id, y_pred, loss)
-            marginal = state.marginal.copy()
-            baseline = state.loss(y, marginal.update(y_pred))
-            # An infinite one, and the prediction behind it, would stay in the means for ever.
-            if math.isfinite(baseline):
-                state.marginal = marginal
-                state.model_loss.update(loss)
-                state.baseline_loss.update(baseline)
-                if state.quality is not None:
-                    update_quality(state.quality, state.model_id, state.config, y, y_pred)
+            _score(state, y, y_pred)
         elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
             # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
             # By a fast path, NaN looks like no prediction: the model itself says which it is.
             raise AbsurdPredictionError(state.model_id, own)
         stage = "explain"
-        scored_at = clock()
-        known = {name: explainer.n_observations for name, explainer in state.explainers.items()}
+        if clock is not None:
+            scored_at = clock()
+        known = [explainer.n_observations for explainer in state.explainers.values()]
         if explains:
             together.explain(y)
         else:
             together.pass_over()
-        explained_at = clock()
+        if clock is not None:
+            explained_at = clock()
         stage = "learn"
-        if state.config.learn:
+        if config.learn:
             state.learn(x, y)
         stage = "change"
         told = state.change.update(x, y, y_pred) if state.change else ()
@@ -140,7 +139,9 @@ def prequential(
         if stage != "decode" and not isinstance(error, LabelError):
             state.good.note_failure()
         raise StepError(stage, error) from error
-    timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
+    if clock is not None:
+        n_rows = together.n_rows if explains else None
+        timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
     if state.loss.code != SCORE:  # a score is of no label
         state.labels.note(y)
@@ -149,14 +150,67 @@ def prequential(
         for explainer in state.explainers.values():
             explainer.forget(forgotten)
     state.good.note(state.model, state.n_observations, x, y)
-    state.n_missing += n_missing(observation.x)
+    if not is_whole:
+        state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
-    changes = change_events(state, told, source, timestamp_ms, n_before)
-    has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
-    events: list[ImportanceEvent | ChangeEvent] = [*changes]
-    explained = [name for name, n in known.items() if state.explainers[name].n_observations > n]
-    events += shift_events(state, explained, source, n_before + len(events))
-    events += loss_events(state, observation.x, y, y_pred, source, n_before + len(events))
+    return _events(state, observation.x, y, y_pred, told, known, source, timestamp_ms, n_before)
+
+
+def _score(state: ModelState, y: Any, y_pred: Any) -> None:
+    """Take a prediction into the means of the losses, unless no mean would take it."""
+    loss = state.loss(y, y_pred)
+    if is_absurd(loss):
+        raise AbsurdPredictionError(state.model_id, y_pred, loss)
+    marginal = state.marginal
+    before = marginal.mark()
+    baseline = math.nan
+    try:
+        baseline = state.loss(y, marginal.update(y_pred))
+    finally:
+        # An infinite one, and the prediction behind it, would stay in the means for ever.
+        if not math.isfinite(baseline):
+            marginal.go_back(before)
+    if math.isfinite(baseline):
+        state.model_loss.update(loss)
+        state.baseline_loss.update(baseline)
+        if state.quality is not None:
+            update_quality(state.quality, state.model_id, state.config, y, y_pred)
+
+
+def _events(
+    state: ModelState,
+    x: dict[str, Any],
+    y: Any,
+    y_pred: Any,
+    told: Sequence[Told],
+    known: Sequence[int],
+    source: Source,
+    timestamp_ms: int,
+    n_before: int,
+) -> list[ImportanceEvent | ChangeEvent]:
+    """Return the events that follow from an observation that is learnt.
+
+    Parameters
+    ----------
+    x, y, y_pred
+        The observation, and the prediction that the model made before it learnt it.
+    told
+        What the change explainer has told after it.
+    known
+        By explainer, the number of observations that it had explained before.
+    """
+    events: list[ImportanceEvent | ChangeEvent] = []
+    has_changed = False
+    if told:
+        changes = change_events(state, told, source, timestamp_ms, n_before)
+        has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
+        events += changes
+    if known:
+        explained = [
+            name for n, (name, one) in zip(known, state.explainers.items(), strict=True) if one.n_observations > n
+        ]
+        events += shift_events(state, explained, source, n_before + len(events))
+    events += loss_events(state, x, y, y_pred, source, n_before + len(events))
     for name, publication in state.publications.items():
         if has_changed:
             publication.restart_reference(state.n_observations)

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from attributary_explainers import RemovalExplainer, ndcg, shift
+from attributary_explainers.ranking import shares_of, shift_of
 
 from ..config.models import PublishConfig
 
@@ -23,6 +24,7 @@ class Publication:
     def __init__(self, config: PublishConfig) -> None:
         self._config = config
         self._published: dict[str, float] | None = None
+        self._published_shares: tuple[dict[str, float] | None, list[str], list[float]] = None, [], []
         self._reference: dict[str, float] | None = None
         self._reference_at: int | None = None
         self._take_reference_at: float = config.reference_after
@@ -54,9 +56,19 @@ class Publication:
             return "interval"
         if explainer.n_observations < self._config.min_observations:
             return None
-        if self._published is None or shift(self._published, explainer.importance) > self._config.material_shift:
+        if self._published is None or self._moved(self._published, explainer.importance) > self._config.material_shift:
             return "material_change"
         return None
+
+    def _moved(self, published: dict[str, float], importance: dict[str, float]) -> float:
+        """Return the shift since the last event, whose shares are made once."""
+        of, names, shares = self._published_shares
+        if of is not published:
+            names, shares = list(published), shares_of(published.values())
+            self._published_shares = published, names, shares
+        if list(importance) != names:
+            return shift(published, importance)
+        return shift_of(shares, shares_of(importance.values()))
 
     def is_stale(self, explainer: RemovalExplainer) -> bool:
         """Return whether the last event was stale, and no figure has been updated since."""

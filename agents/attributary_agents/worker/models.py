@@ -41,6 +41,8 @@ class PartitionModels(Mapping[str, ModelState]):
         self._logs: dict[str, DeploymentLog] = {}
         self._configured: dict[str, dict[str, Any]] = {}
         """Model id to its `configured_as`, which every observation is compared with."""
+        self._unchanged: dict[str, dict[str, Any]] = {}
+        """Model id to the `configured` of its state that has been found equal to that."""
         self.stored = load_stored(load, checkpoint_key(number))
         """What the next checkpoint names, and what the last one named of models that are not loaded: the states."""
         self.stored_logs = load_stored(load, control_checkpoint_key(number))
@@ -214,9 +216,13 @@ class PartitionModels(Mapping[str, ModelState]):
         The state that the observation is for, and the events that explain the change.
         """
         config, model_id = state.config, state.model_id
-        configured, log = self._configured_as(model_id), self.log(model_id)
+        log = self.log(model_id)
+        if not log.entries and state.configured is self._unchanged.get(model_id):
+            return state, []
+        configured = self._configured_as(model_id)
         entry = log.due(state, configured, record.offset) if log.entries else None
         if entry is None and state.configured == configured:
+            self._unchanged[model_id] = state.configured
             return state, []
         events: list[ChangeEvent] = []
         try:

@@ -15,7 +15,6 @@ from attributary_topics import (
     InvalidRecordError,
     RecoveredEvent,
     decode_model_id,
-    decode_observation,
     encode_json,
     event_headers,
 )
@@ -23,13 +22,12 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
-from ..models.guards.limits import check_size, check_something_there, within_bounds
-from ..models.guards.ranges import check_label_bounds
 from ..models.prequential import StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_key
 from .dead_letter_log import DeadLetterLog
 from .models import PartitionModels
+from .reading import ObservationReader
 from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)
@@ -63,6 +61,8 @@ class Partition:
         self.number = partition
         self.config = config
         self.models = PartitionModels(partition, config, load)
+        self._readers: dict[bytes, ObservationReader] = {}
+        """Key to what reads the observations of a configured model; no other key is kept."""
         self.dirty: set[str] = set()
         """Ids of the models that have changed since they were last stored."""
         self.counters, self.checkpointed, self._lost = load_checkpoint(load, checkpoint_key(partition))
@@ -126,19 +126,10 @@ class Partition:
         return [self._dead_letter(record, "handle", error.reason, error)]
 
     def _explain(self, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> None:
-        record.check_read()
-        model_id = decode_model_id(record.key)
-        model_config = self.config.models.get(model_id)
-        if model_config is None:
-            known = show_names(self.config.models)
-            raise InvalidRecordError("unknown_model", "key", f"one of the configured models ({known})", model_id)
-        observation = decode_observation(
-            record.key, record.value, features=model_config.features, max_bytes=self.config.max_observation_bytes
-        )
-        check_size(observation, model_config)
-        check_something_there(observation, model_config)
-        check_label_bounds(observation.y, model_config)
-        observation = within_bounds(observation, model_config)
+        if record.unread is not None:
+            record.check_read()
+        reader = self._readers.get(record.key) or self._reader(record.key)  # type: ignore[arg-type]  # None is no key
+        model_id, observation = reader.model_id, reader.read(record.value)
         state = self.models.find_or_make(model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what
@@ -150,7 +141,7 @@ class Partition:
         events += changes
         state.offset = record.offset
         self.dirty.add(model_id)
-        timer = self.budget.timer(model_id)
+        timer = self.budget.timer(state)
         try:
             events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
         except StepError as error:
@@ -161,7 +152,20 @@ class Partition:
             events += told
             events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
 
+    def _reader(self, key: bytes | None) -> ObservationReader:
+        """Make what reads the observations of the model that a record's key names."""
+        model_id = decode_model_id(key)
+        config = self.config.models.get(model_id)
+        if config is None:
+            known = show_names(self.config.models)
+            raise InvalidRecordError("unknown_model", "key", f"one of the configured models ({known})", model_id)
+        assert key is not None  # or it were no model id
+        reader = self._readers[key] = ObservationReader(key, config, self.config.max_observation_bytes)
+        return reader
+
     def _publish(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
+        if not events:
+            return []
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event in events:
             if isinstance(event, ChangeEvent):

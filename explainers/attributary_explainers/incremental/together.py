@@ -10,6 +10,7 @@ from ..errors import ExplainerError, InvalidParameterError
 from ..evaluation.function import FastFunction
 from ..imputers.requests import Request
 from ..missing import check_missing, drop_missing, read_missing
+from ..models.cost import is_cheap
 from ..models.function import model_function
 from ..notebook.cards import Card, figure
 from ..notebook.described import Described
@@ -17,7 +18,7 @@ from ..notebook.frames import joined_frame
 from ..notebook.many import ExplainsMany
 from ..notebook.rows import as_row
 from ..predictions import Predictions
-from ..typing import Features, Output, Prediction
+from ..typing import Features, ModelFunction, Output, Prediction
 from .base import IncrementalExplainer
 from .batching import ModelRaisedError, predict
 from .removal import RemovalExplainer
@@ -83,6 +84,7 @@ class Explainers(Described, ExplainsMany):
         self.missing = check_missing(missing)
         self.function = model_function(model, read)
         """The model's prediction of one row."""
+        self._alone = _asked_alone(model, self.function)
         self._joined = {name: e for name, e in by_removal.items() if e.loss.output == read}
         for explainer in self._joined.values():
             explainer.evaluate_with(self.function)
@@ -142,11 +144,18 @@ class Explainers(Described, ExplainsMany):
         # What is given to the model, and what is kept until `explain` or `pass_over`.
         row, x = self._read(x)
         names = [name for name, e in self._joined.items() if self._takes(e, row, x)] if explain else []
+        self.n_rows = 1
+        if not names and self._alone is not None:
+            y_pred = self._alone(row)
+            if explain:
+                self._batched = {}
+            self._predicted = x, y_pred if row is x else None
+            return y_pred
         try:
             requests, found = predict(self.function, row, [self._joined[name] for name in names])
         except ModelRaisedError as raised:
             raise raised.error from None
-        y_pred, self.n_rows = found[0].own, 1
+        y_pred = found[0].own
         if explain:
             self._batched = dict(zip(names, zip(requests, found, strict=False), strict=True))
             self.n_rows += sum(request.n_rows for request in requests if not isinstance(request, str))
@@ -213,3 +222,14 @@ class Explainers(Described, ExplainsMany):
         """Predict and explain one observation: `predict` and `explain`."""
         self.predict(x)
         return self.explain(y)
+
+
+def _asked_alone(model: Any, function: ModelFunction) -> ModelFunction | None:
+    """Return what predicts a row that no explainer adds rows to, past the evaluation of many rows.
+
+    That is the model itself, where it is light or has no other way. None: a batch of one row is faster, or the function
+    has to see each row as it comes.
+    """
+    if isinstance(function, FastFunction):
+        return function.one if is_cheap(model) else None
+    return None if hasattr(function, "many") or hasattr(function, "see") else function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..typing import Prediction, Probabilities, Snapshot
 from ..validation import check_number
@@ -55,9 +55,11 @@ class Weights:
         if times > 1 and weight < 1.0:
             weight = -math.expm1(times * math.log1p(-weight))
         total = self.total = self.total + weight * (1.0 - self.total)
-        rate = min(weight / total, 1.0)
-        self.n += 1
-        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if self.n > 1 else 1.0
+        rate = weight / total
+        if rate > 1.0:
+            rate = 1.0
+        n = self.n = self.n + 1
+        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if n > 1 else 1.0
         return rate
 
     def copy(self) -> Weights:
@@ -114,6 +116,10 @@ class SmoothedMean:
         return mean
 
 
+Mark: TypeAlias = tuple[int, float, float, Any]
+"""Where a `SmoothedPrediction` was: the numbers of its weights, and its value."""
+
+
 class SmoothedPrediction:
     """Exponentially weighted mean prediction, a number or a dict of probabilities.
 
@@ -126,11 +132,15 @@ class SmoothedPrediction:
         self.weights = Weights(alpha)
         self._value: Probabilities | float | None = None
 
-    def copy(self) -> SmoothedPrediction:
-        """Return a copy, which goes on by itself."""
-        other = SmoothedPrediction.__new__(SmoothedPrediction)
-        other.weights, other._value = self.weights.copy(), self._value  # which `update` replaces, never changes
-        return other
+    def mark(self) -> Mark:
+        """Return where the mean is now, for `go_back`."""
+        weights = self.weights
+        return weights.n, weights.total, weights.squares, self._value  # which `update` replaces, never changes
+
+    def go_back(self, mark: Mark) -> None:
+        """Forget what has come since the mark was taken."""
+        weights = self.weights
+        weights.n, weights.total, weights.squares, self._value = mark
 
     def update(self, prediction: Probabilities | float, times: int = 1) -> Probabilities | float:
         """Add one prediction, with the weight of `times`; return the mean that includes it (not to be changed)."""

@@ -123,6 +123,27 @@ def test_the_share_leaves_out_what_the_prediction_takes_alone() -> None:
     assert timer_of(*[(1.0, 0.5, 2.5, 10), (2.0, 0.0, 2.0, None)] * 10).share == pytest.approx(0.5 / 8.0)
 
 
+@pytest.mark.parametrize(("explain", "period"), [({}, 8), ({"every": 1}, 1), ({"every": 8}, 1), ({"budget": 0.2}, 1)])
+def test_without_a_budget_one_observation_in_eight_is_measured_for_the_metric(
+    explain: dict[str, Any], period: int
+) -> None:
+    state, readings = state_of(explain=explain), iter([0.0, 1.0, 2.0, 4.0, 8.0] * 160)
+    clock = Clock(readings)
+    budget = Budget(clock)
+    for i, observation in enumerate(observations(160)):
+        prequential(state, observation, Source("topic", 0, i), 0, budget.timer(state))
+    assert len(list(readings)) == 5 * (160 - 160 // period)
+    rows = 1 + 2 * 3 + 2
+    share = budget.adapt(state)
+    if explain in ({}, {"every": 1}):  # of each measured one, 1 second of prediction and 4 of explaining in 15
+        first = 0 if period > 1 else 1  # which has nothing to draw from: one row
+        alone = (160 // period) / ((160 // period - first) * rows + first)
+        assert share == pytest.approx((1.0 - alone + 4.0) / 15.0)
+    else:
+        assert share is not None
+    assert budget.timer(state).share is None
+
+
 def test_few_observations_have_no_share() -> None:
     assert timer_of(*[(1.0, 1.0, 1.0, 5)] * 7, *[(1.0, 1.0, 1.0, None)] * 50).share is None
     assert StageTimer().share is None
@@ -177,7 +198,7 @@ def test_what_took_so_long_changes_nothing_until_the_models_are_stored() -> None
     ticks = random.Random(3)
     budget = Budget(Clock(iter(lambda: ticks.random(), None)))
     for i, observation in enumerate(observations(50)):
-        found = prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
+        found = prequential(state, observation, Source("topic", 0, i), 0, budget.timer(state))
         assert found == prequential(twin, observation, Source("topic", 0, i), 0)
     assert (state.stride, state.explain_every) == (1, 1)
     assert state.explainers["pfi"].snapshot() == twin.explainers["pfi"].snapshot()
@@ -198,7 +219,7 @@ def test_the_lag_is_compared_with_that_of_the_checkpoint_before() -> None:
     for lag in (200, 200, 500, 5000, 0):
         for _ in range(80):
             i, observation = next(stream)
-            prequential(state, observation, Source("topic", 0, i), 0, budget.timer("m"))
+            prequential(state, observation, Source("topic", 0, i), 0, budget.timer(state))
         budget.begin(lag)
         budget.adapt(state)
         strides.append(state.stride)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka import ConsumerRecord
+from faust.transport.drivers.aiokafka import Consumer
+from faust.types import TP
 
-from attributary_agents.worker.records import Record, record_of
+from attributary_agents.kafka.batches import _MARK as MARK
+from attributary_agents.kafka.batches import UnreadBatch
+from attributary_agents.worker.records import Record, record_from_client, record_of
 from attributary_topics import Source
 
 
@@ -19,6 +25,22 @@ def test_a_record_has_what_the_message_has(headers: Any, timestamp: float | None
     )
     pairs = list(headers.items() if isinstance(headers, dict) else headers or [])
     assert record_of(message) == Record("t", 3, 17, milliseconds, b"k", None, pairs)
+
+
+@pytest.mark.parametrize(
+    "headers", [(), (("a", b"1"), ("a", None)), ((MARK, UnreadBatch()),), (("a", b""), (MARK, b""))]
+)
+@pytest.mark.parametrize("timestamp", [None, 0, -1, 1_700_000_000_123, 2**51 - 1])
+@pytest.mark.parametrize(("key", "value"), [(b"k", b"v"), (None, None)])
+def test_a_record_of_the_client_is_that_of_the_message_that_faust_makes_of_it(
+    headers: Any, timestamp: Any, key: bytes | None, value: bytes | None
+) -> None:
+    fetched = ConsumerRecord("t", 3, 17, timestamp, 0, key, value, None, 1, 1, headers)
+    message = Consumer._to_message(SimpleNamespace(app=SimpleNamespace(consumer_generation_id=1)), TP("t", 3), fetched)
+    found, expected = record_from_client(fetched), record_of(message)
+    assert list(found.headers) == list(expected.headers)
+    assert replace(found, headers=[]) == replace(expected, headers=[])
+    assert (found.unread is None) == all(type(mark) is not UnreadBatch for _, mark in headers)
 
 
 def test_the_source_of_a_record_is_its_place_and_made_once() -> None:

@@ -398,13 +398,48 @@ def test_paths_count_how_observations_were_evaluated() -> None:
         x = {"a": float(i % 3), "b": float(i % 5)}
         for together in (fast, naive):
             together.skip(x) if i % 2 else together.explain_one(x, 1.0)
-    assert fast.paths == {"fast": 20}
+    light = "one row of a light model, which takes the model itself less time"
+    assert fast.paths == {"fast": 10, light: 10}
     assert naive.paths == {"there is no fast path for this type": 20}
     fast.skip({"a": float("nan"), "b": 1.0})
-    assert fast.paths["fast"] == 20
+    assert fast.paths["fast"] == 10
     assert fast.paths.total() == 21
     fast.paths.clear()
     assert fast.paths.total() == 21, "a copy is given"
+
+
+@pytest.mark.parametrize("name", ["linear", "forest", "function", "estimator"])
+@pytest.mark.parametrize("explained", [False, True])
+def test_a_row_by_itself_is_predicted_as_the_model_does(name: str, explained: bool) -> None:
+    """A light model is asked itself, to the bit; a heavy one by its fast path, which is faster for one row, too."""
+    model: Any = {
+        "linear": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+        "forest": forest.ARFClassifier(n_models=3, seed=1),
+        "function": lambda x: {False: 0.5 + 0.1 * (x["x0"] > 0), True: 0.5 - 0.1 * (x["x0"] > 0)},
+        "estimator": LogisticRegression(),
+    }[name]
+    rows = list(blobs(60, labels=(False, True)))
+    if name == "estimator":
+        model.fit([list(x.values()) for x, _ in rows], [y for _, y in rows])
+    explainers = {"pfi": PFI(model, loss="brier", n_samples=2, seed=1)} if explained else {}
+    company = Explainers(model, explainers, "probabilities")
+    for n, (x, y) in enumerate(rows):
+        found = company.predict(x, explain=not explained)
+        own = company.function(x)
+        if name == "forest":
+            assert (found or {}) == pytest.approx(own or {}, rel=1e-12)
+        else:
+            assert found == own
+        assert company.n_rows == 1
+        if explained:
+            company.pass_over()
+            assert explainers["pfi"].skipped["budget"] == n + 1
+        else:
+            assert company.explain(y) == {}
+        if hasattr(model, "learn_one"):
+            model.learn_one(x, y)
+    counts = company.paths
+    assert counts["fast"] == (0 if name != "forest" else counts.total())
 
 
 def linear(x: dict[str, float]) -> float:

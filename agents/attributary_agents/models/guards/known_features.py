@@ -77,14 +77,14 @@ class KnownFeatures:
             raise self._refusal(new, over)
 
     def note(self, x: dict[str, Any]) -> list[str]:
-        """Take in the features of an observation that the model has taken.
+        """Take in the features of an observation that the model has taken, after `check` has seen them.
 
         Returns
         -------
         The names that have made room: whoever knows them has to forget them, too.
         """
-        if self._is_declared or x.keys() == self.latest.keys():
-            return []
+        if self._is_declared or (self.latest_at == self.n and self.n) or x.keys() == self.latest.keys():
+            return []  # by the number, `check` has seen just now that these are the latest names
         forgotten: list[str] = []
         known = self.known
         known.update(dict.fromkeys((name for name in self.latest if name in known), self.latest_at))

@@ -137,24 +137,16 @@ def is_absurd(loss: float) -> bool:
     return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 
-def check_known(state: ModelState, x: dict[str, Any]) -> None:
-    """Check that the model would not have too many features at a time with those of `x`.
-
-    What it knows depends on earlier observations: refused ones must be remembered as those on which the model raises.
-
-    Raises
-    ------
-    InvalidRecordError
-        `too_large`.
-    """
-    state.features.check(x)
-
-
-def bounded(state: ModelState, observation: Observation) -> Observation:
+def bounded(state: ModelState, observation: Observation, *, has_text: bool) -> Observation:
     """Return the observation with `__other__` for the categories beyond the bound; count them.
 
     Labels and categories are bounded where the model learns: one that does not never grows. What is known depends on
-    earlier observations, as in `check_known`.
+    earlier observations: refused ones must be remembered as those on which the model raises.
+
+    Parameters
+    ----------
+    has_text
+        Whether a feature is text, which a category is.
 
     Raises
     ------
@@ -165,7 +157,7 @@ def bounded(state: ModelState, observation: Observation) -> Observation:
     if learns and state.loss.output in LABELLED:
         state.vocabulary.check_label(observation.y)
     state.ranges.check(observation.x)
-    if not learns:
+    if not (learns and has_text):
         return observation
     x = state.vocabulary.read(observation.x)
     if x is observation.x:

@@ -106,7 +106,7 @@ class Vocabulary:
 
     def read(self, x: dict[str, Any]) -> dict[str, Any]:
         """Return the features with `OTHER` for each text beyond the bound: `x` itself where there is none."""
-        if self._max_categories is None or str not in map(type, x.values()):
+        if self._max_categories is None:
             return x
         others = [name for name, value in x.items() if type(value) is str and not self._takes(name, value)]
         return {**x, **dict.fromkeys(others, OTHER)} if others else x
