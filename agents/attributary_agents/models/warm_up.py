@@ -8,6 +8,7 @@ import warnings
 from attributary_explainers.compiled import compilations, where_kept
 from attributary_explainers.warming import rehearse
 
+from ..allocator import let_compiler_go
 from ..config.settings import Config
 from .model_state import new_state
 
@@ -35,6 +36,7 @@ def warm_up(config: Config) -> dict[str, str]:
         if kind not in of_kind:
             of_kind[kind] = _rehearse(model_id, config) if len(of_kind) < _KINDS else _LATER
         found[model_id] = of_kind[kind]
+    let_compiler_go()  # until a kernel has to be compiled or loaded
     if compilations.n:
         logger.info("compiled %d kernels in %.1f s: %s", compilations.n, compilations.seconds, where_kept())
     return found

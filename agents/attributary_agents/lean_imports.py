@@ -1,0 +1,153 @@
+"""Imports River and Faust without the libraries that they import for what a worker does not use.
+
+River imports scipy.stats and, where it is installed, scikit-learn, which brings pandas; Faust imports the client of
+aiohttp. Together they take two fifths of the private memory of a worker and of its start. A stand-in takes the place
+of such a library while River or Faust are imported. It is left behind in their modules alone: at its first use it
+imports the library, and is that library from then on. Who imports a library later gets the library itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+BESIDE_RIVER = (
+    "numpy.f2py",  # these two by scipy.special, which copies all names of numpy
+    "numpy.testing",
+    "scipy.integrate",
+    "scipy.io",
+    "scipy.io.arff",
+    "scipy.io.arff._arffread",
+    "scipy.ndimage",
+    "scipy.sparse",
+    "scipy.stats",
+    "sklearn",
+    "sklearn.utils",
+)
+"""What River imports for metrics, distributions, detectors and data sets that few models are made of."""
+
+BESIDE_FAUST = ("aiohttp", "aiohttp.client")
+"""What Faust imports for an HTTP client that a worker does not have."""
+
+_RIVER = (
+    *("active", "anomaly", "bandit", "base", "compose", "datasets", "drift", "dummy", "ensemble", "feature_selection"),
+    *("forest", "imblearn", "linear_model", "metrics", "naive_bayes", "neighbors", "optim", "preprocessing", "proba"),
+    *("stats", "tree", "utils"),
+)
+"""Packages of River that are imported by this package or by the explainers."""
+
+
+def import_river() -> None:
+    """Import River and scipy.special, with stand-ins for what River imports beside what is used of it."""
+    with deferred(BESIDE_RIVER):
+        import_module("scipy.special")
+        for name in _RIVER:
+            import_module(f"river.{name}")
+
+
+def import_faust() -> None:
+    """Import Faust, with a stand-in for the HTTP client that it imports."""
+    with deferred(BESIDE_FAUST):
+        import_module("faust.tables.manager")
+        import_module("faust.transport.drivers.aiokafka")
+
+
+@contextmanager
+def deferred(names: Sequence[str]) -> Iterator[None]:
+    """Put stand-ins in the place of modules while others are imported that would import them.
+
+    A module that is imported already, or is not installed, has none.
+
+    Parameters
+    ----------
+    names
+        Full names of modules, each after the package that it is in, if that has a stand-in too.
+    """
+    stand_ins: dict[str, _Module] = {}
+    for name in names:
+        package = name.partition(".")[0]
+        if name not in sys.modules and (package in stand_ins or find_spec(package) is not None):
+            stand_ins[name] = sys.modules[name] = _Module(name, stand_ins)
+    for name, stand_in in stand_ins.items():
+        package, _, last = name.rpartition(".")
+        if package:  # as after an import; numpy looks for what it imports by need in no other way
+            setattr(import_module(package), last, stand_in)
+    try:
+        yield
+    finally:
+        _withdraw(stand_ins)
+
+
+def _withdraw(stand_ins: dict[str, _Module]) -> None:
+    """Let every later import find the modules themselves."""
+    for name, stand_in in stand_ins.items():
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        package, _, last = name.rpartition(".")
+        parent = sys.modules.get(package)
+        if parent is not None and vars(parent).get(last) is stand_in:
+            delattr(parent, last)
+    stand_ins.clear()
+
+
+class _Module(ModuleType):
+    """Stands for a module.
+
+    Parameters
+    ----------
+    name
+        The full name.
+    stand_ins
+        All that were made with this one, as long as they can be imported.
+    """
+
+    def __init__(self, name: str, stand_ins: dict[str, _Module]) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
+        self.__spec__ = ModuleSpec(name, None, is_package=True)  # what find_spec answers with
+        self._stand_ins = stand_ins
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by the import system, and by who looks at all modules
+            raise AttributeError(name)
+        if self._stand_ins:  # `from module import name`
+            return _Name(self, name)
+        found = _read(self.__name__, name)
+        setattr(self, name, found)  # the next time it is found at once
+        return found
+
+
+class _Name:
+    """Stands for what River or Faust have imported by name from a module that has a stand-in."""
+
+    def __init__(self, module: _Module, name: str) -> None:
+        self._module, self._name = module, name
+
+    def _found(self) -> Any:
+        _withdraw(self._module._stand_ins)  # where it is used while it is imported
+        return getattr(self._module, self._name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._found(), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._found()(*args, **kwargs)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, self._found())
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (self._found(),)
+
+
+def _read(module: str, name: str) -> Any:
+    imported = import_module(module)
+    return getattr(imported, name) if hasattr(imported, name) else import_module(f"{module}.{name}")
