@@ -136,21 +136,26 @@ def _let_go(library: str) -> int:
     return sum(size for start, size in regions if libc.madvise(start, size, _MADV_DONTNEED) == 0)
 
 
-_REGION = re.compile(r"(?m)^([0-9a-f]+)-([0-9a-f]+) r-[x-]p \S+ \S+ [1-9]\d* +(/.*)$((?:\n[A-Z]\w*:.*)*)")
+_REGION = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-[x-]p \S+ \S+ [1-9]\d* +(/.*)")
 
 
 @cache  # a library stays where it was loaded, and these regions cannot be written
 def _unwritten(library: str) -> tuple[tuple[int, int], ...]:
     """Return start and size of the regions of a library that are as in its file: not those with resolved addresses."""
+    found: list[tuple[int, int]] = []
+    region = None
     try:
-        regions = Path("/proc/self/smaps").read_text()
-    except OSError:
+        with Path("/proc/self/smaps").open() as lines:
+            for line in lines:
+                if line[0].islower() or line[0].isdigit():
+                    region = _REGION.match(line)
+                elif region and line.startswith("Anonymous:") and line.split()[1] == "0":
+                    start, end, path = int(region[1], 16), int(region[2], 16), region[3]
+                    if library in Path(path).name:
+                        found.append((start, end - start))
+    except OSError:  # a system that does not tell
         return ()
-    return tuple(
-        (int(start, 16), int(end, 16) - int(start, 16))
-        for start, end, path, figures in _REGION.findall(regions)
-        if library in Path(path).name and re.search(r"(?m)^Anonymous: +0 kB$", figures)
-    )
+    return tuple(found)
 
 
 def _trim() -> bool:

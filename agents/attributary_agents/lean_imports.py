@@ -58,10 +58,16 @@ def import_river() -> None:
 
 
 def import_faust() -> None:
-    """Import Faust, with a stand-in for the HTTP client that it imports."""
+    """Import Faust, with a stand-in for the HTTP client that it imports, and that each application looks up."""
     with deferred(BESIDE_FAUST):
         import_module("faust.tables.manager")
         import_module("faust.transport.drivers.aiokafka")
+    import_module("faust.types.settings").Settings.SETTINGS["HttpClient"].default = _http_client
+
+
+def _http_client() -> Any:
+    """Return what Faust's own default is: a new session of aiohttp."""
+    return import_module("aiohttp.client").ClientSession()
 
 
 def import_for(root: object) -> list[str]:
