@@ -8,7 +8,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality scale dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality scale memory dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ cardinality: venv ## Measure what a scrape of many models takes: make cardinalit
 
 scale: venv ## Measure what the state of a model costs: make scale ARGS="--digits 2"
 	$(BIN)/python -m benchmarks.scale $(ARGS)
+
+memory: venv kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside ../other"
+	$(BIN)/python -m benchmarks.memory $(ARGS)
 
 dashboards: venv kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
 	$(BIN)/python -m benchmarks.dashboards $(ARGS)

@@ -149,6 +149,26 @@ def test_what_a_model_uses_later_is_imported_at_the_start(more: str, needs: bool
     assert run(STARTED.format(more=more)) == f"{needs}\n"
 
 
+REFUSED = """
+import attributary_agents.cli
+from attributary_agents.models.guards.allowlist import Allowlist
+import river.drift.kswin, river.metrics.roc_auc, river.proba.gaussian
+for module, name in (
+    ("river.proba.gaussian", "multivariate_normal"),
+    ("river.drift.kswin", "stats"),
+    ("river.metrics.roc_auc", "integrate"),
+    ("river.metrics.roc_auc", "integrate.trapezoid"),
+    ("attributary_agents.lean_imports", "_Name"),
+    ("attributary_agents.lean_imports", "import_module"),
+):
+    print(type(Allowlist(None).refusal([(module, name)])).__name__)
+"""
+
+
+def test_a_stored_state_cannot_name_a_stand_in() -> None:
+    assert run(REFUSED).split() == ["ForeignTypeError"] * 6
+
+
 @pytest.fixture
 def library(tmp_path, monkeypatch) -> str:
     """The name of a package that says when it is imported, and of another one that imports it in many ways."""
