@@ -104,7 +104,7 @@ cardinality: venv ## Measure what a scrape of many models takes: make cardinalit
 scale: venv ## Measure what the state of a model costs: make scale ARGS="--digits 2"
 	$(BIN)/python -m benchmarks.scale $(ARGS)
 
-memory: venv kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside ../other"
+memory: venv kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside CHECKOUT"
 	$(BIN)/python -m benchmarks.memory $(ARGS)
 
 dashboards: venv kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
