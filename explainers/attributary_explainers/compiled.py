@@ -40,7 +40,7 @@ _PROVED_NUMBA = ("0.68",)
 class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
     """Loads a kernel from disk without numba's tables of all that can be compiled; they come when one is compiled.
 
-    The tables are 80 modules and 20 MB, and take a third of a second. A kernel that is loaded needs of them what
+    The tables are a hundred modules and 13 MB, and take a tenth of a second. A kernel that is loaded needs of them what
     counts references to arrays, and nothing else: it is machine code.
     """
 

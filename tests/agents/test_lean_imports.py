@@ -39,7 +39,7 @@ NOT_USED = {
     "numpy.testing": "as numpy.f2py",
     "aiohttp": "Faust has it for an HTTP client and a web server that no worker has",
     "faust.livecheck": "for tests of applications",
-    "numba.typed.typeddict": "one of 80 modules with what can be compiled; all kernels come from disk",
+    "numba.typed.typeddict": "one of a hundred modules with what can be compiled; all kernels come from disk",
     "numba.np.npyimpl": "as numba.typed.typeddict",
 }
 """Modules to why a worker with a linear model has not imported them."""
