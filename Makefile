@@ -8,7 +8,7 @@ JARS := deploy/kafka/lib
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ record: venv ## Measure what a record costs a worker beside its model: make reco
 
 scale: venv ## Measure what the state of a model costs: make scale ARGS="--digits 2"
 	$(BIN)/python -m benchmarks.scale $(ARGS)
+
+memory: venv kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside CHECKOUT"
+	$(BIN)/python -m benchmarks.memory $(ARGS)
 
 dashboards: venv kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
 	$(BIN)/python -m benchmarks.dashboards $(ARGS)

@@ -15,10 +15,14 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numba as _numba
+from numba.core import caching as _caching
 from numba.core import event as _event
+from numba.core import runtime as _runtime
 
 numba: Any = _numba  # which types these declare differs from release to release
 events: Any = _event
+caching: Any = _caching
+runtime: Any = _runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,15 +33,35 @@ _EVERY_S = 5.0
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _kernels: list[Any] = []
 
+_PROVED_NUMBA = ("0.68",)
+"""Series of numba whose kernels are known to be loaded as `_KeptKernel` does it: the tests load every one."""
+
+
+class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
+    """Loads a kernel from disk without numba's tables of all that can be compiled; they come when one is compiled.
+
+    The tables are a hundred modules and 13 MB, and take a tenth of a second. A kernel that is loaded needs of them what
+    counts references to arrays, and nothing else: it is machine code.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel for a signature; None where it is not kept. numba's own fills the tables first."""
+        runtime.rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
 
 def compiled(function: F) -> F:
     """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk."""
-    kernel: F
+    made: Any
     try:
-        kernel = numba.njit(cache=True, **_OPTIONS)(function)
+        made = numba.njit(cache=True, **_OPTIONS)(function)
+        if is_compiling() and numba.__version__.rpartition(".")[0] in _PROVED_NUMBA:
+            made._cache = _KeptKernel(function)
     except RuntimeError:  # there is nowhere to keep it: neither NUMBA_CACHE_DIR, nor beside this file, nor a home
-        kernel = numba.njit(**_OPTIONS)(function)
-    _kernels.append(kernel)
+        made = numba.njit(**_OPTIONS)(function)
+    _kernels.append(made)
+    kernel: F = made
     return kernel
 
 

@@ -3,6 +3,10 @@
 May import every other package; nothing imports it.
 """
 
-from .main import main
+from ..lean_imports import import_river
+
+import_river()  # before another module imports it
+
+from .main import main  # noqa: E402
 
 __all__ = ["main"]

@@ -16,6 +16,7 @@ from attributary_explainers.wording import printable
 
 from ..config.settings import Config
 from ..errors import AttributaryError
+from ..lean_imports import import_faust
 from ..logs import without_user
 from .changes import changes
 from .check import check
@@ -57,7 +58,8 @@ def run(config: Config, no_wait: bool) -> None:
         attributary run --config attributary.yaml
         ATTRIBUTARY_KAFKA__BROKERS=kafka:9092 attributary run --config attributary.yaml
     """
-    from ..run import run_worker  # Faust takes a second to import: only where it is needed
+    import_faust()  # which takes a second: only where it is needed
+    from ..run import run_worker
 
     sys.exit(run_worker(config, wait=not no_wait))
 

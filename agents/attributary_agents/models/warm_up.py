@@ -8,7 +8,9 @@ import warnings
 from attributary_explainers.compiled import compilations, where_kept
 from attributary_explainers.warming import rehearse
 
+from ..allocator import let_compiler_go
 from ..config.settings import Config
+from ..lean_imports import import_for
 from .model_state import new_state
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,7 @@ def warm_up(config: Config) -> dict[str, str]:
         if kind not in of_kind:
             of_kind[kind] = _rehearse(model_id, config) if len(of_kind) < _KINDS else _LATER
         found[model_id] = of_kind[kind]
+    let_compiler_go()  # until a kernel has to be compiled or loaded
     if compilations.n:
         logger.info("compiled %d kernels in %.1f s: %s", compilations.n, compilations.seconds, where_kept())
     return found
@@ -44,7 +47,9 @@ def _rehearse(model_id: str, config: Config) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they will be said about real observations
         try:
-            return rehearse(new_state(model_id, config.models[model_id]).together, _OBSERVATIONS)
+            state = new_state(model_id, config.models[model_id])
+            import_for(state)
+            return rehearse(state.together, _OBSERVATIONS)
         except Exception as error:  # noqa: BLE001 - made-up observations: what is wrong with them says nothing
             logger.debug("models.%s was not made ready: %r", model_id, error)
             return _LATER

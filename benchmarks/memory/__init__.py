@@ -1,0 +1,1 @@
+"""What the resident memory of a worker with one small model is."""

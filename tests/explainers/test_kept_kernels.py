@@ -1,0 +1,113 @@
+"""Kernels that come from disk without numba's tables: every one that is kept, with the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_compiled import run
+
+LOAD_ALL = """
+import importlib, pkgutil, sys
+import attributary_explainers
+from attributary_explainers import compiled
+for found in pkgutil.walk_packages(attributary_explainers.__path__, "attributary_explainers."):
+    importlib.import_module(found.name)
+n = 0
+for kernel in compiled._kernels:
+    kept = kernel._cache
+    for key in kept._cache_file._load_index():
+        if key == kept._index_key(key[0], kernel.targetctx.codegen()):  # for this processor, of this source
+            kernel.compile(key[0])
+            n += 1
+assert compiled.compilations.n == 0
+assert not {"numba.typed.typeddict", "numba.np.npyimpl", "numba.cpython.listobj"} & set(sys.modules)
+"""
+
+COMPILE_ONE = """
+import numpy as np
+
+@compiled.compiled
+def new(values):
+    found = {0: values}
+    return np.linalg.norm(found[0]) + np.sort(values)[0]
+
+assert new(np.array([4.0, 3.0])) == 8.0
+assert "numba.typed.typeddict" in sys.modules
+print(n)
+"""
+"""After kernels were loaded: a dictionary, an array's method and what scipy.linalg does need the tables."""
+
+
+def test_every_kept_kernel_is_loaded_without_the_tables_and_others_are_compiled_later(tmp_path: Path) -> None:
+    """A symbol that is not known ends the process."""
+    _warm(tmp_path)
+    assert int(run(LOAD_ALL + COMPILE_ONE, tmp_path, **_HERE).stdout) >= 50
+
+
+EXPLAIN = """
+import random, sys
+from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE
+from attributary_explainers import compiled
+from river import forest, linear_model, naive_bayes, preprocessing
+{loader}
+for make in (
+    lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+    lambda: forest.ARFClassifier(n_models=2, seed=1),
+    naive_bayes.GaussianNB,
+):
+    model, rng = make(), random.Random(1)
+    both = Explainers(model, {{
+        "pfi": IncrementalPFI(model, n_samples=3, seed=1),
+        "sage": IncrementalSAGE(model, n_samples=3, seed=1, removal="observational"),
+    }})
+    for _ in range(300):
+        x = {{name: rng.random() for name in "abc"}}
+        y = x["a"] > x["b"]
+        both.explain_one(x, y)
+        model.learn_one(x, y)
+    for name in ("pfi", "sage"):
+        one = both.explainers[name]
+        print(name, one.importance, one.std_error)
+print(compiled.compilations.n, file=sys.stderr)
+"""
+
+AS_NUMBA_DOES = """
+from numba.core.caching import FunctionCache
+for kernel in compiled._kernels:
+    assert isinstance(kernel._cache, FunctionCache) and type(kernel._cache) is not FunctionCache
+    kernel._cache.__class__ = FunctionCache
+"""
+
+
+@pytest.mark.long
+def test_kernels_compute_what_they_do_when_numba_loads_them(tmp_path: Path) -> None:
+    run(EXPLAIN.format(loader=""), tmp_path, **_HERE)
+    ours = run(EXPLAIN.format(loader=""), tmp_path, **_HERE)
+    theirs = run(EXPLAIN.format(loader=AS_NUMBA_DOES), tmp_path, **_HERE)
+    assert ours.stderr == theirs.stderr == "0\n", "all came from disk"
+    assert ours.stdout == theirs.stdout
+    assert ours.stdout.count("sage {") == 3
+
+
+def test_a_release_of_numba_that_was_not_tried_loads_kernels_itself(tmp_path: Path) -> None:
+    found = run(
+        """
+import numba
+numba.__version__ = "0.999.0"
+from attributary_explainers import compiled
+from numba.core.caching import FunctionCache
+assert {type(kernel._cache) for kernel in compiled._kernels} == {FunctionCache}
+""",
+        tmp_path,
+    )
+    assert found.stderr == ""
+
+
+_HERE = {"NUMBA_CACHE_DIR": ""}
+"""Kernels are kept where `make kernels` has put them: compiling takes half a minute."""
+
+
+def _warm(tmp_path: Path) -> None:
+    run("from attributary_explainers import warm_up\nwarm_up()", tmp_path, **_HERE)
