@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import socket
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
 from attributary_explainers.wording import show_names
 
@@ -43,6 +45,14 @@ def registry(config: Config, view: WorkerView) -> CollectorRegistry:
     PlatformCollector(registry=fresh)
     GCCollector(registry=fresh)
     return fresh
+
+
+def encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """Return what encodes metrics as a header Accept asks for, and the type of what comes out."""
+    try:
+        return choose_encoder(accept)
+    except (TypeError, ValueError):  # a version that is none
+        return choose_encoder("")
 
 
 def listen_as_configured(config: Config) -> socket.socket:
@@ -141,10 +151,7 @@ class WebServer:
 
     def _render(self, key: str) -> Response:
         """Return the metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""
-        try:
-            encode, content_type = choose_encoder(key[1:])
-        except ValueError:  # a version that is none
-            encode, content_type = choose_encoder("")
+        encode, content_type = encoder(key[1:])
         body = encode(self._registry)
         if key[0] == "0":
             return Response(HTTPStatus.OK, body, content_type)

@@ -44,10 +44,10 @@ class Workers:
         """The numbers of the workers."""
         return range(len(self._sockets))
 
-    def silent_s(self, number: int) -> float:
-        """Return the seconds for which a worker that is there has not answered; 0 where it does, or is not there."""
+    def silent_s(self, number: int) -> float | None:
+        """Return the seconds for which a worker that is there has not answered; None where it does, or is not there."""
         since = self._silent_since.get(number)
-        return 0.0 if since is None else self._clock() - since
+        return None if since is None else self._clock() - since
 
     def ask(self, path: str, within_s: float, accept: str = "*/*") -> dict[int, Answer]:
         """Return the answers of those that give one within the time, by the workers' numbers."""

@@ -17,12 +17,12 @@ from urllib.parse import quote
 import orjson
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.exposition import gzip_accepted
 from prometheus_client.registry import Collector
 
 from ..monitoring.http_server import HttpServer, Request, Response, SingleFlight, text_response
 from ..monitoring.metrics import OF_MACHINE
-from ..monitoring.web import CHANGES, NOT_FOUND
+from ..monitoring.web import CHANGES, NOT_FOUND, encoder
 from .asking import Answer, Workers
 from .exposition import END, merge
 
@@ -86,11 +86,7 @@ class WorkersWeb:
     def _render(self, key: str) -> Response:
         """Return the merged metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""
         accept = key[1:]
-        try:
-            encode, content_type = choose_encoder(accept)
-        except ValueError:  # a version that is none
-            accept = ""
-            encode, content_type = choose_encoder(accept)
+        encode, content_type = encoder(accept)
         answers = self._workers.ask("/metrics", METRICS_WITHIN_S, accept)
         given = {number: one.text for number, one in answers.items() if one.status == HTTPStatus.OK}
         registry = CollectorRegistry()
@@ -106,7 +102,8 @@ class WorkersWeb:
         answers = self._workers.ask("/livez", HEALTH_WITHIN_S)
         stuck = [f"worker {n}: {one.text.strip()}" for n, one in answers.items() if one.status != HTTPStatus.OK]
         for number in self._workers.numbers:
-            if (silent_s := self._workers.silent_s(number)) >= self._stuck_after_s:
+            silent_s = self._workers.silent_s(number)
+            if silent_s is not None and silent_s >= self._stuck_after_s:
                 stuck.append(f"worker {number}: stuck: it has not answered for {silent_s:.0f} s")
         if stuck:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, "; ".join(stuck))
@@ -126,7 +123,8 @@ class WorkersWeb:
     def _why_not(self, number: int, answer: Answer | None) -> str:
         if answer is not None:
             return answer.text.strip().removeprefix("not ready: ")
-        return "it does not answer" if self._workers.silent_s(number) else "it starts, or is started again in a moment"
+        is_there = self._workers.silent_s(number) is not None
+        return "it does not answer" if is_there else "it starts, or is started again in a moment"
 
     def _told(self, path: str) -> Response:
         """Return the last change of a model, from the worker that has it, or of all models."""
