@@ -152,7 +152,13 @@ OF_MACHINE: dict[str, tuple[str, tuple[str, ...]]] = {
     "worker_up": ("1 where this worker of `attributary run --workers` has answered this scrape, 0 where not", _WORKER),
     "worker_restarts_total": ("Times that this worker has ended by itself and was started again", _WORKER),
 }
-"""The same of what one address exports beside it that serves several workers (`supervise/web.py`)."""
+"""The same of what one address exports beside it that serves several workers (`supervise/web.py`).
+
+There, whatever is of no model and of no partition has the label `worker`, too.
+"""
+
+EXPORTED = CATALOGUE | OF_MACHINE
+"""All that rules and dashboards can ask for."""
 
 _WITHOUT_LOCK = (
     "worker_step_seconds",
