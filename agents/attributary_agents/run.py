@@ -126,8 +126,8 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
         supervisor = Supervisor(roles, config.watchdog.stop_within_s, partial(_note, n_restarts))
         set_aside()
         code = supervisor.run()
-    lasted, again = f"{time.monotonic() - began:.0f} s", supervisor.n_restarts
-    logger.info("stopped after %s: %d workers, %s", lasted, n, f"{again} restarts" if again else "no restart")
+    lasted, again = time.monotonic() - began, supervisor.n_restarts
+    logger.info("stopped after %.0f s: %d workers; processes that were started again: %d", lasted, n, again)
     return code
 
 

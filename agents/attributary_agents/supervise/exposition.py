@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 _HEAD = re.compile(r"# (?:HELP|TYPE|UNIT) (\S+)")
-_SAMPLE = re.compile(r'([^\s{]+)(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})? (\S+)')
+_NAME = re.compile(r"[^\s{]+")
+_VALUE = re.compile(r'[^\s{]+(?:\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\})? (\S+)')
 # In a label's value each quote stands behind a backslash, so that this matches no value.
-_MODEL = re.compile(r'[{,]model_id="((?:[^"\\]|\\.)*)"')
+_MODEL = re.compile(r'[{,]model_id="((?:[^"\\]++|\\.)*+)"')
 _PARTITION = re.compile(r'[{,]partition="([^"]*)".*[{,]topic="([^"]*)"')
-_PROGRESS = ("attributary_model_observations_total", "attributary_records_consumed_total")
+_PROGRESS = ("attributary_model_observations_total{", "attributary_records_consumed_total{")
 """Counters by which it is known whose model, and whose partition, is further on."""
 
 END = "# EOF"
@@ -30,10 +30,8 @@ Owned = tuple[str, ...]
 """What series can move with: a model, (id,), or a partition, (number, topic)."""
 
 
-class _Sample(NamedTuple):
-    worker: int
-    owned: Owned | None
-    line: str
+_Sample = tuple[int, Owned | None, str]
+"""The worker that exports a series, what the series can move with, if anything, and its line."""
 
 
 def merge(expositions: Mapping[int, str]) -> str:
@@ -60,15 +58,16 @@ def merge(expositions: Mapping[int, str]) -> str:
                         first.add(family)
                     if family in first:
                         heads[family].append(line)
-            elif found := _SAMPLE.match(line):
-                name, labels, value = found[1], found[2] or "", found[3]
-                if (owned := _owned(labels)) is None:
-                    samples[family].append(_Sample(worker, None, _of_worker(worker, line, len(name), bool(labels))))
+            elif line:
+                if (owned := _owned(line)) is None:
+                    samples[family].append((worker, None, _of_worker(worker, line)))
                     continue
-                samples[family].append(_Sample(worker, owned, line))
-                is_progress = name in _PROGRESS
-                if is_progress or worker not in progress[owned]:
-                    progress[owned][worker] = float(value) if is_progress else -1.0
+                samples[family].append((worker, owned, line))
+                shown = progress[owned]
+                if line.startswith(_PROGRESS) and (found := _VALUE.match(line)):
+                    shown[worker] = float(found[1])
+                elif worker not in shown:
+                    shown[worker] = -1.0
     shown_by = {owned: min(of, key=lambda worker: (-of[worker], worker)) for owned, of in progress.items()}
     return "".join(f"{line}\n" for line in _lines(heads, samples, shown_by))
 
@@ -83,18 +82,20 @@ def _lines(
                 yield line
 
 
-def _owned(labels: str) -> Owned | None:
-    """Return what the series belongs to, by its labels; None for a process."""
-    if model := _MODEL.search(labels):
+def _owned(line: str) -> Owned | None:
+    """Return what a series belongs to, by its labels; None for a process."""
+    if model := _MODEL.search(line):
         return (model[1],)
-    if partition := _PARTITION.search(labels):
+    if partition := _PARTITION.search(line):
         return partition[1], partition[2]
     return None
 
 
-def _of_worker(worker: int, line: str, end_of_name: int, has_labels: bool) -> str:
+def _of_worker(worker: int, line: str) -> str:
     """Return the sample with the label `worker`."""
+    named = _NAME.match(line)
+    end = named.end() if named else 0
     label = f'worker="{worker}"'
-    if has_labels:
-        return f"{line[: end_of_name + 1]}{label},{line[end_of_name + 1 :]}"
-    return f"{line[:end_of_name]}{{{label}}}{line[end_of_name:]}"
+    if line[end : end + 1] == "{":
+        return f"{line[:end]}{{{label},{line[end + 1 :]}"
+    return f"{line[:end]}{{{label}}}{line[end:]}"
