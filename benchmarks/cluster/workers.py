@@ -114,7 +114,12 @@ def processor_s(pid: int) -> float:
 
 
 def time_merging(n: int) -> tuple[float, int]:
-    """Merge the most series that a scrape may have; return the least processor time of five, in seconds, and how many they are."""
+    """Merge the most series that a scrape may have, five times.
+
+    Returns
+    -------
+    The least processor time, in seconds, and how many series came out.
+    """
     name, each = "attributary_feature_importance", MOST_SERIES // n
     texts = {
         worker: f"# HELP {name} Importance\n# TYPE {name} gauge\n"
