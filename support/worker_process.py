@@ -28,9 +28,12 @@ class WorkerProcess:
         The configuration; `web.port` is set to a free one.
     folder
         For the configuration file and the log; a restart appends to the log.
+    options
+        Further options of the command.
     """
 
-    def __init__(self, config: dict[str, Any], folder: Path) -> None:
+    def __init__(self, config: dict[str, Any], folder: Path, *options: str) -> None:
+        self._options = options
         self.port = free_port()
         self.config_path = folder / f"worker-{self.port}.yaml"
         self.log = folder / f"worker-{self.port}.log"
@@ -40,7 +43,15 @@ class WorkerProcess:
 
     def start(self) -> None:
         """Start the process; it joins the group in its own time."""
-        argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", str(self.config_path)]
+        argv = [
+            sys.executable,
+            "-m",
+            "attributary_agents.cli",
+            "run",
+            "--config",
+            str(self.config_path),
+            *self._options,
+        ]
         self._child = start_child(argv, log=self.log)
 
     def stop(self) -> int:

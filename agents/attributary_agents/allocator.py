@@ -91,7 +91,8 @@ class FreedMemory:
     def collect(self) -> bool:
         """Free what refers to itself, and give memory back; return whether there was any, as far as that is known."""
         self._collected_at, self._have_gone = self._clock(), False
-        gc.unfreeze()
+        if self._is_many:  # otherwise only what was there before this worker is set aside
+            gc.unfreeze()
         gc.collect()
         self.set_aside()
         return self._trim()

@@ -109,12 +109,21 @@ class PlainLines(logging.Formatter):
     """Writes a record so that nothing in it looks like another record, moves the terminal, or shows a password.
 
     A message is one line; only what is indented below it, such as a stack, is on lines of its own.
+
+    Parameters
+    ----------
+    process
+        Stands in front of each line, behind `[` and before `]`; empty: nothing does.
     """
+
+    def __init__(self, form: str, process: str = "") -> None:
+        self._mark = f"[{process}] " if process else ""
+        super().__init__(form)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line, and an indented traceback below it."""
         text = printable(super().format(record), keep="\n")
-        return without_user(_FORGED.sub(r"\\n", text))
+        return self._mark + without_user(_FORGED.sub(r"\\n", text)).replace("\n", f"\n{self._mark}")
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class's name
         """Return the traceback, indented: the exception's text may have lines of its own."""
@@ -125,10 +134,16 @@ class PlainLines(logging.Formatter):
         return indent(super().formatStack(stack_info), "  ", lambda _: True)
 
 
-def configure_logging(level: str) -> None:
-    """Log to stderr: stdout is for data."""
+def configure_logging(level: str, process: str = "") -> None:
+    """Log to stderr: stdout is for data.
+
+    Parameters
+    ----------
+    process
+        Which of several processes this is, where they log to one stream: it stands in each of its lines.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(PlainLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(PlainLines("%(asctime)s %(levelname)s %(name)s: %(message)s", process=process))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # A constant loss, a model that raises while it is explained: warnings of the explainers are log lines here.
     warnings.showwarning = LoggedWarnings()

@@ -5,6 +5,7 @@
     python -m benchmarks.cluster rebalances           # memory over 100 rebalances
     python -m benchmarks.cluster takeover             # after SIGKILL, with and without a stable name
     python -m benchmarks.cluster topics --times 50    # `topics create` on three healthy nodes
+    python -m benchmarks.cluster workers              # memory of several workers, separate and by --workers
 
 Each sub-command says in its own help what it does: `python -m benchmarks.cluster away --help`.
 """
@@ -15,7 +16,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS = {name: f"benchmarks.cluster.{name}" for name in ("away", "log", "rebalances", "takeover", "topics")}
+COMMANDS = {
+    name: f"benchmarks.cluster.{name}" for name in ("away", "log", "rebalances", "takeover", "topics", "workers")
+}
 """Sub-command to the module whose `main` takes the other arguments and returns the exit code."""
 
 

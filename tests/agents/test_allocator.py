@@ -105,6 +105,19 @@ def test_few_models_are_left_to_the_collector() -> None:
     assert gone() is None
 
 
+def test_of_few_models_what_was_set_aside_before_stays_so() -> None:
+    """By a supervisor, before it forked the worker: the collector would write to every page that they share."""
+    memory = allocator.FreedMemory(allocator.MANY - 1)
+    try:
+        gc.freeze()
+        n = gc.get_freeze_count()
+        memory.note_gone()
+        memory.settle()
+        assert gc.get_freeze_count() >= n > 0
+    finally:
+        gc.unfreeze()
+
+
 def test_what_was_needed_for_a_moment_is_given_back_once_and_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     now, trims = [0.0], list[float]()
     monkeypatch.setattr(allocator, "_trim", lambda: trims.append(now[0]))

@@ -59,7 +59,7 @@ def named(value: bytes, model: str) -> bytes:
 def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, float, float]]:
     """Prometheus, and the time range in which everything has happened."""
     folder = tmp_path_factory.mktemp("dashboards")
-    raw, config = created(kafka_broker, models=(CHANGED, STEADY))
+    raw, config = created(kafka_broker, models=(CHANGED, STEADY), partitions=2)
     odd = {"a": "number", "b": "number", ODD: "number"}
     quiet = {**raw["models"][STEADY]["change"], "detector": None, "threshold": 100.0}
     raw["models"] = {
@@ -74,7 +74,8 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
         records = [(model.encode(), named(value, model), []) for value in values for model in (CHANGED, STEADY)]
         produce(kafka_broker.bootstrap, topic, records, partition=0)
 
-    with WorkerProcess(raw, folder) as worker:
+    # One of the two has a partition without records.
+    with WorkerProcess(raw, folder, "--workers", "2") as worker:
         settings = every_second(rules, f"127.0.0.1:{worker.port}")
         with Prometheus(folder, settings, arguments=["--enable-feature=exemplar-storage"]) as prometheus:
             began = time.time()

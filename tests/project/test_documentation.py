@@ -16,7 +16,7 @@ import attributary_topics
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.kafka.topics import topic_specs
-from attributary_agents.monitoring.metrics import CATALOGUE
+from attributary_agents.monitoring.metrics import EXPORTED
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -56,7 +56,7 @@ def test_the_readme_s_configuration_is_the_example_and_parses() -> None:
 
 def test_every_metric_is_documented() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
-    for name, (help_text, labels) in CATALOGUE.items():
+    for name, (help_text, labels) in EXPORTED.items():
         row = next((line for line in text.splitlines() if line.startswith(f"| `attributary_{name}`")), None)
         assert row is not None, name
         assert help_text in row

@@ -61,6 +61,19 @@ class Names(click.Choice[str]):
         return super().get_invalid_choice_message(value, ctx).rstrip(".") + did_you_mean(value, self.choices)
 
 
+class Count(click.ParamType):
+    """A number from 1 on, or `auto`."""
+
+    name = "integer|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """Return the number, or `auto`."""
+        text = str(value)
+        if text == "auto" or (text.isdecimal() and int(text) > 0):
+            return text if text == "auto" else int(text)
+        return self.fail(f"expected a number from 1 on, or auto, got {text!r}", param, ctx)
+
+
 class Sections(Commands):
     """A group whose help lists its commands by `SECTIONS`."""
 

@@ -20,7 +20,7 @@ from ..lean_imports import import_faust
 from ..logs import without_user
 from .changes import changes
 from .check import check
-from .commands import Sections, config_option, drop_option, open_observations
+from .commands import Count, Sections, config_option, drop_option, open_observations
 from .config import config_group
 from .demo_stream import demo_stream
 from .models import models
@@ -46,22 +46,33 @@ def cli() -> None:
 
 @cli.command()
 @config_option
+@click.option(
+    "--workers",
+    type=Count(),
+    default=1,
+    show_default=True,
+    help="Run so many workers on this machine, at most one for each partition; auto: one for each processor.",
+)
 @click.option("--no-wait", is_flag=True, help="End with exit code 2 where no broker answers, and do not wait for one.")
-def run(config: Config, no_wait: bool) -> None:
-    """Run a worker: explain the observations of every configured model, until Ctrl-C or SIGTERM.
+def run(config: Config, workers: int | str, no_wait: bool) -> None:
+    """Run a worker, or several: explain the observations of every configured model, until Ctrl-C or SIGTERM.
 
-    The worker goes on from its last checkpoint. While no broker answers it waits, at the start as later. Logs go to
-    stderr; the last line says what was handled and where the partitions stand. Start as many workers as there are
-    partitions to share the work.
+    A worker goes on from its last checkpoint. While no broker answers it waits, at the start as later. Logs go to
+    stderr; the last line says what was handled and where the partitions stand.
+
+    A worker uses one processor, and partitions are shared among the workers of a group, wherever they run. With
+    --workers a supervisor starts several here, starts again what ends by a failure, and stops them together; /metrics,
+    /livez, /readyz and /changes of all are at the one configured address, and each line of the log names its worker.
 
     \b
         attributary run --config attributary.yaml
+        attributary run --config attributary.yaml --workers 4
         ATTRIBUTARY_KAFKA__BROKERS=kafka:9092 attributary run --config attributary.yaml
     """
     import_faust()  # which takes a second: only where it is needed
-    from ..run import run_worker
+    from ..run import run_workers
 
-    sys.exit(run_worker(config, wait=not no_wait))
+    sys.exit(run_workers(config, workers, wait=not no_wait))
 
 
 @cli.command()

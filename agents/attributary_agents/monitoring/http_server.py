@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -71,13 +72,41 @@ class Response:
         return "\r\n".join(lines).encode("latin-1", "replace") + _END + (self.body if with_body else b"")
 
 
+def text_response(status: HTTPStatus, text: str) -> Response:
+    """Return an answer of one line of text."""
+    return Response(status, text.encode("utf-8", "replace") + b"\n")
+
+
+def listen(address: tuple[str, int] | Path) -> socket.socket:
+    """Return a socket that listens: at host and port, port 0 takes a free one, or at a path on this machine.
+
+    Raises
+    ------
+    OSError
+        The address is in use or not ours.
+    """
+    if not isinstance(address, Path):
+        return socket.create_server(
+            address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET, backlog=128
+        )
+    address.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(address))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 class HttpServer:
     """Answers requests in a thread of its own, one per connection, until `stop`.
 
     Parameters
     ----------
     address
-        Host and port; port 0 takes a free one.
+        As for `listen`, or a socket that listens already.
     answer
         Returns the answer to a request. It must not block: what takes long is awaited.
     max_connections
@@ -91,12 +120,11 @@ class HttpServer:
 
     def __init__(
         self,
-        address: tuple[str, int],
+        address: tuple[str, int] | Path | socket.socket,
         answer: Callable[[Request], Awaitable[Response]],
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self._listener = socket.create_server(address, family=family, backlog=128)
+        self._listener = address if isinstance(address, socket.socket) else listen(address)
         self._listener.setblocking(False)
         self._answer = answer
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -45,6 +45,7 @@ _EXPLAINER = ("model_id", "explainer")
 _MODEL = ("model_id",)
 _METRIC = ("model_id", "metric")
 _PARTITION = ("topic", "partition")
+_WORKER = ("worker",)
 
 CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "feature_importance": ("Importance of the feature, in the loss_unit of attributary_model_info", _FEATURE),
@@ -147,6 +148,18 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "series_dropped_models": ("Models without series because of metrics.max_models or metrics.max_series", ()),
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
+
+OF_MACHINE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "worker_up": ("1 where this worker of `attributary run --workers` has answered this scrape, 0 where not", _WORKER),
+    "worker_restarts_total": ("Times that this worker has ended by itself and was started again", _WORKER),
+}
+"""The same of what one address exports beside it that serves several workers (`supervise/web.py`).
+
+There, whatever is of no model and of no partition has the label `worker`, too.
+"""
+
+EXPORTED = CATALOGUE | OF_MACHINE
+"""All that rules and dashboards can ask for."""
 
 _WITHOUT_LOCK = (
     "worker_step_seconds",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import logging
+import socket
+from collections.abc import Callable
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,6 +16,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
 from attributary_explainers.wording import show_names
 
@@ -20,13 +24,17 @@ from ..config.settings import Config
 from ..errors import PreflightError
 from ..kafka.brokers.writes import HOW_TO_LOOK, NOT_READY_AFTER_S
 from ..worker.view import WorkerView
-from .http_server import HttpServer, Request, Response, SingleFlight
+from .http_server import HttpServer, Request, Response, SingleFlight, listen, text_response
 from .metrics import AttributaryCollector
 
 logger = logging.getLogger(__name__)
 
-_CHANGES = "/changes"
+CHANGES = "/changes"
 """The last change of each model on this worker, as JSON; with `/` and a model id that of one."""
+
+
+NOT_FOUND = "/metrics, /livez, /readyz or /changes"
+"""What is told of any other path."""
 
 
 def registry(config: Config, view: WorkerView) -> CollectorRegistry:
@@ -37,6 +45,33 @@ def registry(config: Config, view: WorkerView) -> CollectorRegistry:
     PlatformCollector(registry=fresh)
     GCCollector(registry=fresh)
     return fresh
+
+
+def encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """Return what encodes metrics as a header Accept asks for, and the type of what comes out."""
+    try:
+        return choose_encoder(accept)
+    except (TypeError, ValueError):  # a version that is none
+        return choose_encoder("")
+
+
+def listen_as_configured(config: Config) -> socket.socket:
+    """Return a socket that listens at the configured address, and say in the log which that is.
+
+    Raises
+    ------
+    PreflightError
+        The address is in use or not ours.
+    """
+    host, port = config.web.host, config.web.port
+    try:
+        listener = listen((host, port))
+    except OSError as error:
+        raise PreflightError(
+            f"cannot listen on {host}:{port} ({error.strerror}): set web.port to another one, or 0 for any"
+        ) from None
+    logger.info("metrics at http://%s:%d/metrics", host, listener.getsockname()[1])
+    return listener
 
 
 class WebServer:
@@ -55,8 +90,14 @@ class WebServer:
             raise RuntimeError("the web server has not been started")
         return self._server.port
 
-    def start(self) -> None:
+    def start(self, at: Path | None = None) -> None:
         """Listen and serve; where it does already, nothing happens.
+
+        Parameters
+        ----------
+        at
+            Path of a socket on this machine to listen at, for a worker that is one of several; None listens at the
+            configured address.
 
         Raises
         ------
@@ -65,16 +106,9 @@ class WebServer:
         """
         if self._server is not None:
             return
-        host, port = self._config.web.host, self._config.web.port
         self._metrics, self._changes = SingleFlight(self._render), SingleFlight(self._last_changes)
-        try:
-            self._server = HttpServer((host, port), self._answer)
-        except OSError as error:
-            raise PreflightError(
-                f"cannot listen on {host}:{port} ({error.strerror}): set web.port to another one, or 0 for any"
-            ) from None
+        self._server = HttpServer(listen_as_configured(self._config) if at is None else at, self._answer)
         self._server.start()
-        logger.info("metrics at http://%s:%d/metrics", host, self.port)
 
     def stop(self) -> None:
         """Stop listening."""
@@ -94,14 +128,14 @@ class WebServer:
             # The last to begin is what blocks the loop, if anything does; the first is what has waited longest.
             where = ", in " + " and ".join(map(str, dict.fromkeys(steps[:1] + steps[-1:]))) if steps else ""
             text = "alive" if alive else f"stuck: no sign of life for {silent:.0f} s{where}"
-            return _text(HTTPStatus.OK if alive else HTTPStatus.SERVICE_UNAVAILABLE, text)
+            return text_response(HTTPStatus.OK if alive else HTTPStatus.SERVICE_UNAVAILABLE, text)
         if path == "/readyz":
             reason = self._why_not_ready()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
-            return _text(status, f"not ready: {reason}" if reason else "ready")
-        if path == _CHANGES or path.startswith(f"{_CHANGES}/"):
-            return self._told(await self._changes.get(""), path.removeprefix(_CHANGES).removeprefix("/"))
-        return _text(HTTPStatus.NOT_FOUND, "/metrics, /livez, /readyz or /changes")
+            return text_response(status, f"not ready: {reason}" if reason else "ready")
+        if path == CHANGES or path.startswith(f"{CHANGES}/"):
+            return self._told(await self._changes.get(""), path.removeprefix(CHANGES).removeprefix("/"))
+        return text_response(HTTPStatus.NOT_FOUND, NOT_FOUND)
 
     def _why_not_ready(self) -> str:
         """Return why the worker does not do its work; empty where it does."""
@@ -117,10 +151,7 @@ class WebServer:
 
     def _render(self, key: str) -> Response:
         """Return the metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""
-        try:
-            encode, content_type = choose_encoder(key[1:])
-        except ValueError:  # a version that is none
-            encode, content_type = choose_encoder("")
+        encode, content_type = encoder(key[1:])
         body = encode(self._registry)
         if key[0] == "0":
             return Response(HTTPStatus.OK, body, content_type)
@@ -129,15 +160,17 @@ class WebServer:
     def _told(self, found: dict[str, dict[str, Any]] | None, model_id: str) -> Response:
         """Return the last change of the model, or of every one for no id."""
         if found is None:
-            return _text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is at an observation that takes long: ask again")
+            return text_response(
+                HTTPStatus.SERVICE_UNAVAILABLE, "the worker is at an observation that takes long: ask again"
+            )
         if not model_id or model_id in found:
             told = found[model_id] if model_id else found
             return Response(HTTPStatus.OK, orjson.dumps(told), "application/json")
         if model_id not in self._config.models:
             configured = show_names(self._config.models)
-            return _text(HTTPStatus.NOT_FOUND, f"no model {model_id!r} is configured, but {configured}")
+            return text_response(HTTPStatus.NOT_FOUND, f"no model {model_id!r} is configured, but {configured}")
         topic = self._config.kafka.topics.changes
-        return _text(
+        return text_response(
             HTTPStatus.NOT_FOUND,
             f"this worker knows no change of {model_id!r}: it has not changed, is on another worker, or has had no "
             f"observation since this one started. The topic {topic} has all changes: attributary changes {model_id}",
@@ -152,7 +185,3 @@ class WebServer:
             return {state.model_id: state.last_change for state in states if state.last_change is not None}
         finally:
             self._view.lock.release()
-
-
-def _text(status: HTTPStatus, text: str) -> Response:
-    return Response(status, text.encode("utf-8", "replace") + b"\n")

@@ -9,7 +9,7 @@ import faulthandler
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 STOP = (signal.SIGTERM, signal.SIGINT)
 
@@ -25,16 +25,23 @@ def stop_before_the_start() -> None:
 
 
 class StopSignals:
-    """Calls `on_stop` from a thread of its own at SIGTERM and SIGINT; SIGUSR1 prints all threads' stacks."""
+    """Calls `on_stop` from a thread of its own at SIGTERM and SIGINT; SIGUSR1 prints all threads' stacks.
 
-    def __init__(self, on_stop: Callable[[signal.Signals], None]) -> None:
+    Parameters
+    ----------
+    numbers
+        The signals to stop at: a worker that is one of several leaves SIGINT to its supervisor.
+    """
+
+    def __init__(self, on_stop: Callable[[signal.Signals], None], numbers: Collection[signal.Signals] = STOP) -> None:
         self._on_stop = on_stop
+        self._numbers = numbers
         self._reader, self._writer = socket.socketpair()
 
     def install(self) -> None:
         """Begin to listen; the main thread has to call this."""
         self._writer.setblocking(False)
-        for number in STOP:
+        for number in self._numbers:
             signal.signal(number, lambda _number, _frame: None)
         # Written by the interpreter's handler in C, whatever the main thread is at.
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
@@ -44,5 +51,5 @@ class StopSignals:
     def _listen(self) -> None:
         while numbers := self._reader.recv(64):
             for number in numbers:
-                if number in STOP:
+                if number in self._numbers:
                     self._on_stop(signal.Signals(number))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from attributary_agents.monitoring.metrics import CATALOGUE
+from attributary_agents.monitoring.metrics import EXPORTED
 
 PREFIX = "attributary_"
 _OF_TARGET = {"job", "instance"}
@@ -29,9 +29,9 @@ def catalogued(name: str) -> tuple[str, tuple[str, ...]]:
         There is no such metric.
     """
     short = name.removeprefix(PREFIX)
-    if short in CATALOGUE:
-        return CATALOGUE[short]
-    text, labels = CATALOGUE[_HISTOGRAM.sub("", short)]
+    if short in EXPORTED:
+        return EXPORTED[short]
+    text, labels = EXPORTED[_HISTOGRAM.sub("", short)]
     return text, (*labels, "le") if short.endswith("_bucket") else labels
 
 

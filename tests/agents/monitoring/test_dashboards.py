@@ -24,7 +24,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from attributary_agents.cli.main import cli
 from attributary_agents.monitoring.dashboards import dashboards, provisioning
-from attributary_agents.monitoring.metrics import CATALOGUE
+from attributary_agents.monitoring.metrics import EXPORTED
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGED = ROOT / "agents" / "attributary_agents" / "monitoring" / "grafana"
@@ -222,9 +222,11 @@ def test_every_query_parses_and_names_only_what_there_is(board: dict[str, Any]) 
             if labels is None:
                 assert selector.name.startswith("attributary_"), (place, selector.name)
                 labels = catalogued(selector.name)[1]
-            known |= {*labels, "job", "instance"}
+            moves = {"model_id", "partition"} & set(labels)
+            of_target = {"job", "instance"} if moves else {"job", "instance", "worker"}
+            known |= {*labels, *of_target}
             for matcher in selector.matchers.matchers:
-                assert matcher.name in {*labels, "job", "instance"}, (place, str(matcher))
+                assert matcher.name in {*labels, *of_target}, (place, str(matcher))
         for aggregate in (node for node in found if isinstance(node, promql_parser.AggregateExpr)):
             if aggregate.modifier is not None:
                 assert aggregate.modifier.type == promql_parser.AggModifierType.By, place
@@ -234,7 +236,7 @@ def test_every_query_parses_and_names_only_what_there_is(board: dict[str, Any]) 
 @each
 def test_series_of_a_model_are_aggregated_over_the_workers_that_have_had_it(board: dict[str, Any]) -> None:
     """`max by (the labels of the catalogue)`: whatever else a target has goes, and a model that moves stays one."""
-    of_worker = {name for name, (_, labels) in CATALOGUE.items() if not labels or labels == ("stage",)}
+    of_worker = {name for name, (_, labels) in EXPORTED.items() if labels in ((), ("stage",), ("worker",))}
     for variable in board["templating"]["list"]:
         assert variable["type"] != "query" or "rate(" not in variable["query"]
     for place, expr in queries(board):
@@ -266,7 +268,7 @@ def test_every_metric_is_on_a_dashboard() -> None:
     shown = {
         name for board in BOARDS.values() for _, e in queries(board) for name in re.findall(r"attributary_(\w+)", e)
     }
-    assert {re.sub("_(bucket|sum|count)$", "", name) for name in shown} == set(CATALOGUE)
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in shown} == set(EXPORTED)
 
 
 def test_links_lead_to_the_dashboard_of_a_model_and_keep_time_and_source() -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from attributary_agents.cli.main import cli
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError
-from attributary_agents.monitoring.metrics import CATALOGUE
+from attributary_agents.monitoring.metrics import EXPORTED
 from attributary_agents.monitoring.rules.files import KUBERNETES_FILE, RULES_FILE, alerts, groups, kubernetes_text
 from attributary_agents.monitoring.rules.files import prometheus_text as text_of
 from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
@@ -56,9 +56,14 @@ def labels_said(node: Any) -> set[str]:
     return found.union(*map(labels_said, parts(node)))
 
 
+def of_worker(labels: tuple[str, ...]) -> set[str]:
+    """The label of what is of a process, where one address serves several."""
+    return set() if {"model_id", "partition"} & set(labels) else {"worker"}
+
+
 def known_series() -> dict[str, set[str]]:
     """Everything that a rule may name, with its labels."""
-    known = {f"{PREFIX}{name}": {*labels} | TARGET for name, (_, labels) in CATALOGUE.items()}
+    known = {f"{PREFIX}{name}": {*labels} | TARGET | of_worker(labels) for name, (_, labels) in EXPORTED.items()}
     known["up"] = TARGET
     for recording in recordings():
         (name,) = {name for name, _ in series_of(promql_parser.parse(recording.expr))}
@@ -230,7 +235,7 @@ def test_export_prints_or_writes(tmp_path: Path) -> None:
 def test_workers_are_told_apart_by_the_labels_that_are_named() -> None:
     printed = export("--worker-label", "instance", "--worker-label", "node").output
     assert "max without (instance, node) (attributary_model_loss)" in printed
-    assert "sum without (instance, node) (attributary_models_refused)" in printed
+    assert "sum without (instance, node, worker) (attributary_models_refused)" in printed
     assert "pod" not in printed
 
 
@@ -288,7 +293,7 @@ def test_links_and_names_in_the_pages_are_right(page: Path) -> None:
         heads = re.findall(r"^#+ (.*)", (page.parent / link).read_text(), flags=re.MULTILINE)
         assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
     for name in re.findall(r"\b(?<!:)attributary_[a-z_]+", text):
-        assert name.removeprefix("attributary_") in CATALOGUE, name
+        assert name.removeprefix("attributary_") in EXPORTED, name
     for name in re.findall(r"--threshold (\w+)", text):
         assert hasattr(Thresholds(), name), name
     for first, second in re.findall(r"`attributary ([a-z]+)(?: ([a-z]+))?", text):

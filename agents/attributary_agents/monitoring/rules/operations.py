@@ -9,6 +9,8 @@ from .options import RuleOptions
 from .recorded import recorded, rise
 
 _WHERE = "{{ $labels.topic }}[{{ $labels.partition }}]"
+_WORKER = "{{ $labels.instance }}{{ with $labels.worker }} #{{ . }}{{ end }}"
+"""The worker's address, and its number where one address serves several: `attributary run --workers`."""
 
 
 def operations_alerts(options: RuleOptions) -> list[Alert]:
@@ -17,7 +19,7 @@ def operations_alerts(options: RuleOptions) -> list[Alert]:
 
 
 def _workers(options: RuleOptions) -> list[Alert]:
-    workers = ", ".join(options.worker_labels)
+    workers = ", ".join((*options.worker_labels, "worker"))
     return [
         _alert(
             "Down",
@@ -31,9 +33,10 @@ def _workers(options: RuleOptions) -> list[Alert]:
         _alert(
             "WorkerDown",
             "warning",
-            f"up{{job=~{json.dumps(options.job, ensure_ascii=False)}}} == 0",
-            "Worker {{ $labels.instance }} does not answer",
-            "Its /metrics cannot be scraped. Other workers of its group take its partitions over.",
+            f"up{{job=~{json.dumps(options.job, ensure_ascii=False)}}} == 0\nor attributary_worker_up == 0",
+            f"Worker {_WORKER} does not answer",
+            "Its /metrics cannot be scraped. Other workers of its group take its partitions over, or its supervisor "
+            "starts it again.",
             wait="1m",
             keep=None,
         ),
@@ -41,7 +44,7 @@ def _workers(options: RuleOptions) -> list[Alert]:
             "WorkerStuck",
             "critical",
             "attributary_worker_step_seconds > attributary_worker_step_limit_seconds",
-            "Worker {{ $labels.instance }} is stuck in one step",
+            f"Worker {_WORKER} is stuck in one step",
             "One observation, deployment or checkpoint has lasted for {{ $value | humanizeDuration }}, longer than "
             '{{ with printf "attributary_worker_step_limit_seconds{instance=%q}" $labels.instance | query }}'
             "{{ . | first | value | humanizeDuration }}{{ end }}. Its log says which, with the stack.",
@@ -52,10 +55,11 @@ def _workers(options: RuleOptions) -> list[Alert]:
             "BrokerAway",
             "warning",
             "attributary_broker_up == 0",
-            "No broker answers worker {{ $labels.instance }}",
+            f"No broker answers worker {_WORKER}",
             "It waits and goes on by itself; what it has handled and not stored stays. The last answer was "
-            '{{ with printf "time() - attributary_broker_last_answer_timestamp_seconds{instance=%q}" $labels.instance '
-            "| query }}{{ . | first | value | humanizeDuration }} ago{{ else }}before it started{{ end }}.",
+            '{{ with printf "time() - attributary_broker_last_answer_timestamp_seconds{instance=%q, worker=%q}" '
+            "$labels.instance $labels.worker | query }}{{ . | first | value | humanizeDuration }} ago"
+            "{{ else }}before it started{{ end }}.",
             wait="1m",
             keep=None,
         ),
@@ -63,7 +67,7 @@ def _workers(options: RuleOptions) -> list[Alert]:
             "WritesUnacknowledged",
             "warning",
             "attributary_write_unacknowledged_seconds > 30",
-            "Brokers do not acknowledge what worker {{ $labels.instance }} writes",
+            f"Brokers do not acknowledge what worker {_WORKER} writes",
             "Brokers answer, and the oldest write has waited for {{ $value | humanizeDuration }}: probably a partition "
             "has no leader, or fewer replicas in sync than min.insync.replicas. The worker waits and goes on by "
             "itself; nothing is stored or published meanwhile.",
