@@ -1,10 +1,10 @@
-"""A small version of `make scale`: what it measures is there, and is put beside what another commit took."""
+"""A small version of `make scale ARGS=state`: what it measures is there, and is put beside what another commit took."""
 
 import json
 from io import StringIO
 
 import pytest
-from benchmarks.scale import __main__ as command
+from benchmarks.scale import state as command
 from benchmarks.scale.measure import AGES, CASES, Case, measure
 from rich.console import Console
 
