@@ -51,6 +51,8 @@ class Case:
     ----------
     first, last
         Records between which is measured, counted over all partitions; the topic has some more.
+    own_prefix
+        First part of the names of topics that it shares with no other case.
     """
 
     name: str
@@ -61,11 +63,12 @@ class Case:
     partitions: int
     first: int
     last: int
+    own_prefix: str | None = None
 
     @property
     def prefix(self) -> str:
         """First part of the names of its topics, which all cases with the same stream share."""
-        return f"scale-d{self.features}-m{self.models}-p{self.partitions}"
+        return self.own_prefix or f"scale-d{self.features}-m{self.models}-p{self.partitions}"
 
     @property
     def filled(self) -> int:
@@ -83,6 +86,8 @@ class Subject:
         Of a worker: what its configuration says of each model beside what it is; None of a loop.
     model
         Of a worker: another model than that of the case.
+    sections
+        Of a worker: further sections of its configuration.
     """
 
     name: str
@@ -91,6 +96,7 @@ class Subject:
     settings: dict[str, Any] | None = None
     model: str | None = None
     checkout: Path = HERE
+    sections: dict[str, Any] | None = None
 
     @property
     def is_worker(self) -> bool:
@@ -160,7 +166,7 @@ def configuration(case: Case, subject: Subject, brokers: str, group: str, **more
     }
     if kind == "nothing":
         made["state"] = {"allowed": ["nothing."]}
-    for section, keys in more.items():
+    for section, keys in {**(subject.sections or {}), **more}.items():
         made[section] = {**made.get(section, {}), **keys} if isinstance(keys, dict) else keys
     return made
 

@@ -8,6 +8,7 @@ import json
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from support.waiting import wait_for
 
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.processes import start_child
+from attributary_topics import Topics
 from benchmarks.scale.cases import HERE, Case, Subject
 from benchmarks.scale.readings import processor_s
 from benchmarks.scale.running import Runner, packages_of
@@ -88,22 +90,23 @@ class _Events:
 
 def measure(runner: Runner, broker: KafkaBroker, case: Case, subject: Subject, per_s: float, seconds: float) -> Waited:
     """Run a subject on a topic of its own while records come at a steady rate; return how long they waited."""
-    own = replace(case, name=case.name, first=0, last=0, partitions=1, models=1, workers=1)
-    own = _OwnTopic(**vars(own))
+    prefix = f"latency-{uuid.uuid4().hex[:8]}"
+    own = replace(case, first=0, last=0, partitions=1, models=1, workers=1, own_prefix=prefix)
+    topics = Topics(prefix)
     every = max(1, round(per_s / EVENTS_PER_S))
     with contextlib.ExitStack() as stack:
         if subject.is_worker:
             publish = {"publish": {"every": every}}
             asked = replace(subject, settings={**(subject.settings or {}), **publish})
             (worker,) = runner.worker(own, asked)
-            events = _Events(broker.bootstrap, own.events)
+            events = _Events(broker.bootstrap, topics.importances)
             stack.enter_context(events.noted())
             stack.enter_context(worker)
             wait_for("the worker is ready", worker.is_ready, 120)
             pid = worker.pid
         else:
             runner.worker(own, Subject("", settings={}))  # its topics
-            events = _Events(broker.bootstrap, own.events)
+            events = _Events(broker.bootstrap, topics.importances)
             stack.enter_context(events.noted())
             child = stack.enter_context(runner.loop(own, subject, every=every, first=0, last=0))
             time.sleep(3)
@@ -112,7 +115,7 @@ def measure(runner: Runner, broker: KafkaBroker, case: Case, subject: Subject, p
         _send(runner.folder, broker, own, per_s, seconds)
         load = (processor_s(pid) - cpu) / (time.time() - began)
         time.sleep(0.5)
-    sent = {record.offset: record.timestamp / 1e3 for record in read_all(broker.bootstrap, own.observations)}
+    sent = {record.offset: record.timestamp / 1e3 for record in read_all(broker.bootstrap, topics.observations)}
     waits = sorted(
         1e3 * (at - sent[offset])
         for offset, at in events.arrived.items()
@@ -123,35 +126,10 @@ def measure(runner: Runner, broker: KafkaBroker, case: Case, subject: Subject, p
     return Waited(case.name, subject.name, per_s, load, _quantile(waits, 0.5), _quantile(waits, 0.99), len(waits))
 
 
-class _OwnTopic(Case):
-    """The case with topics of its own, that begin empty."""
-
-    _count = 0
-
-    def __post_init__(self) -> None:
-        _OwnTopic._count += 1
-        object.__setattr__(self, "_number", _OwnTopic._count)
-
-    @property
-    def prefix(self) -> str:
-        """First part of the names of its topics."""
-        return f"latency-{self._number}"  # type: ignore[attr-defined]
-
-    @property
-    def observations(self) -> str:
-        """Topic of the records."""
-        return f"{self.prefix}.observations.v1"
-
-    @property
-    def events(self) -> str:
-        """Topic of the events."""
-        return f"{self.prefix}.importances.v1"
-
-
-def _send(folder: Path, broker: KafkaBroker, case: _OwnTopic, per_s: float, seconds: float) -> None:
+def _send(folder: Path, broker: KafkaBroker, case: Case, per_s: float, seconds: float) -> None:
     given = {
         "brokers": broker.bootstrap,
-        "topic": case.observations,
+        "topic": Topics(case.prefix).observations,
         "features": case.features,
         "per_s": per_s,
         "seconds": seconds + SETTLING_S,

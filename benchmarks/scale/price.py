@@ -20,7 +20,6 @@ import argparse
 import json
 import random
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version

@@ -106,7 +106,8 @@ def _prices(found: Mapping[str, Any], case: Mapping[str, Any], taken: Sequence[T
 
 def _caption(found: Mapping[str, Any], case: str) -> str:
     said = [
-        f"{label.partition(': ')[2]}: model alone {alone['model_us']:.1f} µs, explained by iPFI 10 {alone['explained_us']:.1f} µs"
+        f"{label.partition(': ')[2]}: the model alone {alone['model_us']:.1f} µs, explained by iPFI 10 "
+        f"{alone['explained_us']:.1f} µs"
         for label, alone in found["alone"].items()
         if label.partition(": ")[0] == case
     ]

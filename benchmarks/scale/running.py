@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,8 @@ class Runner:
         with self.loop(case, subject) as child:
             found = []
             for number in (1, 2):
-                line = wait_for(f"{subject.name} at mark {number}", lambda at=number: self._mark(child, at), TIMEOUT_S)
+                line = wait_for(f"{subject.name} at mark {number}", partial(self._mark, child, number), TIMEOUT_S)
+                assert line is not None
                 assert self._broker.pid is not None
                 found.append(Reading(line["n"], line["cpu"], processor_s(self._broker.pid), line["at"]))
             return found[0], found[1], memory(child.pid)

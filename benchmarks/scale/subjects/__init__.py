@@ -1,1 +1,1 @@
-"""Processes that stand beside the worker: each takes one JSON object as its argument, and says where it is on stdout."""
+"""Processes that stand beside the worker: each takes one JSON object as argument, and says on stdout where it is."""

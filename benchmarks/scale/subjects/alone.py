@@ -10,7 +10,6 @@ import time
 from statistics import median
 
 from attributary_explainers import Explainers, IncrementalPFI
-
 from benchmarks.scale.records import observation
 from benchmarks.scale.subjects.common import make_model, settings
 

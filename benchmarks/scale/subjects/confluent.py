@@ -24,10 +24,14 @@ def main() -> None:
         for message in consumer.consume(AT_ONCE, 0.05):
             if message.error():
                 raise RuntimeError(message.error())
-            found = steps(message.key(), message.value())
+            key, value, offset = message.key(), message.value(), message.offset()
+            assert key is not None
+            assert value is not None
+            assert offset is not None
+            found = steps(key, value)
             n += 1
             if every and n % every == 0:
-                producer.produce(given["events"], encode_event(message.offset(), found))
+                producer.produce(given["events"], encode_event(offset, found))
                 producer.poll(0)
             window.note()
 
