@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
 from collections.abc import Sequence
@@ -80,6 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = run(args, [cases(n)[name] for name in names], rounds)
     for made in report.tables(found):
         out.print(made)
+    before, after = found["machine_load"]
+    out.print(f"load of the machine: {before:.1f} before, {after:.1f} after, on {os.cpu_count()} cores")
     if absent := missing():
         out.print(f"not installed (`make reference`): {', '.join(absent)}")
     if args.json is not None:
@@ -102,6 +105,7 @@ def run(args: argparse.Namespace, chosen: Sequence[Case], rounds: int) -> dict[s
     folder: Path = args.out.absolute()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    loads = [os.getloadavg()[0]]
     taken: list[Taken] = []
     waited: list[Waited] = []
     alone: dict[str, dict[str, float]] = {}
@@ -139,6 +143,7 @@ def run(args: argparse.Namespace, chosen: Sequence[Case], rounds: int) -> dict[s
             progress.advance(task)
     return {
         "versions": {name: version(name) for name in ("river", "faust-streaming", "aiokafka", "numpy")},
+        "machine_load": [*loads, os.getloadavg()[0]],
         "rounds": rounds,
         "cases": [asdict(case) for case in chosen],
         "taken": [asdict(one) for one in taken],

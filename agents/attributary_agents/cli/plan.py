@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     "--features",
     "n_features",
     type=click.IntRange(min=1),
-    help="Make up rows of so many numbers, where no features are declared and there is no FILE.",
+    help="Make up rows of so many numbers, where no features are declared and there is no FILE. [default: none]",
 )
 @click.option(
     "--seconds", type=click.FloatRange(0.1, 60), default=1.0, show_default=True, help="Time each model for so long."

@@ -1,7 +1,7 @@
 """Simulates a fleet of workers, record by record or in packets: what waits, and for how long, as members change.
 
-Discrete events: a packet arrives, a packet is handled, a member comes, goes or dies, the group is assigned anew. Time is
-simulated; nothing is slept. Rules of the group are those of the worker: at every change all members stop, store what
+Discrete events: a packet arrives, a packet is handled, a member comes, goes or dies, the group is assigned anew. Time
+is simulated; nothing is slept. Rules of the group are those of the worker: at every change all members stop, store what
 they have and are assigned anew; a member that is killed is missed after the session timeout, and what its partitions
 had handled since their checkpoints is handled again.
 """

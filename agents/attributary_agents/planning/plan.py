@@ -139,8 +139,8 @@ def _impossible(wanted: Wanted, found: Plan) -> str:
     return (
         f"no number of workers carries {wanted.rate:,.0f} records/s of {models}: the records of one model are of one "
         f"partition, and so of one worker, which handles {most:,.0f} a second in {wanted.busy:.0%} of its time. "
-        "Explain fewer of them (explain.budget, explain.every), draw less (n_samples), or give parts of the stream models of "
-        "their own"
+        "Explain fewer of them (explain.budget, explain.every), draw less (n_samples), or give parts of the stream "
+        "models of their own"
     )
 
 
