@@ -89,8 +89,10 @@ change: venv ## Measure how often and how late changes are found: make change AR
 speed: venv ## Measure what explaining costs: make speed ARGS="--full"; beside iXAI where `make reference` was run
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 
-reference: venv ## Install iXAI, which speed compares with
+reference: venv ## Install iXAI, confluent-kafka and quixstreams, which speed and scale compare with
 	$(BIN)/python -m pip install --quiet --group benchmark
+	rm -rf build/quixstreams
+	$(BIN)/python -m pip install --quiet --target build/quixstreams --group benchmark-apart
 
 chaos: venv kafka-or-warn ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
@@ -104,7 +106,7 @@ cardinality: venv ## Measure what a scrape of many models takes: make cardinalit
 record: venv ## Measure what a record costs a worker beside its model: make record ARGS="--beside ../before --cases learn pfi10"
 	$(BIN)/python -m benchmarks.record $(ARGS)
 
-scale: venv ## Measure what the state of a model costs: make scale ARGS="--digits 2"
+scale: venv kafka-or-warn ## Measure what a record costs, beside hand-written loops: make scale ARGS="--quick"; of a model's state: ARGS=state
 	$(BIN)/python -m benchmarks.scale $(ARGS)
 
 memory: venv kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside CHECKOUT"

@@ -1,1 +1,1 @@
-"""What the state of one ordinary model costs, of which a worker may have thousands."""
+"""What a record, the state of a model and a fleet of workers cost."""

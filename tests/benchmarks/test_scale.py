@@ -1,12 +1,20 @@
-"""A small version of `make scale`: what it measures is there, and is put beside what another commit took."""
+"""A small version of `make scale ARGS=state`: what it measures is there, and is put beside what another commit took."""
 
 import json
+import os
+import time
 from io import StringIO
 
 import pytest
-from benchmarks.scale import __main__ as command
+from benchmarks.scale import __main__ as scale
+from benchmarks.scale import fit, price, report
+from benchmarks.scale import state as command
 from benchmarks.scale.measure import AGES, CASES, Case, measure
+from benchmarks.scale.readings import memory, processor_s
+from benchmarks.scale.records import records
 from rich.console import Console
+
+from attributary_agents.planning.capacity import Load, by_step
 
 
 @pytest.fixture
@@ -33,3 +41,84 @@ def test_figures_are_written_and_shown_beside_those_of_another_commit(young, tmp
     before.write_text(json.dumps({young.name: cost | {"stored": 2 * cost["stored"]}}))
     assert command.main(["--repeats", "2", "--beside", str(before)]) == 0
     assert "(x 0.50)" in said.getvalue()
+
+
+def test_without_a_sub_command_it_is_the_price_of_a_record(monkeypatch) -> None:
+    called = []
+    monkeypatch.setattr(price, "main", lambda given: called.append(given) or 0)
+    assert scale.main(["--quick"]) == 0
+    assert scale.main(["price", "--full"]) == 0
+    assert called == [["--quick"], ["--full"]]
+    assert scale.main(["prices"]) == 2
+
+
+def test_the_committed_capacity_model_is_what_the_command_makes() -> None:
+    made = fit.capacity(json.loads(fit.MEASURED.read_text()))
+    assert fit.FITTED.read_text() == fit.dumped(made)
+
+
+def test_known_coefficients_are_found_again() -> None:
+    terms = by_step
+    true = {"record": 3.0, "step": 1.2, "bytes": 0.7, "other models": 0.0, "partitions": 0.2}
+    true |= {"models stored": 4.0, "kilobytes stored": 0.1}
+    points = {}
+    for n in range(30):
+        load = Load(
+            10, 0.5, 0.5, (), 1 + n % 2, 1 + n % 5, 100 * (n % 7), 0.1 * (n % 3), 1000.0 * (n % 4), 2.0 + n % 11
+        )
+        points[str(n)] = load, sum(true[name] * value for name, value in terms(load).items()), 0.0
+    coefficients, residuals = fit.fitted(points, terms)
+    assert coefficients == pytest.approx(true, abs=1e-3)
+    assert max(map(abs, residuals.values())) < 1e-3
+
+
+def test_ratios_are_of_the_same_round() -> None:
+    taken = [
+        {"case": "one", "subject": subject, "round": number, "cpu_us": us}
+        for subject, number, us in [("a", 0, 10.0), ("b", 0, 5.0), ("a", 1, 30.0), ("b", 1, 10.0), ("a", 2, 1.0)]
+    ]
+    assert report.ratios(taken, "one", "a", "b") == [2.0, 3.0]
+    assert report.spread([2.0, 3.0, 4.0]) == "3 (2–4)"
+
+
+def test_outside_the_model_is_the_whole_less_the_model() -> None:
+    taken = [
+        {"case": "one", "subject": "worker, iPFI 10", "round": number, "cpu_us": us}
+        for number, us in ((0, 90.0), (1, 110.0))
+    ]
+    found = {"taken": taken, "alone": {"one: worker": {"model_us": 15.0, "explained_us": 60.0}}}
+    assert report.fixed_us(found, "one", "worker, iPFI 10") == 40.0
+    assert report.fixed_us(found, "one", "worker, default") is None
+
+
+def test_a_topic_has_every_model_once_a_round() -> None:
+    made = list(records(30, 3, 20, 2, 1))
+    keys = [key for key, _ in made]
+    odd = {f"model-{number:05d}".encode() for number in range(1, 20, 2)}
+    assert set(keys[:10]) == set(keys[10:20]) == odd
+    assert keys[:10] != keys[10:20]
+    assert json.loads(made[0][1])["x"].keys() == {"f0", "f1", "f2"}
+
+
+def test_the_clock_of_a_process_is_read_from_outside() -> None:
+    before = time.process_time()
+    between = processor_s(os.getpid())
+    assert before <= between <= time.process_time()
+    rss, pss = memory(os.getpid())
+    assert rss >= pss > 1e6
+
+
+@pytest.mark.kafka
+@pytest.mark.long
+def test_the_worker_stands_beside_a_bare_agent(kafka_broker, tmp_path) -> None:
+    path = tmp_path / "found.json"
+    given = ["--records", "800", "--rounds", "1", "--no-latency", "--out", str(tmp_path / "out"), "--json", str(path)]
+    assert price.main([*given, "--only", "bare", "worker, learn"]) == 0
+    found = json.loads(path.read_text())
+    assert {one["subject"] for one in found["taken"]} == {
+        "bare Faust agent",
+        "worker, learn",
+        "worker, learn, no model",
+    }
+    for one in found["taken"]:
+        assert min(one["n"], one["cpu_us"], one["broker_us"], one["per_s"], one["pss"]) > 0

@@ -30,5 +30,6 @@ def test_the_wheel_from_the_sdist_is_complete(tmp_path: Path) -> None:
     agents = ROOT / "agents"
     dashboards = agents / "attributary_agents" / "monitoring" / "grafana"
     data = {str(path.relative_to(agents)) for path in dashboards.rglob("*") if path.is_file()}
+    data.add("attributary_agents/planning/capacity.json")
     assert {Path(name).suffix for name in data} == {".json", ".yaml"}
     assert {name for name in names if ".dist-info/" not in name} == expected | data

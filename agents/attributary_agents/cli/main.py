@@ -26,6 +26,7 @@ from .demo_stream import demo_stream
 from .models import models
 from .monitoring import dashboards, rules
 from .observations import produce, replay
+from .plan import plan
 from .topics import topics
 from .warm_up import warm_up
 
@@ -120,6 +121,7 @@ def demo(data: Path | None, target: str | None, drop: tuple[str, ...], **options
 for _command in (
     check,
     replay,
+    plan,
     produce,
     topics,
     warm_up,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from attributary_explainers import ExplainerError
@@ -20,6 +20,8 @@ from ..models.warm_up import warm_up
 from .finding import MADE_UP, Rehearsal
 from .rows import known_features, made_up_rows
 from .stage import Stage
+
+_NO_FEATURES: Mapping[str, str] = {}
 
 
 def rehearse(
@@ -41,7 +43,7 @@ def rehearse(
         Values from there that are looked at, and not taken all the way.
     """
     found = Rehearsal(model_id)
-    with _quiet():
+    with quiet():
         try:
             state = check_model(model_id, config.models[model_id])
             if values is None:
@@ -57,8 +59,22 @@ def rehearse(
     return found
 
 
-def _made_up(state: ModelState) -> list[bytes]:
-    features = known_features(state.config, state.model)
+def made_up_values(config: Config, model_id: str, n_features: int | None = None) -> list[bytes]:
+    """Return values of records that are made up of a model's features; none where nobody says which it has.
+
+    Parameters
+    ----------
+    n_features
+        So many numbers, where nobody says.
+    """
+    with quiet():
+        state = check_model(model_id, config.models[model_id])
+        unknown = {f"feature{k}": "number" for k in range(n_features or 0)}
+        return _made_up(state, unknown)
+
+
+def _made_up(state: ModelState, unknown: Mapping[str, str] = _NO_FEATURES) -> list[bytes]:
+    features = known_features(state.config, state.model) or unknown
     if not features:
         return []
     made = made_up_rows(features, state.config, state.loss, None)
@@ -70,7 +86,7 @@ def _made_up(state: ModelState) -> list[bytes]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep what a worker would log and warn of to the report: nothing of a rehearsal is about the stream."""
     ours = logging.getLogger("attributary_agents")
     level = ours.level

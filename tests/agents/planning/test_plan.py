@@ -1,0 +1,110 @@
+"""A plan beside the arithmetic that it stands for."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.planning.capacity import Capacity, Fit, Load, by_settings, by_step, installed_capacity
+from attributary_agents.planning.plan import PlanError, Wanted, largest_share, make_plan, models_stored
+from attributary_agents.planning.timing import Timed, time_model, yardstick
+
+TIMED = Timed(100e-6, 0.0, 10e-6, 10e-6, 1e-3, 10_000, 10, 200, 1000, 1000)
+STEP_ALONE = {**dict.fromkeys(by_step(Load(1, 1, 1, step=1.0)), 0.0), "step": 1.0}
+NOTHING = dict.fromkeys(by_settings(Load(1, 1, 1)), 0.0)
+PLAIN = Capacity(Fit(NOTHING, 0.0, 0.0), Fit(STEP_ALONE, 0.1, 0.05), 2e8, 5.0, "a test")
+"""A record costs what its step takes."""
+
+
+def config(**more: Any) -> Config:
+    model = {"model": {"class": "river.linear_model.LogisticRegression"}, "features": {"a": "number", "b": "number"}}
+    return parse_config({"models": {"m": model}, **more})
+
+
+def plan_of(rate: float | None, models: int, busy: float = 0.6, **more: Any) -> Any:
+    return make_plan(config(**more), Wanted(rate, models, busy), {"m": TIMED}, 10e-6, PLAIN)
+
+
+def test_one_worker_carries_what_its_time_allows() -> None:
+    found = plan_of(None, 1)
+    assert found.per_worker == pytest.approx(10_000)
+    assert found.carried is None
+
+
+def test_workers_are_as_few_as_carry_the_load() -> None:
+    found = plan_of(50_000.0, 5000).carried
+    # 5 of them would be busy all the time: 60 % wants 8.4, and shares are not even.
+    assert 9 <= found.workers <= 11
+    assert found.busiest <= 0.6
+    share = largest_share(5000, 4 * (found.workers - 1), found.workers - 1)
+    assert 50_000 * share * 100e-6 > 0.6
+    assert found.partitions == 4 * found.workers
+
+
+def test_one_model_cannot_have_two_workers() -> None:
+    assert plan_of(5_900.0, 1).carried.workers == 1
+    with pytest.raises(PlanError, match="one worker, which handles 6,000 a second in 60% of its time"):
+        plan_of(6_100.0, 1)
+
+
+def test_around_the_step_the_capacity_model_adds() -> None:
+    dear = replace(PLAIN, by_step=Fit({**STEP_ALONE, "record": 2.0, "kilobytes stored": 1.0}, 0.1, 0.05))
+    timed = replace(TIMED, encode_s=0.0)
+    found = make_plan(config(), Wanted(100.0, 1), {"m": timed}, 10e-6, dear)
+    # A checkpoint each 10 s at 100/s, over the 4 configured partitions: a model of 10 kB in 250 records of one.
+    assert found.record_us == pytest.approx(100.0 + 2 * 10.0 + 10 / 250 * 10.0)
+    assert found.carried.changelog_per_s == pytest.approx(100.0 * 10_000 / 250)
+
+
+def test_memory_grows_with_the_models_of_a_worker() -> None:
+    one, many = plan_of(None, 1), plan_of(None, 1001)
+    assert one.worker_bytes == 2e8 + 5.0 * 10_000
+    assert many.worker_bytes - one.worker_bytes == 5.0 * 10_000 * 1000
+
+
+def test_what_waits_for_a_missed_worker_is_handled_by_what_is_spare() -> None:
+    found = plan_of(50_000.0, 5000, kafka={"session_timeout_s": 30.0}).carried
+    rate = found.busiest / 100e-6
+    spare = (found.workers - 1) * 10_000 - 50_000
+    assert found.catch_up_s == pytest.approx((30.0 * rate + found.replay_records) / spare)
+    assert found.replay_records <= 10.0 * rate
+    assert math.isinf(plan_of(18_000.0, 5000, 0.97).carried.catch_up_s)
+
+
+def test_stored_models_are_the_distinct_ones_of_a_checkpoint() -> None:
+    free = replace(TIMED, encode_s=0.0)
+    often = config(checkpoint={"interval_s": 1000, "max_observations": 300})
+    # 300 records of 100 models hit 100 · (1 - 0.99³⁰⁰) of them.
+    assert models_stored(often, free, 100, 1, 1000.0) == pytest.approx(100 * (1 - 0.99**300) / 300)
+    assert models_stored(often, free, 1, 1, 1000.0) == pytest.approx(1 / 300)
+    # A dear state is stored less often: 1 s may be a tenth of the time, so each 9 s.
+    dear = replace(TIMED, encode_s=1.0)
+    assert models_stored(often, dear, 1, 1, 1000.0) == pytest.approx(1 / 9000)
+
+
+@pytest.mark.parametrize(("models", "workers", "partitions"), [(2, 2, 2), (3, 2, 64)])
+def test_the_largest_share_is_that_of_balls_in_bins(models: int, workers: int, partitions: int) -> None:
+    exact = {(2, 2): 0.75, (3, 2): (1.0 * 2 + 6 * 2 / 3) / 8}[models, workers]
+    assert largest_share(models, partitions, workers) == pytest.approx(exact, abs=0.1)
+
+
+def test_the_installed_capacity_model_prices_every_term() -> None:
+    capacity = installed_capacity()
+    load = Load(10, 0.5, 0.5, (10,), 100, 4, 300, 0.1, 1000.0, 5.0)
+    for fit, terms in ((capacity.by_settings, by_settings(load)), (capacity.by_step, by_step(load))):
+        assert fit.price(terms) > 0.0
+        assert min(fit.coefficients.values()) >= 0.0
+    assert capacity.by_step.price(by_step(load)) > capacity.by_step.price(by_step(replace(load, step=1.0)))
+
+
+def test_a_model_is_timed_by_what_it_does() -> None:
+    values = [b'{"x": {"a": %d, "b": 1}, "y": %s}' % (n, b"true" if n % 2 else b"false") for n in range(10)]
+    timed = time_model(config(), "m", [*values, b"no JSON"], 0.05)
+    assert timed.n_features == 2
+    assert timed.n_used == timed.n - timed.n // 11 or timed.n_used == timed.n - timed.n // 11 - 1
+    assert min(timed.step_s, timed.predict_s, timed.learn_s, timed.encode_s, timed.cv2) > 0.0
+    assert timed.state_bytes > 100
+    assert yardstick() > 0.0
