@@ -34,7 +34,7 @@ def records(n: int, first: int = 0, value: bytes = b"{}") -> list[Any]:
             checksum=None,
             serialized_key_size=0,
             serialized_value_size=0,
-        )  # fmt: skip
+        )
         for i in range(n)
     ]
 
