@@ -50,8 +50,8 @@ from .supervise import (
     set_aside,
     shared_numbers,
 )
-from .worker.signals import STOP, StopSignals, stop_before_the_start
-from .worker.watchdog import Watchdog
+from .worker.stopping.signals import STOP, StopSignals, stop_before_the_start
+from .worker.stopping.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 

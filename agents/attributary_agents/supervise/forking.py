@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import AttributaryError, BrokersAwayError
-from ..worker.signals import stop_before_the_start
+from ..worker.stopping.signals import stop_before_the_start
 
 FAULT = 2
 """Exit code of a process that a restart cannot mend: a user's fault."""

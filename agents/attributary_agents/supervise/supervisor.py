@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from ..errors import AttributaryError
-from ..worker.signals import STOP
+from ..worker.stopping.signals import STOP
 from .forking import FAULT, Child, Ending, Lifeline, Role, fork
 from .restarts import Restarts
 

@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = """
 import os, time
-from attributary_agents.worker.signals import stop_before_the_start
+from attributary_agents.worker.stopping.signals import stop_before_the_start
 stop_before_the_start()
 os.kill(os.getpid(), {number})
 time.sleep(30)

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ..config.settings import WatchdogConfig
-from .activity import Activity, Step
+from ...config.settings import WatchdogConfig
+from ..activity import Activity, Step
 
 logger = logging.getLogger(__name__)
 
