@@ -55,6 +55,10 @@ def step_by_step(value: bytes | None, declared: Any) -> Observation:
 @example(b'{"x": {"a": 1.5, "b": 2, "c": true}, "y": 1}', {"a": "number", "b": "category", "c": "number"}, NAMES)
 @example(b'{"x": {"a": 1.5, "b": 2, "c": 2.5}, "y": 1, "model_id": "n"}', None, NAMES)
 @example(b'{"x": {"a": 1.5, "b": 2, "c": null}, "y": 1}', None, NAMES)
+@example(b'{"x": {"a": 1.5, "b": 2, "c": true}, "y": 1}', dict.fromkeys(NAMES, "number"), NAMES)
+@example(b'{"x": {"a": 1.5, "b": 2, "c": 3.5}, "y": null}', None, NAMES)
+@example(b'{"x": {"a": 1.5, "b": 2, "c": 3.5}, "y": [1]}', None, NAMES)
+@example(b'{"x": {"a": 1.5, "b": 2}, "y": 1}', dict.fromkeys(NAMES, "number"), ("a", "b"))
 def test_what_is_decoded_in_one_pass_is_what_is_decoded_step_by_step(
     value: bytes | None, declared: dict[str, str] | None, known: tuple[str, ...] | None
 ) -> None:
