@@ -238,6 +238,21 @@ class DivergingRegressor(linear_model.LinearRegression):
         return float(x["a"])
 
 
+def test_a_right_prediction_whose_baseline_is_not_finite_leaves_the_means_as_they_were() -> None:
+    def means(state: ModelState) -> list[Any]:
+        return [one.snapshot() for one in (state.marginal, state.model_loss, state.baseline_loss)]
+
+    state, twin = (state_of(DivergingRegressor(), loss="squared", learn=False, **NO_CHANGE) for _ in range(2))
+    run(state, [Observation("m", {"a": 1.0}, 0.5)])
+    before = means(state)
+    run(state, [Observation("m", {"a": 1e160}, 1e160)])  # the mean prediction is off by so much that its square is not
+    assert state.n_observations == 2
+    assert means(state) == before
+    run(state, [Observation("m", {"a": 2.0}, 0.5)])
+    run(twin, [Observation("m", {"a": a}, 0.5) for a in (1.0, 2.0)])
+    assert means(state) == means(twin)
+
+
 def test_a_prediction_whose_loss_is_not_finite_is_neither_scored_nor_learnt() -> None:
     state = state_of(DivergingRegressor(), loss="squared", change=None, alpha=0.001)
     run(state, [Observation("m", {"a": 1.0}, 0.0)])
