@@ -100,6 +100,18 @@ def lines_of(*, error: Exception | None = None, message: str = "model %s moved",
     return formatter.format(record(message, name, exc_info=exc_info)).split("\n")
 
 
+def test_each_line_names_the_process_of_several_also_those_of_a_traceback() -> None:
+    formatter = PlainLines("%(name)s: %(message)s", process="worker 1")
+    try:
+        raise ValueError("one\ntwo")
+    except ValueError as error:
+        text = formatter.format(record("%s", "m", exc_info=(type(error), error, error.__traceback__)))
+    lines = text.split("\n")
+    assert len(lines) > 3
+    assert all(line.startswith("[worker 1] ") for line in lines)
+    assert all(line.startswith("[worker 1]   ") for line in lines[1:]), "and is indented behind that"
+
+
 def is_plain(text: str) -> bool:
     return all(unicodedata.category(one) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for one in text)
 

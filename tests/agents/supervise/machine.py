@@ -2,7 +2,8 @@
 
 The words: `stays` until SIGTERM; `fails` with exit code 1 twice, and stays then; `dies` by SIGKILL once, and stays
 then; `always` fails; `leaves` with exit code 0 once, and stays then; `fault` is a user's; `hangs` whatever it is told;
-`waits` at SIGTERM until there is a file `go`; `last` stays until all others have stopped.
+`waits` at SIGTERM until there is a file `go`; `spoils` its stop by exit code 1; `last` stays until all others have
+stopped.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def work(folder: Path, word: str) -> int:
         while word == "waits" and not (folder / "go").exists():
             time.sleep(0.01)
         note(folder, f"{word} stops")
-        raise SystemExit(0)
+        raise SystemExit(int(word == "spoils"))
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGUSR1, lambda *_: note(folder, f"{word} hears SIGUSR1"))

@@ -42,7 +42,7 @@ class Made(Collector):
         share = GaugeMetricFamily("attributary_share", "By feature", labels=("explainer", "feature", "model_id"))
         seen = CounterMetricFamily("attributary_model_observations", "Observations", labels=("model_id",))
         for model_id, n in self._models.items():
-            loss.add_metric((model_id,), n / 7)
+            loss.add_metric((model_id,), n / 7 + self._of_process)
             for feature in ("a", model_id):
                 share.add_metric(("pfi", feature, model_id), n / 3)
             seen.add_metric((model_id,), n, exemplar=Exemplar({"event_id": f"e{n:.0f}"}, 1.0))  # type: ignore[call-arg]
@@ -50,7 +50,7 @@ class Made(Collector):
         lag = GaugeMetricFamily("attributary_consumer_lag_records", "Lag", labels=("topic", "partition"))
         for partition, n in self._partitions.items():
             consumed.add_metric(("t", str(partition)), n)
-            lag.add_metric(("t", str(partition)), n + 1)
+            lag.add_metric(("t", str(partition)), n + self._of_process)
         steps = GaugeMetricFamily("attributary_worker_step_seconds", 'A "step" \\ {of} it', value=self._of_process)
         durations = HistogramMetricFamily("attributary_stage_duration_seconds", "Durations", labels=("stage",))
         for stage in ("checkpoint", "observation"):
@@ -117,7 +117,19 @@ def test_what_real_workers_export_is_merged_with_each_series_once(kind: str) -> 
 
 
 NAMES = st.text(min_size=1, max_size=12) | st.sampled_from(
-    ['a"b', "back\\slash", "line\nbreak", ',model_id="x"', '{model_id="', "} 1", "# EOF", "worker", '\\"', "é ü 漢"]
+    [
+        'a"b',
+        'a"c',
+        "back\\slash",
+        "line\nbreak",
+        ',model_id="x"',
+        '{model_id="',
+        "} 1",
+        "# EOF",
+        "worker",
+        '\\"',
+        "é ü 漢",
+    ]
 )
 COUNTS = st.integers(0, 9).map(float)
 WORKERS = st.lists(

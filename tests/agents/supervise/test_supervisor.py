@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,6 +147,40 @@ def test_a_stop_while_a_restart_is_due_restarts_nothing_and_is_clean(tmp_path: P
         run.process.terminate()
         assert run.ended()[0] == 0
     assert len(run.pids("always")) == 1
+
+
+def test_nothing_is_started_again_while_others_take_long_to_stop(tmp_path: Path) -> None:
+    with machine(tmp_path, "waits", "always", first_s=2.0) as run:
+        run.wait_for("waits stays")
+        wait_for("a restart is due", lambda: "it starts again in" in run.log)
+        run.process.terminate()
+        run.wait_for("waits hears SIGTERM")
+        begun = run.pids("always")
+        time.sleep(2.5)  # it would have been started again by then
+        (tmp_path / "go").touch()
+        run.ended()
+    assert run.pids("always") == begun
+
+
+def test_a_stop_that_one_spoils_is_not_clean(tmp_path: Path) -> None:
+    with machine(tmp_path, "stays", "spoils") as run:
+        run.wait_for("stays stays", "spoils stays")
+        run.process.terminate()
+        code, log = run.ended()
+    assert code == 1
+    assert "spoils ended with exit code 1" in log
+
+
+def test_a_signal_to_one_process_alone_stops_no_other(tmp_path: Path) -> None:
+    with machine(tmp_path, "stays", "waits") as run:
+        run.wait_for("stays stays", "waits stays")
+        os.kill(run.pids("stays")[0], signal.SIGTERM)
+        run.wait_for("stays again 1")
+        wait_for("it has begun again", lambda: run.events.count("stays stays") == 2)
+        assert "waits hears SIGTERM" not in run.events
+        (tmp_path / "go").touch()
+        run.process.terminate()
+        assert run.ended()[0] == 0
 
 
 def test_sigusr1_comes_to_all(tmp_path: Path) -> None:

@@ -204,11 +204,11 @@ BUSY = text_response(AWAY, "the worker is at an observation that takes long: ask
 
 def test_of_a_model_that_has_just_moved_the_later_change_is_told(machine: Machine) -> None:
     old, new = change(5, "old"), change(9, "new")
-    machine.answering(told("/changes", {"m": new}) | told("/changes/m", new))
-    machine.answering(told("/changes", {"m": old, "n": old}) | told("/changes/m", old))
+    machine.answering(told("/changes", {"m": new, "n": old}) | told("/changes/m", new) | told("/changes/n", old))
+    machine.answering(told("/changes", {"m": old, "n": new}) | told("/changes/m", old) | told("/changes/n", new))
     web = machine.web()
-    assert json.loads(ask(web, "/changes")[1]) == {"m": new, "n": old}
-    assert json.loads(ask(web, "/changes/m")[1]) == new
+    assert json.loads(ask(web, "/changes")[1]) == {"m": new, "n": new}
+    assert [json.loads(ask(web, f"/changes/{model_id}")[1]) for model_id in "mn"] == [new, new]
 
 
 def test_changes_are_whole_or_to_be_asked_for_again(machine: Machine) -> None:
