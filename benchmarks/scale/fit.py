@@ -82,7 +82,10 @@ def capacity(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def memory(points: Mapping[str, tuple[Load, float, float]]) -> dict[str, float]:
-    """Return the bytes of a worker with one small model, and the bytes in memory for one of a stored state."""
+    """Return the bytes of a worker with one small model, and the bytes in memory for one of a stored state.
+
+    The latter is the largest that was found: a worker without memory ends, and one with too much does not.
+    """
     small = [rss for load, _, rss in points.values() if load.models == 1]
     base = median(small)
     many = [
@@ -90,7 +93,7 @@ def memory(points: Mapping[str, tuple[Load, float, float]]) -> dict[str, float]:
         for load, _, rss in points.values()
         if load.models >= 100
     ]
-    return {"worker_bytes": float(f"{base:.3g}"), "bytes_per_stored": float(f"{median(many or [8.0]):.3g}")}
+    return {"worker_bytes": float(f"{base:.3g}"), "bytes_per_stored": float(f"{max(many):.3g}")}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

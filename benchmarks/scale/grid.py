@@ -167,7 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _write(path: Path, rounds: int, found: list[dict[str, Any]]) -> None:
     data = {
-        "made_by": f"python -m benchmarks.scale grid --rounds {rounds}",
+        "made_by": f"python -m benchmarks.scale grid --rounds {rounds}: {len(found)} measurements",
         "versions": {name: version(name) for name in ("river", "faust-streaming", "aiokafka", "numpy")},
         "points": [{key: value for key, value in asdict(one).items() if key != "is_slow"} for one in POINTS],
         "measured": [_rounded(one) for one in found],

@@ -83,6 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         out.print(made)
     before, after = found["machine_load"]
     out.print(f"load of the machine: {before:.1f} before, {after:.1f} after, on {os.cpu_count()} cores")
+    if max(before, after) > (os.cpu_count() or 1) + 1:
+        out.print(
+            "CAUTION: others worked on this machine: ratios are rough, and latencies are those of the others' load"
+        )
     if absent := missing():
         out.print(f"not installed (`make reference`): {', '.join(absent)}")
     if args.json is not None:
