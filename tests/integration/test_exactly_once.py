@@ -119,12 +119,15 @@ def test_a_transaction_with_a_record_that_brokers_refuse_publishes_nothing(
     raw, config = exact(kafka_broker)
     records = stream(n)
     records[n // 2] = (b"credit", b"{poison" + b" " * 20_000, [])
-    letters = config.kafka.topics.dead_letters
-    alter_topic(kafka_broker.bootstrap, letters, {"max.message.bytes": "10000"})
-    produce(kafka_broker.bootstrap, config.kafka.topics.observations, records, partition=0)
+    observations, letters = config.kafka.topics.observations, config.kafka.topics.dead_letters
+    produce(kafka_broker.bootstrap, observations, records[:200], partition=0)
     worker = WorkerProcess(raw, tmp_path)
     with worker:
+        worker.wait_consumed(200, timeout_s=120)
+        alter_topic(kafka_broker.bootstrap, letters, {"max.message.bytes": "10000"})
+        produce(kafka_broker.bootstrap, observations, records[200:], partition=0)
         assert worker.wait(120) == 1
+    assert "MessageSizeTooLarge" in worker.log.read_text()
     last = stored(config).checkpoints[0][1]
     assert last < n // 2
     expected = undisturbed(kafka_broker.bootstrap, config)
