@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from support.worker_process import WorkerProcess
 
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
+from attributary_agents.errors import FencedError, PreflightError
+from attributary_agents.kafka.transactions import PartitionProducer, Sending, check_transactions
 from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
@@ -138,3 +142,57 @@ def test_a_transaction_with_a_record_that_brokers_refuse_publishes_nothing(
     alter_topic(kafka_broker.bootstrap, letters, {"max.message.bytes": str(config.kafka.max_record_bytes)})
     worker.run_until(n)
     check_once(kafka_broker, config)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_an_owner_is_refused_from_the_start_of_the_next_one_on(committed: bool, kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker)
+    topic = config.kafka.topics.importances
+
+    async def run() -> None:
+        n_ended: Counter[str] = Counter()
+        first, second = (PartitionProducer(config, 0, n_ended) for _ in range(2))
+        await first.start()
+        await first.begin()
+        await first.send_all([Sending(topic, b"credit", b"1")])
+        if committed:
+            await first.commit()
+        await second.start()
+        if not first.is_open:
+            await first.begin()  # the client asks nobody
+        with pytest.raises(FencedError, match=r"partition 0: its transactions belong to another owner now, or one was"):
+            await first.send_all([Sending(topic, b"credit", b"2")])
+        with pytest.raises(FencedError):
+            await first.commit()
+        await second.begin()
+        await second.send_all([Sending(topic, b"credit", b"3")])
+        await second.commit()
+        await asyncio.gather(first.stop(), second.stop())
+        assert n_ended == {"committed": 1 + committed, "fenced": 2}
+
+    asyncio.run(run())
+    found = [record.value for record in read_committed(kafka_broker.bootstrap, topic)]
+    assert found == ([b"1"] if committed else []) + [b"3"]
+
+
+def test_a_transaction_that_is_stopped_in_the_middle_is_aborted_and_holds_up_nobody(kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker)
+    topic = config.kafka.topics.importances
+
+    async def run() -> None:
+        producer = PartitionProducer(config, 0, n_ended := Counter())
+        await producer.start()
+        await producer.begin()
+        await producer.send_all([Sending(topic, b"credit", b"1")])
+        await producer.stop()
+        assert (n_ended, producer.is_open) == ({"aborted": 1}, True), "of what it has written nothing is sure"
+
+    asyncio.run(run())
+    produce(kafka_broker.bootstrap, topic, [(b"credit", b"2", [])])
+    assert [record.value for record in read_committed(kafka_broker.bootstrap, topic)] == [b"2"]
+
+
+def test_a_time_out_beyond_that_of_the_brokers_is_said_before_the_start(kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker, kafka={"transaction_timeout_s": 901})
+    with pytest.raises(PreflightError, match=r"kafka.transaction_timeout_s: 901 is more than the brokers allow"):
+        asyncio.run(check_transactions(config))
