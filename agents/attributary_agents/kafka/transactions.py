@@ -90,7 +90,7 @@ class PartitionProducer:
         self._producer._message_accumulator._batch_ttl = math.inf
         self.is_open = False
         """Whether a transaction has begun and is not known to be committed."""
-        self._is_ending = False
+        self._is_ending = self._is_fenced = False
 
     async def start(self) -> None:
         """Become the only owner: what an earlier one has left open is ended when this returns.
@@ -164,7 +164,8 @@ class PartitionProducer:
         except (KafkaError, AssertionError) as error:  # the client asserts the order of its own states
             if not any(isinstance(cause, _OF_ANOTHER) for cause in (error, *self._causes())):
                 raise
-            self._n_ended["fenced"] += 1
+            self._n_ended["fenced"] += not self._is_fenced
+            self._is_fenced = True
             raise FencedError(
                 f"partition {self.number}: its transactions belong to another owner now, or one was open for longer "
                 f"than kafka.transaction_timeout_s ({self._timeout_s:g} s). Nothing of it was published"
