@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from aiokafka.protocol.coordination import FindCoordinatorResponse_v0
+from aiokafka.protocol.coordination import FindCoordinatorResponse_v1
 from aiokafka.protocol.metadata import MetadataResponse_v1
 
 from attributary_agents.demo.brokers import KafkaBroker
@@ -181,20 +181,25 @@ class KafkaCluster:
         assert found is not None
         return found
 
-    def coordinator(self, group: str) -> int:
+    def coordinator(self, group: str, *, of_transactions: bool = False) -> int:
         """Return the node that coordinates a consumer group, once all nodes that run agree about one that runs.
+
+        Parameters
+        ----------
+        of_transactions
+            Whether the name is a transactional id.
 
         Raises
         ------
         AssertionError
             They do not within KNOWN_WITHIN_S.
         """
-        name = struct.pack(">h", len(group.encode())) + group.encode()
+        name = struct.pack(">h", len(group.encode())) + group.encode() + struct.pack(">b", of_transactions)
 
         def agreed() -> int | None:
             named = set()
             for number in self.running:
-                answer = self._ask(number, 10, 0, name, FindCoordinatorResponse_v0)
+                answer = self._ask(number, 10, 1, name, FindCoordinatorResponse_v1)
                 named.add(None if answer is None or answer.error_code else answer.coordinator_id)
             return named.pop() if len(named) == 1 else None
 

@@ -43,6 +43,11 @@ def read_all(bootstrap: str, topic: str) -> list[ConsumerRecord]:
     return asyncio.run(_read_all(bootstrap, topic))
 
 
+def read_committed(bootstrap: str, topic: str) -> list[ConsumerRecord]:
+    """Read what is committed of `topic`, as `read_all` reads it: up to the first open transaction of each partition."""
+    return asyncio.run(_read_all(bootstrap, topic, "read_committed"))
+
+
 async def _alter_topic(bootstrap: str, name: str, settings: Mapping[str, str]) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
@@ -94,7 +99,7 @@ async def _produce(
         await producer.stop()
 
 
-async def _read_all(bootstrap: str, topic: str) -> list[ConsumerRecord]:
+async def _read_all(bootstrap: str, topic: str, isolation_level: str = "read_uncommitted") -> list[ConsumerRecord]:
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
     try:  # a consumer would wait 40 s for a topic that does not exist
@@ -103,7 +108,11 @@ async def _read_all(bootstrap: str, topic: str) -> list[ConsumerRecord]:
     finally:
         await admin.close()
     consumer = AIOKafkaConsumer(
-        topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", max_partition_fetch_bytes=MAX_BYTES
+        topic,
+        bootstrap_servers=bootstrap,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=MAX_BYTES,
+        isolation_level=isolation_level,
     )
     await consumer.start()  # without a group it assigns itself every partition
     try:

@@ -34,13 +34,16 @@ class Acl(NamedTuple):
     resource: str
     name: str
     operations: tuple[str, ...]
+    is_prefix: bool = False
+    """Whether the name is the beginning of those that are meant."""
 
 
 def documented_acls(name: str) -> list[Acl]:
     """Return the table of docs/security.md, for a topic prefix and group of this name."""
-    rows = re.findall(r"(?m)^\| (\w+) \| (topic|group|cluster) \| `([^`]+)` \| ([\w, ]+) \|$", _PAGE.read_text())
+    row = r"(?m)^\| (\w+) \| (topic|group|cluster|transactional id) \| `([^`]+)`( \(prefix\))? \| ([\w, ]+) \|$"
     acls = [
-        Acl(user, what, which.replace("attributary", name), tuple(how.split(", "))) for user, what, which, how in rows
+        Acl(user, what, which.replace("attributary", name), tuple(how.split(", ")), bool(prefix))
+        for user, what, which, prefix, how in re.findall(row, _PAGE.read_text())
     ]
     assert {acl.user for acl in acls} == {"worker", "producer", "deployer", "reader", "creator"}
     return acls
@@ -98,8 +101,8 @@ class SecureKafka(KafkaBroker):
         wanted = [(acl, operation) for acl in acls for operation in acl.operations]
         body = struct.pack(">i", len(wanted))
         for acl, operation in wanted:
-            body += struct.pack(">b", {"topic": 2, "group": 3, "cluster": 4}[acl.resource]) + _text(acl.name)
-            body += struct.pack(">b", 3) + _text(f"User:{acl.user}") + _text("*")
+            body += struct.pack(">b", RESOURCES[acl.resource]) + _text(acl.name)
+            body += struct.pack(">b", 4 if acl.is_prefix else 3) + _text(f"User:{acl.user}") + _text("*")
             body += struct.pack(">bb", OPERATIONS[operation], 3)
         answer = ask(self._port, 30, 1, body)  # CreateAcls v1
         assert answer[8:] == bytes(4 * len(wanted)), answer  # no error, an empty message
@@ -147,6 +150,9 @@ authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
 """
 
+
+RESOURCES = {"topic": 2, "group": 3, "cluster": 4, "transactional id": 5}
+"""Name of a kind of resource to Kafka's number."""
 
 OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
 """Kafka's name of an operation to its number."""

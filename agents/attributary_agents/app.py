@@ -108,7 +108,7 @@ def create_app(config: Config) -> Application:
         broker_max_poll_interval=2_000_000,
         # What is unpacked and waits for the streams, of 4 MB per partition that are fetched ahead.
         broker_max_poll_records=1000,
-        producer_request_timeout=config.watchdog.end_after_s + 300,  # a batch must not expire during a long step
+        producer_request_timeout=config.request_timeout_s,
         worker_redirect_stdouts=False,
     )
     table = app.Table(
@@ -127,6 +127,7 @@ def create_app(config: Config) -> Application:
     web = WebServer(config, worker.view)
     application = Application(app, worker, web)
     app.on_fenced = application.fence
+    app.before_recovery = worker.fence_others
     _register_agent(application, "attributary.observations", topics.observations, worker.take)
     _register_agent(application, "attributary.models", topics.models, worker.handle_control)
     _register_lifecycle(application)

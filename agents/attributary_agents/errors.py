@@ -11,6 +11,7 @@ AttributaryError
 ├── SourceError      a file of observations cannot be read
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
+└── FencedError      the partition's transactions have another owner
 StateError           a stored state cannot be read back
 └── DamagedStateError  its bytes are not those that a worker has written
     └── ForeignTypeError  they name a class or function that no model as configured is made of
@@ -117,6 +118,10 @@ class SourceError(AttributaryError):
 
 class DeliveryError(Exception):
     """Delivery went wrong, and going on would make it worse; a restarted worker resumes exactly."""
+
+
+class FencedError(DeliveryError):
+    """The partition's transactions belong to another owner now, or one has expired: what was open is not published."""
 
 
 class StateError(Exception):

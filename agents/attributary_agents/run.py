@@ -32,6 +32,7 @@ from .kafka.brokers.start import once_brokers_answer
 from .kafka.brokers.watch import BROKERS, BrokerLog
 from .kafka.membership import check_name
 from .kafka.topics import check_topics
+from .kafka.transactions import check_transactions
 from .logs import configure_logging
 from .models.model_state import check_models
 from .models.warm_up import warm_up
@@ -222,6 +223,8 @@ def _prepare(config: Config, application: Application, on_wait: Callable[[], Non
         check_topics(config)
         check_group(config)
         check_name(config)
+        if config.is_exact:
+            asyncio.run(check_transactions(config))
 
     once_brokers_answer(check_brokers, on_wait, wait=wait)
     check_objects(config)

@@ -64,6 +64,7 @@ class Deployment:
         protocol = "SSL" if way == "certificate" else "SASL_SSL"
         self.raw = logistic_config(broker.at(protocol))
         self.raw["log"] = {"level": "DEBUG"}
+        self.raw["delivery"] = "exactly_once" if way == WAYS[1] else "at_least_once"
         for user in USERS:
             section = broker.mutual(user) if way == "certificate" else broker.sasl(user, way)
             (folder / f"{user}.yaml").write_text(yaml.safe_dump(self.as_user(section)))

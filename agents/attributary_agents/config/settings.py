@@ -51,6 +51,12 @@ class KafkaConfig(Section):
         "restart; one that stops for good keeps them from the others for session_timeout_s.",
     )
     session_timeout_s: PositiveFloat = Field(60.0, description="A worker silent for so long loses its partitions.")
+    transaction_timeout_s: Annotated[float, Field(ge=1, le=2_000_000)] = Field(
+        300.0,
+        description="With delivery: exactly_once: a checkpoint's transaction that is open for so long is aborted by "
+        "brokers, and its worker begins anew. More than the longest step and than storing all states of a partition "
+        "take; at most transaction.max.timeout.ms of the brokers, 900 s by default.",
+    )
     max_record_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
         5_000_000,
         description="Largest record that a worker writes: producer limit, and max.message.bytes of the dead letters, "
@@ -210,6 +216,12 @@ class Config(BaseSettings):
     watchdog: WatchdogConfig = Field(default_factory=WatchdogConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
     log: LogConfig = Field(default_factory=LogConfig)
+    delivery: Literal["at_least_once", "exactly_once"] = Field(
+        "at_least_once",
+        description="exactly_once: what follows from observations is published at the checkpoint, in one transaction "
+        "with it, and consumers with isolation.level=read_committed see each event once. at_least_once: it is "
+        "published at once, and some of it again after a crash, with the same ids.",
+    )
     max_observation_bytes: PositiveInt = Field(1_000_000, description="Longer values go to the dead letters.")
 
     @model_validator(mode="after")
@@ -220,6 +232,16 @@ class Config(BaseSettings):
                 f"({self.watchdog.end_after_s:g})"
             )
         return self
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each event is published exactly once."""
+        return self.delivery == "exactly_once"
+
+    @property
+    def request_timeout_s(self) -> float:
+        """How many seconds a client that writes waits for an answer: a batch must not expire during a long step."""
+        return self.watchdog.end_after_s + 300
 
     @property
     def build_within_s(self) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from time import monotonic
 from typing import Any
 
@@ -47,6 +47,8 @@ def _is_unexplained(record: logging.LogRecord) -> bool:
 
 logging.getLogger(__name__).addFilter(_is_unexplained)  # Faust logs under the module of the subclass
 
+
+_FENCED_SHARE = 0.4  # of the time that a recovery has until it reads, for what comes before it
 
 LOOK_S = 0.05
 """Longest poll while a partition is not polled because its inbox is full."""
@@ -129,9 +131,14 @@ class ExactRecovery(Recovery):  # type: ignore[misc]
 
     async def _build_highwaters(self, consumer: Any, tps: set[TP], destination: Any, title: str) -> None:
         """Note the offset of the last record of each partition that will come."""
+        began = monotonic()
+        if title == "active":
+            again = await self.app.before_recovery(tps, _FENCED_SHARE * self.app.conf.broker_request_timeout)
+            for tp in again:
+                self.active_offsets[tp] = -1
         thread = consumer._thread
         # Within less than what upstream waits for this: it takes its own time-out for a stop, and says nothing.
-        within_s = 0.8 * self.app.conf.broker_request_timeout
+        within_s = 0.8 * self.app.conf.broker_request_timeout - (monotonic() - began)
         last = await thread.call_thread(CommittedRecords(thread._ensure_consumer(), within_s).last, tps)
         # What was recovered before may be gone from the end: a tombstone is, some time after what it has deleted.
         had = self.active_offsets if title == "active" else self.standby_offsets
@@ -229,6 +236,11 @@ class ExactApp(faust.App):  # type: ignore[misc]
     """What has been fetched of the observations and waits to be handled."""
     on_fenced: Callable[[], None]
     """Called where another process has taken our name in the group."""
+    before_recovery: Callable[[set[TP], float], Awaitable[set[TP]]]
+    """Called with the changelog's partitions, and how many seconds it may take, before their ends are asked for.
+
+    Returns those that are to be read from the start.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("TableManager", ExactTableManager)

@@ -20,6 +20,7 @@ from attributary_explainers import SKIP_REASONS, shares
 from attributary_topics import REASONS
 
 from ..config.settings import Config
+from ..kafka.transactions import OUTCOMES as TRANSACTION_OUTCOMES
 from ..models.counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
 from ..models.model_state import ModelState
 from ..models.quality import quality_figures
@@ -125,6 +126,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
         "How long an open transaction has held up the partition at the same offset; 0: none does",
         _PARTITION,
     ),
+    "transactions_total": ("Transactions of this worker, by how they ended, with delivery: exactly_once", ("outcome",)),
     "dead_letters_total": ("Records that could not be used", (*_PARTITION, "reason")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
@@ -283,6 +285,9 @@ class AttributaryCollector(Collector):
             _add_records(place, owned.partition.counters, owned.lag.records, add)
             add("checkpoint_pending_seconds", place, owned.pending_s)
             add("transaction_open_seconds", place, owned.transaction_s)
+        if view.transactions is not None:
+            for outcome in TRANSACTION_OUTCOMES:
+                add("transactions_total", (outcome,), float(view.transactions[outcome]))
         for number, owned in view.partitions.items():
             if owned.control is not None:
                 place = (topics.models, str(number))

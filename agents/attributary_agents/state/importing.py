@@ -21,7 +21,7 @@ from .deployment_log import decode_log
 from .files import ExportedState
 from .names import checkpoint_key, control_key
 from .records import StateRecords
-from .writing import changelog_writer, check_no_workers, name_state
+from .writing import changelog_writer, check_no_workers, fence_workers, name_state
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ def _decoded(config: Config, model_id: str, exported: ExportedState) -> ModelSta
 async def _plan(
     config: Config, model_id: str, exported: ExportedState, state: ModelState, partition: int | None
 ) -> Import:
+    await fence_workers(config)
     records = await read_records(config)
     present = one_partition(config, records, model_id)
     file = describe(exported.model_id, exported.blob)

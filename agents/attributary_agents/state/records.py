@@ -226,6 +226,11 @@ class StateRecords:
             for epoch, written in epochs.items():
                 yield name, epoch, written
 
+    def forget(self, partition: int) -> None:
+        """Forget a partition, which is read from the start: what we have written of it may not be durable."""
+        known = {*self._partitions, *self._unnoted, *self._to_be_read}
+        self.keep_only(known - {partition})
+
     def keep_only(self, partitions: Iterable[int]) -> None:
         """Forget every other partition: its next owner writes on, and a regained one is read from the start."""
         kept = set(partitions)

@@ -69,6 +69,8 @@ class PartitionStore:
         self._fetched: dict[bytes, bytes | DamagedStateError] = {}
         self._slots: dict[bytes, int] = {}
         self._n_objects = 0
+        self._outdated: dict[bytes, str] = {}
+        """Name to the first of its objects that is still needed."""
         self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     async def fetch(self, name: bytes) -> None:
@@ -123,8 +125,14 @@ class PartitionStore:
             return None
         return next(self._pieces(name, *found), None)
 
-    async def put(self, name: bytes, blob: bytes) -> None:
+    async def put(self, name: bytes, blob: bytes, send: Send | None = None) -> None:
         """Write the bytes; once awaited they are durable. Of one name, one call after the other writes.
+
+        Parameters
+        ----------
+        send
+            Writes each record, in place of the store's own: in a transaction. Then they are durable with that, and
+            `delete_outdated` follows it.
 
         Raises
         ------
@@ -132,12 +140,12 @@ class PartitionStore:
             The broker refuses a record: then the old bytes stand.
         """
         async with self._turn(name):
-            await self._put(name, blob)
+            await self._put(name, blob, send)
 
     def _turn(self, name: bytes) -> asyncio.Lock:
         return self._turns.setdefault(name, asyncio.Lock())
 
-    async def _put(self, name: bytes, blob: bytes) -> None:
+    async def _put(self, name: bytes, blob: bytes, send: Send | None = None) -> None:
         self._fetched.pop(name, None)
         before = self._object_name(name)
         slot = 1 - self._slots.get(name, 1)
@@ -155,15 +163,25 @@ class PartitionStore:
         else:
             head = Head.of(blob, chunks=len(pieces), slot=slot)
             keys = [chunk_key(name, self.epoch, slot, index) for index in range(len(pieces))]
-            await asyncio.gather(*map(self._send, keys, pieces))
+            await asyncio.gather(*(self._send(key, piece, send) for key, piece in zip(keys, pieces, strict=True)))
         key = head_key(name, self.epoch)
-        await self._send(key, self._seal.write(key, head, blob if head.is_inline else b""))
+        await self._send(key, self._seal.write(key, head, blob if head.is_inline else b""), send)
         self._slots[name] = slot
-        await self._delete(self._no_longer_needed(name, slot, len(pieces)))
+        await self._delete(self._no_longer_needed(name, slot, len(pieces)), send)
         self._owners.forget(name)
         if self._objects is not None and head.object_name is not None:
             # The one before stays: where we are no longer the owner, and do not know it yet, the next one reads it.
-            await self._objects.delete_older(self.partition, name, min(before or head.object_name, head.object_name))
+            oldest = min(before or head.object_name, head.object_name)
+            if send is None:
+                await self._objects.delete_older(self.partition, name, oldest)
+            else:
+                self._outdated[name] = oldest
+
+    async def delete_outdated(self) -> None:
+        """Delete the objects that no head names any more, now that a transaction with other heads is durable."""
+        while self._outdated and self._objects is not None:
+            name, before = self._outdated.popitem()
+            await self._objects.delete_older(self.partition, name, before)
 
     async def sign(self, is_ours: Callable[[], bool] = lambda: True) -> int:
         """Write again, signed, all that has no signature, where that is accepted; return how much it was.
@@ -227,14 +245,14 @@ class PartitionStore:
         older = [key for epoch in sorted(gone & epochs.keys()) for key in epochs[epoch].keys(name, epoch)]
         return [*surplus, *older]
 
-    def _send(self, key: bytes, value: bytes | None) -> Awaitable[object]:
+    def _send(self, key: bytes, value: bytes | None, send: Send | None = None) -> Awaitable[object]:
         # Our copy changes in the same step as the write is queued: what is read here is what a recovery would read.
-        sent = self._send_record(self.partition, key, value)
+        sent = (send or self._send_record)(self.partition, key, value)
         self._records.apply(self.partition, key, value, is_ours=True)
         return sent
 
-    async def _delete(self, keys: list[bytes]) -> None:
-        await asyncio.gather(*(self._send(key, None) for key in keys))
+    async def _delete(self, keys: list[bytes], send: Send | None = None) -> None:
+        await asyncio.gather(*(self._send(key, None, send) for key in keys))
 
     def _find(self, name: bytes) -> tuple[int, Head, bytes] | None:
         foreign = self._owners.foreign(name)

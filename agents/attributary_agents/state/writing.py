@@ -11,6 +11,7 @@ from ..config.settings import Config
 from ..errors import PreflightError, StateError
 from ..kafka.admin import count_members
 from ..kafka.clients import client_log_muted, producer
+from ..kafka.transactions import fence
 from .admin import read_records, store_of
 from .checkpoints import StoredAt, with_stored
 from .names import checkpoint_key, control_checkpoint_key, control_key
@@ -75,7 +76,20 @@ def reset_state(config: Config, model_id: str) -> list[int]:
     return places
 
 
+async def fence_workers(config: Config) -> None:
+    """End what workers have left open, before states are read that are to be written: one may have been frozen.
+
+    Raises
+    ------
+    PreflightError
+        The brokers refuse, or cannot be reached.
+    """
+    if config.is_exact:
+        await fence(config, range(config.kafka.partitions))
+
+
 async def _reset(config: Config, model_id: str) -> list[int]:
+    await fence_workers(config)
     records = await read_records(config, [model_id])
     places = []
     async with changelog_writer(config) as send:

@@ -25,7 +25,6 @@ from .partition import Partition
 from .records import record_of
 from .shared import Shared
 from .storing.checkpointing import Checkpointing
-from .storing.outbox import Outbox
 from .storing.restoring import Restoring
 from .storing.steps import Steps
 from .view import PartitionView
@@ -58,13 +57,21 @@ class Assigned(PartitionView):
         self._endings = Endings(self._store, tp.partition, partition.checkpointed, at_most)
         self._restoring = Restoring(shared, tp, partition, self._store, self._endings, self._goes_on)
         self._restores: asyncio.Task[None] | None = None
-        outbox = Outbox(shared.send, self._activity)
+        self._delivery = shared.open_delivery(tp.partition, self._store)
         self._storing = Checkpointing(
-            shared, tp, partition, self, self._store, self._endings, outbox, self._steps,
+            shared, tp, partition, self, self._endings, self._delivery, self._steps,
             goes_on=self._goes_on, may_store=self._may_store,
         )  # fmt: skip
         self._observations = Observations(
-            shared, tp, partition, self._endings, self._restoring, self._storing, outbox, self._steps, self._goes_on
+            shared,
+            tp,
+            partition,
+            self._endings,
+            self._restoring,
+            self._storing,
+            self._delivery,
+            self._steps,
+            self._goes_on,
         )
         self._is_leaving = self._control_has_begun = False
 
@@ -85,7 +92,7 @@ class Assigned(PartitionView):
     async def handle_control(self, message: Any) -> None:
         """Take one record of the models topic, and make what follows from it durable before any other record."""
         self._shared.slices.note_record()
-        async with self._steps:
+        async with self._storing.between():
             await self._prepare(message.key)
             if not self._goes_on():
                 return
@@ -104,9 +111,7 @@ class Assigned(PartitionView):
                     return  # its next owner builds it
                 with self._shared.view.lock:
                     outcome = self.control.take(record, backlog_end, make)
-            await asyncio.gather(*map(self._shared.send, outcome.outgoing))
-            for key, value in outcome.writes:
-                await self._store.put(key, value)
+            await self._delivery.store(outcome.outgoing, outcome.writes)
             await commit_exactly(self._shared.app, message.tp, message.offset + 1)
 
     async def _build(self, deployment: Deployment, offset: int) -> Make | None:

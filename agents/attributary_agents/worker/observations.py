@@ -23,7 +23,8 @@ from .partition import Partition
 from .records import Outgoing, Record, record_from_client
 from .shared import Shared
 from .storing.checkpointing import Checkpointing
-from .storing.outbox import MAX_SENT_BYTES, Outbox, size_of
+from .storing.delivery import Delivery
+from .storing.outbox import MAX_SENT_BYTES, size_of
 from .storing.restoring import Restoring
 from .storing.steps import Steps
 
@@ -50,7 +51,7 @@ class Observations:
         endings: Endings,
         restoring: Restoring,
         storing: Checkpointing,
-        outbox: Outbox,
+        delivery: Delivery,
         steps: Steps,
         goes_on: Callable[[], bool],
     ) -> None:
@@ -60,7 +61,7 @@ class Observations:
         self._endings = endings
         self._restoring = restoring
         self._storing = storing
-        self._outbox = outbox
+        self._delivery = delivery
         self._steps = steps
         self._goes_on = goes_on
         self._inbox: Inbox = shared.intake.open(tp)
@@ -84,8 +85,7 @@ class Observations:
                 return
             async with self._steps:
                 await self._handle_next()
-                if self._outbox.is_full:
-                    await self._outbox.wait_for(self._outbox.sent)
+                await self._delivery.make_room()
             self._inbox.note_room()
             self._storing.begin_where_due()
 
@@ -106,7 +106,7 @@ class Observations:
                 handle = self._partition.refuse
         async with self._shared.turn:
             if self._goes_on():
-                self._outbox.send(self._handle_slice(at_most, handle))
+                self._delivery.send(self._handle_slice(at_most, handle))
             await asyncio.sleep(0)  # the loop has a turn before any other slice
 
     async def _check_offset(self, offset: int) -> None:
@@ -138,7 +138,7 @@ class Observations:
         inbox, view, clock = self._inbox, self._shared.view, time.monotonic
         known_key, observe = self._shared.known_key, view.observation_times.observe
         outgoing: list[Outgoing] = []
-        n_handled, n_bytes = 0, self._outbox.n_bytes
+        n_handled, n_bytes = 0, self._delivery.n_bytes
         step = Step("observation", self._tp, inbox.first.offset)
         with view.activity.doing(step), view.lock:
             began = now = clock()

@@ -104,13 +104,14 @@ class Partition:
             return [self._dead_letter(record, "decode", error.reason, error)]
         except DamagedStateError as error:
             return [self._dead_letter(record, "restore", error.reason, error)]
-        except _AlreadyFailedError as failed:
-            self.counters.dead_letters[failed.reason] += 1
+        except _AlreadyFailedError as error:
+            self.counters.dead_letters[error.reason] += 1
             return []
         except StepError as error:
             self.models[decode_model_id(record.key)].failed_offsets[record.offset] = error.reason
             # A new version may have taken over just before.
-            return [*self._publish(events, record), self._dead_letter(record, error.stage, error.reason, error.error)]
+            failed = self._dead_letter(record, error.stage, error.reason, error.error, decode_model_id(record.key))
+            return [*self._publish(events, record), failed]
         self.counters.used += 1
         return self._publish(events, record)
 
@@ -192,16 +193,26 @@ class Partition:
             ("change", topics.changes) if isinstance(event, ChangeEvent) else ("importance", topics.importances)
         )
         headers = event_headers(kind, event.model_id, record.source, record.timestamp_ms, n)
-        return Outgoing(topic, event.model_id.encode(), encode_json(event), headers)
+        return Outgoing(topic, event.model_id.encode(), encode_json(event), headers, record.offset, event.model_id)
 
-    def _dead_letter(self, record: Record, stage: str, reason: str, error: Exception) -> Outgoing:
+    def _dead_letter(
+        self, record: Record, stage: str, reason: str, error: Exception, model_id: str | None = None
+    ) -> Outgoing:
         self.counters.dead_letters[reason] += 1
-        return self.dead_letter(record, stage, reason, error)
+        return self.dead_letter(record, stage, reason, error, model_id)
 
-    def dead_letter(self, record: Record, stage: str, reason: str, error: Exception) -> Outgoing:
-        """Return the dead letter of a record of this partition, of either topic, and have it said in the log."""
+    def dead_letter(
+        self, record: Record, stage: str, reason: str, error: Exception, model_id: str | None = None
+    ) -> Outgoing:
+        """Return the dead letter of a record of this partition, of either topic, and have it said in the log.
+
+        Parameters
+        ----------
+        model_id
+            The model whose state contains the record, if one does.
+        """
         self.dead_letter_log.note(record.key, stage, reason, error, str(record))
-        return dead_letter(record, stage, reason, error, self.config)
+        return dead_letter(record, stage, reason, error, self.config, model_id)
 
 
 class _AlreadyFailedError(Exception):

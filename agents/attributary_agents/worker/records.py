@@ -93,10 +93,22 @@ class Outgoing:
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
+    offset: int = field(default=-1, compare=False)
+    """Offset of the record that it follows from."""
+    model_id: str | None = field(default=None, compare=False)
+    """The model whose state contains that record and has it skipped when it is repeated; None where no state does."""
 
 
-def dead_letter(record: Record, stage: str, reason: str, error: Exception, config: Config) -> Outgoing:
-    """Return the dead letter of a record that cannot be used."""
+def dead_letter(
+    record: Record, stage: str, reason: str, error: Exception, config: Config, model_id: str | None = None
+) -> Outgoing:
+    """Return the dead letter of a record that cannot be used.
+
+    Parameters
+    ----------
+    model_id
+        The model whose state contains the record, if one does.
+    """
     letter = fit_dead_letter(
         DeadLetter(
             key=record.key,
@@ -113,4 +125,4 @@ def dead_letter(record: Record, stage: str, reason: str, error: Exception, confi
     )
     # aiokafka sends no record without both: Kafka takes one, from other producers, and a batch has neither.
     value = b"" if letter.key is None and letter.value is None else letter.value
-    return Outgoing(config.kafka.topics.dead_letters, letter.key, value, letter.all_headers())
+    return Outgoing(config.kafka.topics.dead_letters, letter.key, value, letter.all_headers(), record.offset, model_id)

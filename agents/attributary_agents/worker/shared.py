@@ -12,6 +12,7 @@ from ..allocator import FreedMemory
 from ..config.settings import Config
 from ..kafka.brokers.ends import TopicEnds
 from ..kafka.fetches import Intake
+from ..kafka.transactions import PartitionProducers
 from ..state.objects import object_store
 from ..state.records import StateRecords
 from ..state.seal import seal_of
@@ -20,6 +21,8 @@ from .dead_letter_log import DeadLetterLog
 from .gaps import Gaps
 from .records import Outgoing
 from .schedule import UnderWay
+from .storing.delivery import AtLeastOnce, Delivery, ExactlyOnce
+from .storing.outbox import Outbox
 from .storing.restored import Restored
 from .storing.slices import Slices
 from .view import WorkerView
@@ -55,6 +58,9 @@ class Shared:
         self.restored = Restored()
         self.memory = FreedMemory(len(config.models))
         self.model_ids = {model_id.encode(): model_id for model_id in config.models}
+        self.producers = PartitionProducers(config) if config.is_exact else None
+        """Those of the partitions that we have, where each event is published exactly once."""
+        view.transactions = None if self.producers is None else self.producers.n_ended
         self._seal = seal_of(config)
         self._objects = object_store(config.state.url, config.kafka.group)
 
@@ -70,6 +76,19 @@ class Shared:
             return self.view.activity.wait_for_kafka(self.table.send_changelog(partition, key, value))
 
         return PartitionStore(self.records, number, generation, write, self._seal, self._objects)
+
+    def open_delivery(self, number: int, store: PartitionStore) -> Delivery:
+        """Return how what follows from one partition is published and stored, while it is ours.
+
+        Raises
+        ------
+        DeliveryError
+            It has no producer: its state has not been recovered.
+        """
+        activity = self.view.activity
+        if self.producers is None:
+            return AtLeastOnce(Outbox(self.send, activity), store)
+        return ExactlyOnce(self.producers.of(number), self.config.kafka.changelog, store, activity)
 
     def send(self, record: Outgoing) -> Awaitable[Any]:
         """Queue a record to be sent, and return what ends when the broker has it."""

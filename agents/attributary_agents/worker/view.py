@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
 from ..kafka.brokers.watch import BrokerWatch
@@ -124,6 +125,8 @@ class WorkerView:
         """Ids of the models that had series at the last scrape, and of some that have gone since."""
         self.observation_times = Durations(OBSERVATION_BUCKETS_S)
         self.checkpoint_times = Durations(CHECKPOINT_BUCKETS_S)
+        self.transactions: Counter[str] | None = None
+        """How many transactions have ended in which way; None where none are made."""
         self.last_checkpoint_s: float | None = None
         """When the last checkpoint of any partition was made, in seconds since the epoch."""
 

@@ -83,6 +83,28 @@ class Worker:
             self.assigned[tp.partition] = assigned
         return assigned
 
+    async def fence_others(self, partitions: Iterable[TP], within_s: float) -> set[TP]:
+        """Become the only owner of partitions of the changelog, before it is asked where they end.
+
+        What an earlier owner has left open is ended then, and what it still sends is refused.
+
+        Returns
+        -------
+        Partitions that must be read from the start: what we have written of them may have been aborted.
+
+        Raises
+        ------
+        KafkaError
+            The brokers refuse, or do not answer within `within_s` seconds.
+        """
+        if self._shared.producers is None:
+            return set()
+        ours = {tp.partition: tp for tp in partitions}
+        doubtful = await self._shared.producers.start(ours, within_s)
+        for number in doubtful:
+            self._shared.records.forget(number)
+        return {ours[number] for number in doubtful & ours.keys()}
+
     def give_up(self) -> None:
         """Leave all partitions as they are, for good: they have another owner, who repeats what we have not stored."""
         self._has_given_up = True
@@ -137,7 +159,8 @@ class Worker:
         is_last = numbers is None
         if is_last:
             self._shared.dead_letter_log.say_rest()
-        numbers = list(self.assigned if numbers is None else numbers)
+        numbers = None if numbers is None else list(numbers)
+        gone, numbers = numbers, list(self.assigned if numbers is None else numbers)
         leaving = [self.assigned[number] for number in numbers if number in self.assigned]
         # The smallest first, so that the deadline costs as few partitions as possible.
         leaving.sort(key=lambda assigned: assigned.pending_bytes)
@@ -166,3 +189,5 @@ class Worker:
                 self.memory.note_gone()
         if is_last:
             await self.under_way.cancel()
+        if self._shared.producers is not None:
+            await self._shared.producers.stop(gone)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from support.fingerprint import differences, of_state
-from support.kafka import read_all
+from support.kafka import read_all, read_committed
 from support.states import stored
 from support.undisturbed import Event, Undisturbed, event_id, undisturbed
 
@@ -20,7 +20,10 @@ def compare(bootstrap: str, config: Config, afters: Mapping[tuple[int, int], int
     """All that is promised (docs/delivery.md), check by check; `afters` as in `undisturbed`."""
     expected = undisturbed(bootstrap, config, afters)
     for topic, sent in expected.sent.items():
-        yield events(topic, read_all(bootstrap, topic), sent)
+        if config.is_exact:
+            yield events(topic, read_committed(bootstrap, topic), sent, once=True)
+        else:
+            yield events(topic, read_all(bootstrap, topic), sent)
     if any(model.change for model in config.models.values()):
         yield _changes_were_sent(config, expected)
     yield from _counters(bootstrap, config, expected)
@@ -28,14 +31,16 @@ def compare(bootstrap: str, config: Config, afters: Mapping[tuple[int, int], int
     yield states(config, expected, set(config.models))
 
 
-def events(topic: str, records: Iterable[Any], sent: dict[str, Event]) -> Check:
-    """Whether the topic's records are those that should have been sent, each at least once."""
+def events(topic: str, records: Iterable[Any], sent: dict[str, Event], *, once: bool = False) -> Check:
+    """Whether the topic's records are those that should have been sent, each at least once, or exactly once."""
     found: dict[str, Event] = {}
     faults, n = [], 0
     for record in records:
         n += 1
         event = record.value, [tuple(header) for header in record.headers]
         name = event_id(event[1])
+        if once and name in found:
+            faults.append(f"{name} is committed twice")
         if found.setdefault(name, event) != event:
             faults.append(f"{name} came twice with other bytes")
     faults += [f"{name} is missing" for name in sent.keys() - found.keys()]

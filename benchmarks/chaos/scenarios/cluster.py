@@ -63,7 +63,7 @@ def run(lab: Lab) -> None:
 
 def _lose(lab: Lab, fleet: Fleet, cluster: KafkaCluster, loss: Loss, away_s: float) -> None:
     # Otherwise a node could be missed that a partition has no other of.
-    if not fleet.wait("all replicas are in sync", lambda: _in_sync(fleet), 120.0, 0.5) or not fleet.wait_ready():
+    if not fleet.wait("all replicas are in sync", lambda: is_in_sync(fleet), 120.0, 0.5) or not fleet.wait_ready():
         return
     gone = loss.nodes(cluster, fleet)
     for number in gone:
@@ -87,7 +87,8 @@ def _leader(cluster: KafkaCluster, fleet: Fleet, which: str) -> int:
     return cluster.leader(kafka.changelog if which == "changelog" else kafka.topics.observations, 0)
 
 
-def _in_sync(fleet: Fleet) -> bool:
+def is_in_sync(fleet: Fleet) -> bool:
+    """Return whether all replicas of the topics that matter are in sync."""
     try:
         return asyncio.run(_ask_in_sync(fleet))
     except (KafkaError, OSError, TimeoutError):

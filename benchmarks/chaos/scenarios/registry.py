@@ -20,6 +20,7 @@ from benchmarks.chaos.scenarios import (
     rolling,
     sizes,
     soak,
+    transactions,
 )
 
 SCENARIOS: dict[str, Callable[[Lab], None]] = {
@@ -32,6 +33,7 @@ SCENARIOS: dict[str, Callable[[Lab], None]] = {
     "sizes": sizes.run,
     "garbage": garbage.run,
     "cluster": cluster.run,
+    "transactions": transactions.run,
     "rebalances": rebalances.run,
     "models": models.run,
     "soak": soak.run,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -42,6 +43,9 @@ def worker() -> tuple[AttributaryCollector, WorkerView]:
 DOUBT = "feature_importance_doubt"
 """A worker without observational removal has none."""
 
+TRANSACTIONS = "transactions_total"
+"""A worker that publishes at least once makes none."""
+
 LATE = (
     "importance_locality_ratio",
     "importance_least_shift",
@@ -58,10 +62,21 @@ def test_every_name_of_the_catalogue_appears_with_its_labels(worker: tuple[Attri
     for name, (text, labels) in CATALOGUE.items():
         family = found[name.removesuffix("_total")]
         assert family.documentation == text
-        assert bool(family.samples) == (name not in (DOUBT, *LATE)), f"{name} has no series"
+        assert bool(family.samples) == (name not in (DOUBT, TRANSACTIONS, *LATE)), f"{name} has no series"
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(labels), name
             assert not math.isnan(sample.value), name
+
+
+def test_transactions_are_counted_by_how_they_ended(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+    collector, view = worker
+    view.transactions = Counter(committed=3, fenced=1)
+    try:
+        (family,) = (one for one in collector.collect() if one.name == f"{PREFIX}transactions")
+    finally:
+        view.transactions = None
+    found = {sample.labels["outcome"]: sample.value for sample in family.samples}
+    assert found == {"committed": 3, "aborted": 0, "fenced": 1}
 
 
 def test_counters_end_in_total_and_nothing_else_does(worker: tuple[AttributaryCollector, WorkerView]) -> None:

@@ -120,7 +120,7 @@ async def test_what_is_sent_keeps_its_order_and_ends_a_slice_where_it_is_much(mo
         sent.append(one.value or b"")
         return running.broker.send_soon()
 
-    assigned._storing._outbox._send = send
+    assigned._storing._delivery.outbox._send = send
     await take(running, [record(offset, b"no %03d" % offset + b" " * 1000) for offset in range(1, 13)])
     await settle(running)
     assert [value[:6] for value in sent] == [b"no %03d" % offset for offset in range(1, 13)]

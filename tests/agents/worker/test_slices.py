@@ -290,10 +290,9 @@ async def test_while_what_was_sent_is_not_acknowledged_records_are_handled_and_n
     first.set_result(None)
     await until_stored(assigned)
     assert broker.log[3:] == ["write m0", "write checkpoint/0", f"commit {TOPIC}[0] 3"]
-    assert [sent.ends for sent in assigned._storing._outbox.sent] == later, (
-        "what was sent meanwhile is still to be waited for"
-    )
-    assert assigned._storing._outbox.n_bytes == sum(sent.n_bytes for sent in assigned._storing._outbox.sent) > 0
+    delivery = assigned._storing._delivery
+    assert [sent.ends for sent in delivery.sent] == later, "what was sent meanwhile is still to be waited for"
+    assert delivery.n_bytes == sum(sent.n_bytes for sent in delivery.sent) > 0
     leaving = asyncio.ensure_future(running.worker.release())
     await asyncio.sleep(0.02)
     assert broker.log[6:] == []

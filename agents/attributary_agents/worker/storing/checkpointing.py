@@ -10,6 +10,9 @@ The order of a checkpoint is the whole promise (docs/delivery.md):
 3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
 4. commit the offset.
 
+How events are sent and states written is told by `delivery.py`: where it is to be exactly once, 2 and 3 are one
+transaction, which has the events too, and nothing is sent before.
+
 A crash before 3 repeats observations whose effects each model's own offset lets it skip; so does one after it, for what
 a state contains beyond the cut. A crash between 3 and 4 repeats observations that the checkpoint skips. Duplicates of
 events carry the same ids and the same bytes.
@@ -19,15 +22,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import NamedTuple
 
 from faust.types import TP
 
 from ...kafka.faust_fixes import commit_exactly
 from ...state.names import checkpoint_key
-from ...state.store import PartitionStore
 from ..activity import Step
 from ..endings import Endings
 from ..partition import Partition
@@ -35,7 +37,8 @@ from ..schedule import CheckpointSchedule
 from ..shared import Shared
 from ..view import PartitionView
 from .cut import Cut, Encoded
-from .outbox import Outbox, Sent
+from .delivery import Delivery
+from .outbox import Sent
 from .slices import ENCODE_S
 from .steps import Steps
 
@@ -86,9 +89,8 @@ class Checkpointing:
         tp: TP,
         partition: Partition,
         view: PartitionView,
-        store: PartitionStore,
         endings: Endings,
-        outbox: Outbox,
+        delivery: Delivery,
         steps: Steps,
         *,
         goes_on: Callable[[], bool],
@@ -98,9 +100,8 @@ class Checkpointing:
         self._tp = tp
         self._partition = partition
         self._view = view
-        self._store = store
         self._endings = endings
-        self._outbox = outbox
+        self._delivery = delivery
         self._steps = steps
         self._goes_on = goes_on
         self._may_store = may_store
@@ -134,8 +135,14 @@ class Checkpointing:
         self.schedule.add_work(seconds)
 
     async def wait_where_far(self) -> None:
-        """Wait for the checkpoint under way, where a crash would repeat too much of what has been handled since."""
+        """Wait for the checkpoint under way, where a crash would repeat too much of what has been handled since.
+
+        And where too much waits in memory for it.
+        """
         made = self.being_made
+        if self._delivery.wants_checkpoint and self._is_under_way and self.task is not None:
+            await asyncio.wait([self.task])
+            return
         if self.task is None or made is None:
             return
         n_beyond, work_s = self._partition.offset - made.cut.offset, self.schedule.work_s - made.work_s
@@ -144,13 +151,26 @@ class Checkpointing:
 
     def begin_where_due(self) -> None:
         """Begin a checkpoint beside the records, where one is due and none is under way."""
-        if not self._is_under_way and self._goes_on() and self.schedule.is_due(self._partition.n_pending):
+        if self._is_under_way or not self._goes_on():
+            return
+        if self.schedule.is_due(self._partition.n_pending) or self._delivery.wants_checkpoint:
             self.task = self._shared.under_way.start((self, "store"), self._store_in_slices)
 
     async def finish(self) -> None:
         """Wait for the checkpoint under way, which takes no rest between its slices once the partition is to go."""
         if self._is_under_way and self.task is not None:
             await self.task
+
+    @asynccontextmanager
+    async def between(self) -> AsyncIterator[None]:
+        """Have the partition's step; where a checkpoint is one transaction, while none is under way."""
+        while True:
+            if not self._delivery.publishes_early:
+                await self.finish()
+            async with self._steps:
+                if self._delivery.publishes_early or self.being_made is None or not self._may_store():
+                    yield
+                    return
 
     async def store_rest(self) -> None:
         """Make a checkpoint of all that has been handled, in one step; the caller has the partition's `Steps`."""
@@ -171,9 +191,10 @@ class Checkpointing:
                 checkpoint = checkpoint or self._cut()
                 encoded = self._encode_slice(checkpoint)
                 self._shared.slices.note_slice(time.perf_counter() - began)
-                if encoded.holds:
+                holds = encoded.holds and self._delivery.publishes_early
+                if holds:
                     is_done = await self._store_slice(checkpoint, encoded)
-            if not encoded.holds:
+            if not holds:
                 is_done = await self._store_slice(checkpoint, encoded)
 
     def _cut(self) -> Checkpoint:  # 1
@@ -189,8 +210,8 @@ class Checkpointing:
         Whether the checkpoint is written.
         """
         with self._storing(checkpoint):
-            await self._outbox.wait_for(encoded.sent)
-            await asyncio.gather(*(self._store.put(state.model_id.encode(), state.blob) for state in encoded.states))
+            await self._delivery.settle(encoded.sent)
+            await asyncio.gather(*(self._delivery.put(state.model_id.encode(), state.blob) for state in encoded.states))
             if checkpoint.cut.is_encoded:
                 await self._store_cut(checkpoint)
         return checkpoint.cut.is_encoded
@@ -206,7 +227,7 @@ class Checkpointing:
 
     async def _store_cut(self, checkpoint: Checkpoint) -> None:
         partition, cut = self._partition, checkpoint.cut
-        await self._store.put(checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
+        await self._delivery.conclude(cut.offset, checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
         await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self._tp, cut.offset + 1))  # 4
         cut.finish()
         self.schedule.record_checkpoint(checkpoint.busy_s, self.schedule.work_s - checkpoint.work_s)
@@ -222,12 +243,13 @@ class Checkpointing:
             while not (cut.is_encoded or len(states) == WRITES_TOGETHER or (states and _has_passed(ENCODE_S, began))):
                 with self._shared.view.lock:
                     state = cut.encode_next()
+                    self._delivery.note_encoded(state.model_id)
                     self._view.state_bytes[state.model_id] = len(state.blob)
                     if state.share is not None:
                         self._view.explain_shares[state.model_id] = state.share
                 states.append(state)
         checkpoint.busy_s += time.perf_counter() - began
-        return Slice(states, self._outbox.sent)
+        return Slice(states, self._delivery.sent)
 
 
 def _has_passed(seconds: float, began: float) -> bool:

@@ -52,6 +52,10 @@ class Outbox:
             self._sent.append(Sent(self._send(record), size_of(record)))
             self.n_bytes += self._sent[-1].n_bytes
 
+    async def send_apart(self, record: Outgoing) -> None:
+        """Send a record and wait until brokers have it; it is not counted among the others."""
+        await self._send(record)
+
     async def wait_for(self, sent: Sequence[Sent]) -> None:
         """Wait until brokers have these records; those that are sent meanwhile stay to be waited for."""
         if not sent:

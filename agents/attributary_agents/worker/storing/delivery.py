@@ -1,0 +1,231 @@
+"""Publishes what follows from observations, and makes states durable: at least once, or exactly once.
+
+*At least once*: events and dead letters are sent at once. States are written when what their observations have sent is
+acknowledged. After a crash some are sent again, with the same ids and bytes.
+
+*Exactly once*: events and dead letters wait in memory. A checkpoint is one transaction: its states, what follows from
+the observations in them, its own record. What must hold is this:
+
+    What a committed state or checkpoint contains, has been published with it or before.
+    What none contains, has not been published.
+
+The states of a checkpoint are of different moments, and may be ahead of its cut, because observations are handled
+between its slices. So what waits is kept apart by what contains it. If a model has an observation by its own offset,
+and would skip it when it is repeated, then what follows from it is the model's: it is taken in the same step in which
+the state is encoded, up to there and no further. What no model contains, such as the dead letter of a record that
+cannot be read, is repeated from the checkpoint on: it is taken up to the cut. What has followed since is left for the
+next transaction, and so is all of a model that had not changed at the cut.
+
+No observation has to wait for that, not even where a stride has changed: nothing of the new stride is published before
+the state that has it. What is taken is sent last, when all states are written. Until then the transaction holds up no
+reader but those of the changelog's partition, where nobody else writes; from then on it lasts milliseconds.
+
+Notes of what could end a worker (`endings`) and signatures are written outside of transactions: they have to be durable
+before the next step, say nothing of what is published, and are told apart by the owner's epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Any, Protocol
+
+from ...kafka.transactions import PartitionProducer, Sending
+from ...state.store import PartitionStore
+from ..activity import Activity
+from ..records import Outgoing
+from .outbox import MAX_SENT_BYTES, Outbox, Sent, size_of
+
+
+class Delivery(Protocol):
+    """What a partition does with what follows from its observations, and with its states.
+
+    Attributes
+    ----------
+    n_bytes
+        Bytes of the values that are in memory.
+    publishes_early
+        Whether readers may see what follows from an observation before the state that contains it is durable.
+    wants_checkpoint
+        Whether so much is in memory that it has to be stored before more is handled.
+    """
+
+    publishes_early: bool
+
+    @property
+    def n_bytes(self) -> int: ...  # noqa: D102
+
+    @property
+    def wants_checkpoint(self) -> bool: ...  # noqa: D102
+
+    def send(self, outgoing: Iterable[Outgoing]) -> None:
+        """Take what follows from observations, in this order."""
+        ...
+
+    async def make_room(self) -> None:
+        """Wait, where so much is on its way that it has to be acknowledged before more is sent."""
+        ...
+
+    def note_encoded(self, model_id: str) -> None:
+        """Note that the state of a model is encoded: to be called in the same step."""
+        ...
+
+    @property
+    def sent(self) -> list[Sent]:
+        """What must be acknowledged before the states are written that are encoded now."""
+        ...
+
+    async def settle(self, sent: Sequence[Sent]) -> None:
+        """Wait until states may be written."""
+        ...
+
+    async def put(self, name: bytes, blob: bytes) -> None:
+        """Write the bytes of a name, to be durable with the checkpoint at the latest."""
+        ...
+
+    async def conclude(self, offset: int, name: bytes, checkpoint: bytes) -> None:
+        """Write a checkpoint, whose last offset is given, and have it and all that belongs to it durable."""
+        ...
+
+    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[tuple[bytes, bytes]]) -> None:
+        """Publish and write what follows from a deployment; no checkpoint may be under way where that counts."""
+        ...
+
+
+class AtLeastOnce:
+    """Sends at once, and writes states when what was sent before is acknowledged."""
+
+    publishes_early = True
+    wants_checkpoint = False
+
+    def __init__(self, outbox: Outbox, store: PartitionStore) -> None:
+        self.outbox = outbox
+        self._store = store
+
+    def send(self, outgoing: Iterable[Outgoing]) -> None:
+        """Send at once."""
+        self.outbox.send(outgoing)
+
+    async def settle(self, sent: Sequence[Sent]) -> None:
+        """Wait until brokers have what was sent."""
+        await self.outbox.wait_for(sent)
+
+    async def put(self, name: bytes, blob: bytes) -> None:
+        """Write the bytes; once awaited they are durable."""
+        await self._store.put(name, blob)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the values that have no acknowledgement."""
+        return self.outbox.n_bytes
+
+    @property
+    def sent(self) -> list[Sent]:
+        """What has been sent and not been waited for."""
+        return self.outbox.sent
+
+    async def make_room(self) -> None:
+        """Wait for what is on its way, where that is much."""
+        if self.outbox.is_full:
+            await self.outbox.wait_for(self.outbox.sent)
+
+    def note_encoded(self, model_id: str) -> None:
+        """Do nothing: what follows from its observations has been sent."""
+
+    async def conclude(self, offset: int, name: bytes, checkpoint: bytes) -> None:
+        """Write the checkpoint."""
+        await self._store.put(name, checkpoint)
+
+    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[tuple[bytes, bytes]]) -> None:
+        """Send, then write one after another."""
+        await asyncio.gather(*map(self.outbox.send_apart, outgoing))
+        for key, value in writes:
+            await self._store.put(key, value)
+
+
+class ExactlyOnce:
+    """Keeps what follows until the checkpoint that contains it, and commits both in one transaction.
+
+    Parameters
+    ----------
+    producer
+        The partition's own: it has fenced those of earlier owners.
+    changelog
+        The topic of the states.
+    """
+
+    publishes_early = False
+
+    def __init__(self, producer: PartitionProducer, changelog: str, store: PartitionStore, activity: Activity) -> None:
+        self._producer = producer
+        self._changelog = changelog
+        self._store = store
+        self._activity = activity
+        self._kept: dict[str | None, list[Outgoing]] = {}
+        """By the model that contains it; None: what no model contains."""
+        self._taken: list[Outgoing] = []
+        """What belongs to the checkpoint under way."""
+        self.n_bytes = 0
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether what waits has to be published before more is handled."""
+        return self.n_bytes > MAX_SENT_BYTES
+
+    def send(self, outgoing: Iterable[Outgoing]) -> None:
+        """Keep records."""
+        for record in outgoing:
+            self._kept.setdefault(record.model_id, []).append(record)
+            self.n_bytes += size_of(record)
+
+    async def make_room(self) -> None:
+        """Do nothing: a checkpoint makes room."""
+
+    def note_encoded(self, model_id: str) -> None:
+        """Take what the state contains: that, and nothing that follows later, goes with it."""
+        self._taken += self._kept.pop(model_id, ())
+
+    @property
+    def sent(self) -> list[Sent]:
+        """Nothing: what belongs to a state is written with it."""
+        return []
+
+    async def settle(self, sent: Sequence[Sent]) -> None:
+        """Begin the transaction, unless it is open."""
+        if not self._producer.is_open:
+            await self._producer.begin()
+
+    async def put(self, name: bytes, blob: bytes) -> None:
+        """Write the bytes in the transaction."""
+        await self._store.put(name, blob, self._write)
+
+    async def conclude(self, offset: int, name: bytes, checkpoint: bytes) -> None:
+        """Send what belongs to the checkpoint, write it, and commit."""
+        await self.settle(())
+        of_none = self._kept.pop(None, [])
+        self._taken += [record for record in of_none if record.offset <= offset]
+        if beyond := [record for record in of_none if record.offset > offset]:
+            self._kept[None] = beyond
+        taken, self._taken = sorted(self._taken, key=lambda record: record.offset), []
+        await self._commit(taken, [(name, checkpoint)])
+        self.n_bytes -= sum(map(size_of, taken))
+
+    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[tuple[bytes, bytes]]) -> None:
+        """Publish and write in a transaction of its own."""
+        records = list(outgoing)
+        if records or writes:
+            await self.settle(())
+            await self._commit(records, writes)
+
+    async def _commit(self, outgoing: Iterable[Outgoing], writes: Iterable[tuple[bytes, bytes]]) -> None:
+        sending = [Sending(record.topic, record.key, record.value, record.headers) for record in outgoing]
+        await self._activity.wait_for_kafka(self._producer.send_all(sending))
+        for key, value in writes:
+            await self.put(key, value)
+        await self._activity.wait_for_kafka(self._producer.commit())
+        await self._store.delete_outdated()
+
+    def _write(self, partition: int, key: bytes, value: bytes | None) -> Awaitable[Any]:
+        record = Sending(self._changelog, key, value, partition=partition)
+        # A task: queued in the order of the calls.
+        return asyncio.ensure_future(self._activity.wait_for_kafka(self._producer.send_all([record])))

@@ -1,0 +1,198 @@
+"""With `delivery: exactly_once` a reader of committed records sees each event and dead letter once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.kafka import alter_topic, produce, read_committed
+from support.states import stored
+from support.undisturbed import check_equal, event_id, undisturbed
+from support.worker_process import WorkerProcess
+
+from attributary_agents.config.settings import Config
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.errors import FencedError, PreflightError
+from attributary_agents.kafka.transactions import PartitionProducer, Sending, check_transactions
+from tests.integration.configs import created, observation
+
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
+MODELS = ("credit", "fraud")
+OFTEN = {"interval_s": 1, "max_observations": 50, "max_share": 0.9}
+
+
+def stream(n: int, first: int = 0) -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
+    """Observations of two models, of which some cannot be read; with a change in the middle."""
+    values = [b"{poison" if i % 97 == 40 else observation(i, flipped=i > n // 2) for i in range(first, first + n)]
+    return [(MODELS[i % 7 == 0].encode(), value, []) for i, value in enumerate(values, first)]
+
+
+def exact(broker: Broker, **sections: Any) -> tuple[dict[str, Any], Config]:
+    raw, config = created(broker, models=MODELS, **{"delivery": "exactly_once", "checkpoint": OFTEN} | sections)
+    return raw, config
+
+
+def check_once(broker: Broker, config: Config) -> None:
+    """Assert that what is committed is each event and dead letter of an undisturbed run, once, byte for byte."""
+    expected = check_equal(broker.bootstrap, config)
+    for topic, sent in expected.sent.items():
+        found = read_committed(broker.bootstrap, topic)
+        ids = [event_id(record.headers) for record in found]
+        assert sorted(ids) == sorted(sent), f"{topic}: each once"
+        assert {one: (record.value, [*record.headers]) for one, record in zip(ids, found, strict=True)} == {
+            one: (value, [*headers]) for one, (value, headers) in sent.items()
+        }
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_worker_that_is_killed_at_any_moment_publishes_each_event_once(
+    seed: int, kafka_broker: Broker, tmp_path: Path
+) -> None:
+    n, rng = 6000, random.Random(seed)
+    raw, config = exact(kafka_broker)
+    produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n), partition=0)
+    worker = WorkerProcess(raw, tmp_path)
+    for done in range(400, n, 800):
+        with worker:
+            worker.wait_consumed(done, timeout_s=120)
+            time.sleep(rng.uniform(0, 0.4))
+            worker.kill()
+    worker.run_until(n)
+    check_once(kafka_broker, config)
+
+
+def wait_stored(config: Config, offsets: dict[int, int], timeout_s: float = 180.0) -> None:
+    """Wait until the partitions' checkpoints have reached these offsets."""
+    deadline = time.monotonic() + timeout_s
+    while (now := {n: stored(config).checkpoints[n][1] for n in offsets}) != offsets:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"checkpoints are at {now}")
+        time.sleep(0.5)
+
+
+def test_a_worker_that_was_frozen_publishes_nothing_behind_its_successor(kafka_broker: Broker, tmp_path: Path) -> None:
+    n = 4000
+    raw, config = exact(kafka_broker)
+    frozen, successor = WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)
+    produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n // 2), partition=0)
+    with frozen, successor:
+        frozen.wait_consumed(n // 4, timeout_s=120)
+        os.kill(frozen.pid, signal.SIGSTOP)
+        try:
+            wait_stored(config, {0: n // 2 - 1})
+        finally:
+            os.kill(frozen.pid, signal.SIGCONT)
+        produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n // 2, n // 2), partition=0)
+        wait_stored(config, {0: n - 1})
+        check_once(kafka_broker, config)
+        assert successor.exit_code is None
+        assert frozen.exit_code is None or "belong to another owner now" in frozen.log_tail
+
+
+def test_partitions_that_move_between_workers_publish_each_event_once(kafka_broker: Broker, tmp_path: Path) -> None:
+    n = 3000
+    raw, config = exact(kafka_broker, kafka={"partitions": 2})
+    first, second = WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)
+    for partition, model in enumerate(MODELS):
+        records = [(model.encode(), value, headers) for _, value, headers in stream(n)]
+        produce(kafka_broker.bootstrap, config.kafka.topics.observations, records, partition=partition)
+    with first, second:
+        first.wait_consumed(n // 2, timeout_s=120)
+        deadline = time.monotonic() + 120
+        while not (first.is_ready() and second.is_ready()):
+            assert time.monotonic() < deadline, second.log_tail
+            time.sleep(0.2)
+        assert first.stop() == 0
+        wait_stored(config, {0: n - 1, 1: n - 1})
+        assert second.total("transactions_total") > 0
+        assert second.stop() == 0
+    check_once(kafka_broker, config)
+
+
+def test_a_transaction_with_a_record_that_brokers_refuse_publishes_nothing(
+    kafka_broker: Broker, tmp_path: Path
+) -> None:
+    n = 1000
+    raw, config = exact(kafka_broker)
+    records = stream(n)
+    records[n // 2] = (b"credit", b"{poison" + b" " * 20_000, [])
+    observations, letters = config.kafka.topics.observations, config.kafka.topics.dead_letters
+    produce(kafka_broker.bootstrap, observations, records[:200], partition=0)
+    worker = WorkerProcess(raw, tmp_path)
+    with worker:
+        worker.wait_consumed(200, timeout_s=120)
+        alter_topic(kafka_broker.bootstrap, letters, {"max.message.bytes": "10000"})
+        produce(kafka_broker.bootstrap, observations, records[200:], partition=0)
+        assert worker.wait(120) == 1
+    assert "MessageSizeTooLarge" in worker.log.read_text()
+    last = stored(config).checkpoints[0][1]
+    assert last < n // 2
+    expected = undisturbed(kafka_broker.bootstrap, config)
+    for topic, sent in expected.sent.items():
+        found = [event_id(record.headers) for record in read_committed(kafka_broker.bootstrap, topic)]
+        assert len(set(found)) == len(found)
+        assert set(found) < set(sent), "and nothing behind what is stored"
+    alter_topic(kafka_broker.bootstrap, letters, {"max.message.bytes": str(config.kafka.max_record_bytes)})
+    worker.run_until(n)
+    check_once(kafka_broker, config)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_an_owner_is_refused_from_the_start_of_the_next_one_on(committed: bool, kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker)
+    topic = config.kafka.topics.importances
+
+    async def run() -> None:
+        n_ended: Counter[str] = Counter()
+        first, second = (PartitionProducer(config, 0, n_ended) for _ in range(2))
+        await first.start()
+        await first.begin()
+        await first.send_all([Sending(topic, b"credit", b"1")])
+        if committed:
+            await first.commit()
+        await second.start()
+        if not first.is_open:
+            await first.begin()  # the client asks nobody
+        with pytest.raises(FencedError, match=r"partition 0: its transactions belong to another owner now, or one was"):
+            await first.send_all([Sending(topic, b"credit", b"2")])
+        with pytest.raises(FencedError):
+            await first.commit()
+        await second.begin()
+        await second.send_all([Sending(topic, b"credit", b"3")])
+        await second.commit()
+        await asyncio.gather(first.stop(), second.stop())
+        assert n_ended == {"committed": 1 + committed, "fenced": 1}
+
+    asyncio.run(run())
+    found = [record.value for record in read_committed(kafka_broker.bootstrap, topic)]
+    assert found == ([b"1"] if committed else []) + [b"3"]
+
+
+def test_a_transaction_that_is_stopped_in_the_middle_is_aborted_and_holds_up_nobody(kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker)
+    topic = config.kafka.topics.importances
+
+    async def run() -> None:
+        producer = PartitionProducer(config, 0, n_ended := Counter())
+        await producer.start()
+        await producer.begin()
+        await producer.send_all([Sending(topic, b"credit", b"1")])
+        await producer.stop()
+        assert (n_ended, producer.is_open) == ({"aborted": 1}, True), "of what it has written nothing is sure"
+
+    asyncio.run(run())
+    produce(kafka_broker.bootstrap, topic, [(b"credit", b"2", [])])
+    assert [record.value for record in read_committed(kafka_broker.bootstrap, topic)] == [b"2"]
+
+
+def test_a_time_out_beyond_that_of_the_brokers_is_said_before_the_start(kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker, kafka={"transaction_timeout_s": 901})
+    with pytest.raises(PreflightError, match=r"kafka.transaction_timeout_s: 901 is more than the brokers allow"):
+        asyncio.run(check_transactions(config))
