@@ -42,13 +42,22 @@ class Application:
     unusable: str = ""
     """Why the process was stopped, where no restart mends that; empty where there is no such reason."""
 
+    failure: Exception | None = None
+    """What has failed when the process was about to stop already."""
+
     async def end(self, error: Exception) -> None:
         """End the process: by Faust's crash, with its traces; but where a stored state cannot be used, by a stop."""
-        is_of_user = isinstance(error, StateError) and not isinstance(error, DamagedStateError)
-        if is_of_user and self.stop is not None:
+        if _is_of_user(error) and self.stop is not None:
             self._stop_for(f"what is stored cannot be used: {error}")
             await asyncio.Event().wait()  # nothing further is handled until the stop cancels us
         await self.app.crash(error)
+
+    def note_failure(self, error: Exception) -> None:
+        """Note what has failed between the last tick and the stop: the process ends, and has to say why."""
+        if _is_of_user(error):
+            self.unusable = self.unusable or f"what is stored cannot be used: {error}"
+        else:
+            self.failure = error
 
     def fence(self) -> None:
         """Handle nothing further and stop: another process has our name in the group, and our partitions."""
@@ -59,6 +68,10 @@ class Application:
         self.unusable = self.unusable or reason
         if self.stop is not None:
             self.stop()
+
+
+def _is_of_user(error: Exception) -> bool:
+    return isinstance(error, StateError) and not isinstance(error, DamagedStateError)
 
 
 def create_app(config: Config) -> Application:
@@ -94,7 +107,8 @@ def create_app(config: Config) -> Application:
         producer_max_request_size=kafka.max_record_bytes,
         producer_compression_type=None,  # states are compressed already
         stream_wait_empty=False,  # observations are held unacknowledged until their checkpoint
-        stream_buffer_maxsize=16,  # of observations each is what a poll has brought, and goes to its inbox at once
+        # Of deployments: what a poll has brought of observations goes to its inbox at once. A full one stops all.
+        stream_buffer_maxsize=256,
         recovery_buffer_size=4,  # states are large: few at a time
         broker_commit_every=2**31 - 1,  # the checkpoint commits; Faust has nothing to
         broker_session_timeout=kafka.session_timeout_s,
@@ -221,6 +235,10 @@ def _register_lifecycle(application: Application) -> None:
     async def stopping(_app: faust.App, **_: Any) -> None:
         activity.ready = False
         application.left = list(worker.assigned.values())
+        try:
+            worker.under_way.check()
+        except Exception as error:  # noqa: BLE001 - whatever a tick would have ended the process with
+            application.note_failure(error)
         await worker.release()
 
     # Nothing else refers to the two: a weak reference would be gone before the first signal.

@@ -271,6 +271,9 @@ def _run(config: Config, application: Application, began: float, signals: Collec
         telling.close()
         if not loop.is_closed():
             asking.cancel()
+    if application.failure is not None:
+        logger.error("the worker stopped; a restart resumes from the last checkpoint. %r", application.failure)
+        return 1
     if application.unusable:
         raise AttributaryError(application.unusable)
     logger.info("%s", _farewell(application, time.monotonic() - began))

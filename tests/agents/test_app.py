@@ -17,11 +17,13 @@ from mode.utils.logging import flight_recorder
 
 from attributary_agents.app import create_app
 from attributary_agents.config.reading import EXAMPLE, parse_config
+from attributary_agents.errors import StateError
 from attributary_agents.kafka import faust_fixes
 from attributary_agents.kafka.brokers import connection
 from attributary_agents.kafka.brokers.watch import BrokerWatch
 from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, CommittedThread, ExactConsumer, ExactRecovery
 from attributary_agents.kafka.topics import topic_specs
+from tests.agents.stand_ins import FACTORY
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = parse_config(yaml.safe_load(EXAMPLE))
@@ -178,3 +180,21 @@ def test_faust_and_aiokafka_are_the_versions_that_the_fixes_were_proved_with() -
     for package, version in PROVED_VERSIONS.items():
         assert importlib.metadata.version(package) == version
         assert re.search(rf'"{package}(\[[\w,]+\])?=={re.escape(version)}"', pins)
+
+
+@pytest.mark.parametrize("error", [StateError("of another release"), RuntimeError("no broker")])
+def test_what_has_failed_between_the_last_tick_and_a_stop_is_not_forgotten(error: Exception) -> None:
+    application = create_app(parse_config({"models": {"m": {"factory": FACTORY}}}))
+
+    async def fails() -> None:
+        raise error
+
+    async def run() -> None:
+        application.worker.under_way.start("handle", fails)
+        await application.worker.under_way.settle()
+        await application.app.on_before_shutdown.send()
+
+    asyncio.run(run())
+    is_of_user = isinstance(error, StateError)
+    assert application.failure is (None if is_of_user else error)
+    assert application.unusable == ("what is stored cannot be used: of another release" if is_of_user else "")

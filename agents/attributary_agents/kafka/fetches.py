@@ -21,7 +21,10 @@ FULL_BYTES = 16 * 2**20
 """The same of the bytes of their keys and values; a poll brings as many of a partition (`batches.POLL_BYTES`)."""
 
 ALL_FULL_BYTES = 64 * 2**20
-"""Bytes that wait of all partitions, from which on only those are polled of which nothing waits."""
+"""Bytes that wait of all partitions, from which on only those are polled of which nothing waits; twice as many: none.
+
+A poll may bring more than there is room for: what waits exceeds each bound by one poll at most.
+"""
 
 ALL_FULL = 10_000
 """The same of records."""
@@ -132,7 +135,10 @@ class Intake:
         waiting = [inbox for inbox in inboxes.values() if inbox]
         if not waiting:
             return frozenset(partitions)
-        is_full = sum(map(len, waiting)) >= ALL_FULL or sum(one.n_bytes for one in waiting) >= ALL_FULL_BYTES
+        share = max(sum(map(len, waiting)) / ALL_FULL, sum(one.n_bytes for one in waiting) / ALL_FULL_BYTES)
+        if share >= 2:
+            return frozenset()
+        is_full = share >= 1
         full = {tp for tp, inbox in inboxes.items() if inbox and (is_full or _is_full(inbox))}
         return frozenset(tp for tp in partitions if tp not in full)
 

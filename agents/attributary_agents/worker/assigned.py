@@ -180,6 +180,7 @@ class Assigned(PartitionView):
         self.transaction_s, self.control_transaction_s = (
             held.see(self._shared.ends.fetched(at)) for at, held in self._transactions
         )
+        self._observations.resume()
         self._storing.begin_where_due()
 
     def _note_lags(self) -> None:

@@ -1,8 +1,12 @@
 """Handles the observations of one partition that wait, in slices, one partition's after another's.
 
 Within a slice the event loop stands still: it ends after `HANDLE_S`, looked at after each observation. Between two
-slices the loop has a turn, in which other partitions, checkpoints, rebalances and signals have theirs. A checkpoint
-begins between slices only, so always between two observations.
+slices the loop has a turn for each millisecond that the first one took: sending, committing, taking what a poll has
+brought, a checkpoint, a rebalance take several turns each, and none of them is to wait for a slice in every turn.
+A checkpoint begins between slices only, so always between two observations.
+
+Which partition has the next slice does not hold up what else is done of the others: no partition's `Steps` are held
+while it waits for its slice, only within it.
 """
 
 from __future__ import annotations
@@ -32,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 HANDLE_S = 0.02
 """How long observations are handled without a look at the event loop; one that takes longer is a slice of its own."""
+
+TURN_S = 0.001
+"""For how much of a slice the event loop has one turn afterwards: as often as with single records of light models."""
 
 
 class Observations:
@@ -77,21 +84,39 @@ class Observations:
         """Forget what waits: the partition's next owner is given it again."""
         self._inbox.clear()
 
+    def resume(self) -> None:
+        """Go on with what waits, where handling has stopped because the group was about to move, and it did not."""
+        if self._inbox and self._may_handle():
+            self._shared.under_way.start((self, "handle"), self._handle_all)
+
+    def _may_handle(self) -> bool:
+        # Before a rebalance takes partitions away, Faust stops the flow and waits until its producer has sent all.
+        return self._goes_on() and self._shared.flows
+
     async def _handle_all(self) -> None:
         while self._inbox:
             await self._storing.wait_where_far()
             if not self._goes_on():
                 self.leave()
                 return
-            async with self._steps:
-                await self._handle_next()
-                await self._delivery.make_room()
+            if not self._shared.flows:
+                return
+            if self._steps.is_free and self._follows(self._inbox.first):
+                await self._handle_in_turn()
+            else:
+                async with self._steps:
+                    await self._make_ready()
+                await asyncio.sleep(0)
+            if self._delivery.is_full:
+                async with self._steps:
+                    await self._delivery.make_room()
             self._inbox.note_room()
             self._storing.begin_where_due()
+            self._shared.slices.note_record()
 
-    async def _handle_next(self) -> None:
-        """Handle a slice, or a single observation where more than a comparison has to come before it."""
-        if not (self._inbox and self._goes_on()):
+    async def _make_ready(self) -> None:
+        """Do what has to come before the first observation; handle it here where it has to be noted or tried."""
+        if not (self._inbox and self._may_handle()):
             return  # revoked while we waited
         first = self._inbox.first
         await self._restoring.begin()
@@ -99,15 +124,20 @@ class Observations:
         if not self._goes_on():
             return
         await self._check_offset(first.offset)
-        at_most, handle = self._storing.room, self._partition.handle
         if self._endings.concerns(first.offset, self._partition.checkpointed):
-            at_most = 1
-            if not await self._is_allowed(record_from_client(first)):
-                handle = self._partition.refuse
-        async with self._shared.turn:
+            is_allowed = await self._is_allowed(record_from_client(first))
             if self._goes_on():
-                self._delivery.send(self._handle_slice(at_most, handle))
-            await asyncio.sleep(0)  # the loop has a turn before any other slice
+                self._handle_slice(1, self._partition.handle if is_allowed else self._partition.refuse)
+
+    async def _handle_in_turn(self) -> None:
+        """Handle a slice when it is this partition's turn, unless something of it has come in between."""
+        async with self._shared.turn:
+            if not (self._inbox and self._may_handle() and self._steps.is_free and self._follows(self._inbox.first)):
+                return
+            async with self._steps:  # at once: nobody has them, and nobody waits
+                took = self._handle_slice(self._storing.room, self._partition.handle)
+            for _ in range(max(round(took / TURN_S), 1)):
+                await asyncio.sleep(0)
 
     async def _check_offset(self, offset: int) -> None:
         is_first, self._has_begun = not self._has_begun, True
@@ -133,8 +163,8 @@ class Observations:
 
         return await self._endings.allows(record.offset, self._partition.checkpointed, trial)
 
-    def _handle_slice(self, at_most: int, handle: Callable[[Record], list[Outgoing]]) -> list[Outgoing]:
-        """Handle what waits until the slice's time is over; return what is to be sent. Never waits."""
+    def _handle_slice(self, at_most: int, handle: Callable[[Record], list[Outgoing]]) -> float:
+        """Handle what waits until the slice's time is over, and send what follows; return the seconds. Never waits."""
         inbox, view, clock = self._inbox, self._shared.view, time.monotonic
         known_key, observe = self._shared.known_key, view.observation_times.observe
         outgoing: list[Outgoing] = []
@@ -157,13 +187,15 @@ class Observations:
                 if not (inbox and self._follows(inbox.first)):
                     break
             self._storing.note_handled(now - began)
-        return outgoing
+        self._delivery.send(outgoing)
+        return now - began
 
     def _follows(self, record: Any) -> bool:
         """Return whether a record can be handled at once: nothing has to be asked, restored or noted before."""
         partition = self._partition
         return (
-            record.offset <= partition.offset + 1
+            self._has_begun
+            and record.offset <= partition.offset + 1
             and self._restoring.is_ready(record.key)
             and not self._endings.concerns(record.offset, partition.checkpointed)
         )

@@ -64,6 +64,12 @@ class Shared:
         self._seal = seal_of(config)
         self._objects = object_store(config.state.url, config.kafka.group)
 
+    @property
+    def flows(self) -> bool:
+        """Whether records flow: Faust stops the flow before the group takes partitions away."""
+        active: bool = self.app.flow_control.is_active()
+        return active
+
     def known_key(self, key: bytes | None) -> bytes | None:
         """Return the key of a record where it is the id of a configured model: any other may be anything."""
         return key if key in self.model_ids else None

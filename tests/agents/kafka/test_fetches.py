@@ -54,7 +54,7 @@ def test_the_message_is_named_by_its_last_offset_and_carries_the_generation() ->
     assert (message.topic, message.partition, message.key) == (TOPIC, 0, None)
 
 
-def test_a_partition_whose_inbox_is_full_is_not_polled_until_half_a_poll_of_it_is_handled() -> None:
+def test_a_partition_whose_inbox_is_full_is_not_polled_until_one_of_its_records_is_handled() -> None:
     intake = Intake(TOPIC)
     one, two = intake.open(ONE), intake.open(TWO)
     assert intake.with_room([ONE, TWO, OTHER]) == {ONE, TWO, OTHER}
@@ -91,6 +91,8 @@ def test_where_much_waits_of_all_partitions_those_are_polled_of_which_nothing_do
     assert intake.with_room(partitions) == set(partitions)
     monkeypatch.setattr(fetches, bound, 80 if bound == "ALL_FULL" else 80_000)
     assert intake.with_room(partitions) == {partitions[-1]}
+    monkeypatch.setattr(fetches, bound, 40 if bound == "ALL_FULL" else 40_000)
+    assert intake.with_room(partitions) == set(), "of many partitions each would bring a poll more"
 
 
 def test_a_new_owner_begins_with_an_empty_inbox() -> None:

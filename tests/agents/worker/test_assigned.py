@@ -60,6 +60,8 @@ class Broker:
         )
         self.sink = StateRecords()
         self.intake = Intake(TOPIC)
+        self.flows = True
+        self.flow_control = SimpleNamespace(is_active=lambda: self.flows)
 
     async def _highwaters(self, *tps: TP) -> dict[TP, int]:
         return dict.fromkeys(tps, 0)

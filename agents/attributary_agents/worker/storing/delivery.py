@@ -62,8 +62,13 @@ class Delivery(Protocol):
         """Take what follows from observations, in this order."""
         ...
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is on its way that it has to be acknowledged before more is sent."""
+        ...
+
     async def make_room(self) -> None:
-        """Wait, where so much is on its way that it has to be acknowledged before more is sent."""
+        """Wait until brokers have what is on its way."""
         ...
 
     def note_encoded(self, model_id: str) -> None:
@@ -124,10 +129,14 @@ class AtLeastOnce:
         """What has been sent and not been waited for."""
         return self.outbox.sent
 
+    @property
+    def is_full(self) -> bool:
+        """Whether much is on its way."""
+        return self.outbox.is_full
+
     async def make_room(self) -> None:
-        """Wait for what is on its way, where that is much."""
-        if self.outbox.is_full:
-            await self.outbox.wait_for(self.outbox.sent)
+        """Wait for what is on its way."""
+        await self.outbox.wait_for(self.outbox.sent)
 
     def note_encoded(self, model_id: str) -> None:
         """Do nothing: what follows from its observations has been sent."""
@@ -177,6 +186,11 @@ class ExactlyOnce:
         for record in outgoing:
             self._kept.setdefault(record.model_id, []).append(record)
             self.n_bytes += size_of(record)
+
+    @property
+    def is_full(self) -> bool:
+        """Nothing is on its way before the checkpoint."""
+        return False
 
     async def make_room(self) -> None:
         """Do nothing: a checkpoint makes room."""

@@ -13,6 +13,7 @@ class Steps:
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
+        self._n_waiting = 0
         self.has_failed = False
 
     @property
@@ -20,8 +21,17 @@ class Steps:
         """Whether a step has begun and not ended."""
         return self._lock.locked()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a step would begin at once: none is running, and none waits."""
+        return not (self._lock.locked() or self._n_waiting)
+
     async def __aenter__(self) -> None:
-        await self._lock.acquire()
+        self._n_waiting += 1
+        try:
+            await self._lock.acquire()
+        finally:
+            self._n_waiting -= 1
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._lock.release()
