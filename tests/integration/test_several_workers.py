@@ -100,8 +100,9 @@ def test_workers_whose_supervisor_is_killed_stop_with_a_last_checkpoint(kafka_br
         kafka_broker, partitions=2, models=("credit",), checkpoint={"interval_s": 600, "max_observations": 10**6}
     )
     topic = config.kafka.topics.observations
-    produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(500)], partition=1)
     with WorkerProcess(raw, tmp_path, "--workers", "2") as worker:
+        wait_for("both have joined", worker.is_ready, 120)  # no rebalance stores what is to be stored by the stop
+        produce(kafka_broker.bootstrap, topic, [(b"credit", observation(i), []) for i in range(500)], partition=1)
         wait_for("all is handled", lambda: worker.total("records_consumed_total") == 500, 120)
         started = pids(worker)
         worker.kill()
