@@ -21,6 +21,7 @@ from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import FencedError, PreflightError
 from attributary_agents.kafka.transactions import PartitionProducer, Sending, check_transactions
+from attributary_agents.state.writing import changelog_writer, fence_workers
 from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
@@ -173,6 +174,27 @@ def test_an_owner_is_refused_from_the_start_of_the_next_one_on(committed: bool, 
     asyncio.run(run())
     found = [record.value for record in read_committed(kafka_broker.bootstrap, topic)]
     assert found == ([b"1"] if committed else []) + [b"3"]
+
+
+def test_before_states_are_written_by_a_command_open_transactions_are_ended(kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker)
+
+    async def run() -> None:
+        frozen = PartitionProducer(config, 0)
+        await frozen.start()
+        await frozen.begin()
+        state = Sending(config.kafka.changelog, b"credit\x001\x00h", b"of a worker that is frozen", partition=0)
+        await frozen.send_all([state])
+        async with changelog_writer(config) as send:
+            await send(0, b"credit\x002\x00h", b"behind")
+        await fence_workers(config)
+        with pytest.raises(FencedError):
+            await frozen.commit()
+        await frozen.stop()
+
+    asyncio.run(run())
+    found = [record.value for record in read_committed(kafka_broker.bootstrap, config.kafka.changelog)]
+    assert found == [b"behind"]
 
 
 def test_a_transaction_that_is_stopped_in_the_middle_is_aborted_and_holds_up_nobody(kafka_broker: Broker) -> None:
