@@ -83,17 +83,18 @@ def test_a_worker_that_was_frozen_publishes_nothing_behind_its_successor(kafka_b
     raw, config = exact(kafka_broker)
     frozen, successor = WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)
     produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n // 2), partition=0)
-    with frozen, successor:
+    with frozen:
         frozen.wait_consumed(n // 4, timeout_s=120)
         os.kill(frozen.pid, signal.SIGSTOP)
         try:
+            successor.start()
             wait_stored(config, {0: n // 2 - 1})
         finally:
             os.kill(frozen.pid, signal.SIGCONT)
         produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n // 2, n // 2), partition=0)
         wait_stored(config, {0: n - 1})
         check_once(kafka_broker, config)
-        assert successor.exit_code is None
+        assert successor.stop() == 0
         assert frozen.exit_code is None or "belong to another owner now" in frozen.log_tail
 
 
