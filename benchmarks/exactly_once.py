@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -55,8 +55,26 @@ def value(rng: random.Random) -> bytes:
     return orjson.dumps({"x": x, "y": x["f0"] > 0})
 
 
-def speed(bootstrap: str, kind: str, turn: int, n: int, folder: Path) -> tuple[float, float]:
-    """Return records a second, and microseconds of the worker's processor time per record."""
+class Speed(NamedTuple):
+    """How fast a worker was.
+
+    Attributes
+    ----------
+    rate
+        Records a second.
+    used
+        Microseconds of the worker's processor time per record.
+    checkpoint
+        Milliseconds from the beginning of a checkpoint to its end, in the mean.
+    """
+
+    rate: float
+    used: float
+    checkpoint: float
+
+
+def speed(bootstrap: str, kind: str, turn: int, n: int, folder: Path) -> Speed:
+    """Let a worker read a topic that is full."""
     raw = raw_config(bootstrap, kind, f"speed-{kind.replace('_', '-')}-{turn}", every=500, interval_s=5.0)
     config = parse_config(raw)
     create_topics(config)
@@ -69,8 +87,14 @@ def speed(bootstrap: str, kind: str, turn: int, n: int, folder: Path) -> tuple[f
         first = worker.total("records_consumed_total")
         worker.wait_consumed(n, timeout_s=600)
         took, used = time.perf_counter() - began, _processor_s(worker.pid) - cpu
+        checkpoints = [_stage(worker, part) for part in ("sum", "count")]
         worker.stop()
-    return (n - first) / took, 1e6 * used / (n - first)
+    return Speed((n - first) / took, 1e6 * used / (n - first), 1e3 * checkpoints[0] / max(checkpoints[1], 1.0))
+
+
+def _stage(worker: WorkerProcess, part: str) -> float:
+    found = worker.metrics()[f"attributary_stage_duration_seconds_{part}"]
+    return next(value for labels, value in found.items() if ("stage", "checkpoint") in labels)
 
 
 def _processor_s(pid: int) -> float:
@@ -138,15 +162,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     with broker("kafka") as kafka, tempfile.TemporaryDirectory() as at:
         folder = Path(at)
-        found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+        found: dict[str, list[Speed]] = {kind: [] for kind in KINDS}
         for turn in range(args.turns):
             for kind in KINDS if turn % 2 else KINDS[::-1]:
-                rate, used = speed(kafka.bootstrap, kind, turn, args.records, folder)
-                found[kind].append((rate, used))
-                print(f"{kind:14} {rate:8.0f} records/s, {used:6.0f} us of the processor a record", flush=True)
-        plain, exact = ([one[0] for one in found[kind]] for kind in KINDS)
-        ratios = [one / other for one, other in zip(exact, plain, strict=True)]
-        costs = [one[1] / other[1] for one, other in zip(found[KINDS[1]], found[KINDS[0]], strict=True)]
+                one = speed(kafka.bootstrap, kind, turn, args.records, folder)
+                found[kind].append(one)
+                print(
+                    f"{kind:14} {one.rate:8.0f} records/s, {one.used:6.0f} us of the processor a record, a checkpoint "
+                    f"takes {one.checkpoint:4.0f} ms",
+                    flush=True,
+                )
+        pairs = list(zip(found[KINDS[1]], found[KINDS[0]], strict=True))
+        ratios = [exact.rate / plain.rate for exact, plain in pairs]
+        costs = [exact.used / plain.used for exact, plain in pairs]
         print(
             f"exactly once over at least once: {statistics.median(ratios):.2f} records/s (each pair: "
             f"{', '.join(f'{one:.2f}' for one in ratios)}), processor time a record {statistics.median(costs):.2f}; "

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Side by side, each on a broker of its own: most of the time they wait for sessions and rebalances.
 GROUPS = (
     ("kills", "rolling", "sizes", "proxy", "rebalances", "models"),
-    ("broker-stop", "garbage", "pause", "day", "cluster", "soak"),
+    ("broker-stop", "garbage", "pause", "day", "cluster", "transactions", "soak"),
 )
 
 

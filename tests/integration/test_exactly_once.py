@@ -21,6 +21,7 @@ from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import FencedError, PreflightError
 from attributary_agents.kafka.transactions import PartitionProducer, Sending, check_transactions
+from attributary_agents.state.writing import changelog_writer, fence_workers
 from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
@@ -82,17 +83,18 @@ def test_a_worker_that_was_frozen_publishes_nothing_behind_its_successor(kafka_b
     raw, config = exact(kafka_broker)
     frozen, successor = WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)
     produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n // 2), partition=0)
-    with frozen, successor:
+    with frozen:
         frozen.wait_consumed(n // 4, timeout_s=120)
         os.kill(frozen.pid, signal.SIGSTOP)
         try:
+            successor.start()
             wait_stored(config, {0: n // 2 - 1})
         finally:
             os.kill(frozen.pid, signal.SIGCONT)
         produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n // 2, n // 2), partition=0)
         wait_stored(config, {0: n - 1})
         check_once(kafka_broker, config)
-        assert successor.exit_code is None
+        assert successor.stop() == 0
         assert frozen.exit_code is None or "belong to another owner now" in frozen.log_tail
 
 
@@ -173,6 +175,27 @@ def test_an_owner_is_refused_from_the_start_of_the_next_one_on(committed: bool, 
     asyncio.run(run())
     found = [record.value for record in read_committed(kafka_broker.bootstrap, topic)]
     assert found == ([b"1"] if committed else []) + [b"3"]
+
+
+def test_before_states_are_written_by_a_command_open_transactions_are_ended(kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker)
+
+    async def run() -> None:
+        frozen = PartitionProducer(config, 0)
+        await frozen.start()
+        await frozen.begin()
+        state = Sending(config.kafka.changelog, b"credit\x001\x00h", b"of a worker that is frozen", partition=0)
+        await frozen.send_all([state])
+        async with changelog_writer(config) as send:
+            await send(0, b"credit\x002\x00h", b"behind")
+        await fence_workers(config)
+        with pytest.raises(FencedError):
+            await frozen.commit()
+        await frozen.stop()
+
+    asyncio.run(run())
+    found = [record.value for record in read_committed(kafka_broker.bootstrap, config.kafka.changelog)]
+    assert found == [b"behind"]
 
 
 def test_a_transaction_that_is_stopped_in_the_middle_is_aborted_and_holds_up_nobody(kafka_broker: Broker) -> None:

@@ -94,6 +94,8 @@ WRONG_VALUES = [
     ("kafka.partitions", 0, "an integer of at least 1"),
     ("kafka.partitions", "four", "integer"),
     ("kafka.session_timeout_s", -1, "a number above 0"),
+    ("kafka.transaction_timeout_s", 0, "a number from 1 to 2000000"),
+    ("delivery", "once", "'at_least_once' or 'exactly_once'"),
     ("models.m.alpha", 1.5, "a number above 0 and at most 1"),
     ("models.m.alpha", 0, "above 0"),
     ("models.m.loss", "hinge", "cross_entropy"),

@@ -69,6 +69,25 @@ class TestObjects:
             asyncio.run(successor.fetch(name))
             assert successor.load(name) == blob(2, 50) + name
 
+    def test_in_a_transaction_objects_are_deleted_only_behind_its_end(
+        self, objects: ObjectStore, tmp_path: Path
+    ) -> None:
+        log, written = Log(), []
+        store = log.owner(1, objects=objects)
+        for n in range(3):
+            put(store, b"m", blob(n, 50))
+        before = files(tmp_path)
+
+        async def send(partition: int, key: bytes, value: bytes | None) -> None:
+            written.append((key, value))
+
+        asyncio.run(store.put(b"m", blob(3, 50), send))
+        assert written
+        assert set(before) < set(files(tmp_path)), "the transaction may be aborted yet"
+        assert self.owner(log, 2, objects).load(b"m") == blob(2, 50), "what is committed is whole"
+        asyncio.run(store.delete_outdated())
+        assert len(files(tmp_path)) == 2, "the one before stays, as without a transaction"
+
     def test_a_head_that_comes_after_the_next_owner_has_begun_costs_no_object(self, objects: ObjectStore) -> None:
         log = Log()
         put(log.owner(1, objects=objects), b"m", blob(1, 50))
