@@ -188,6 +188,9 @@ async def _close(client: AIOKafkaProducer) -> None:
         for _ in range(2):
             task.cancel()
             await asyncio.wait([task], timeout=0.1)
+    ended = client._txn_manager._transaction_waiter
+    if ended is not None and ended.done() and not ended.cancelled():
+        ended.exception()  # has been told by a call, or is of no interest now: the loop is not to say it too
     client._closed = True
     await client.client.close()
 
