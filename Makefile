@@ -103,7 +103,7 @@ hostile: venv kafka-or-warn ## Attack workers as a security team would, and prin
 cardinality: venv ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
 	$(BIN)/python -m benchmarks.cardinality $(ARGS)
 
-record: venv ## Measure what a record costs a worker beside its model: make record ARGS="--beside ../before --cases learn pfi10"
+record: venv ## Measure what a record costs a worker beside its model: make record ARGS="--beside CHECKOUT --cases learn pfi10"
 	$(BIN)/python -m benchmarks.record $(ARGS)
 
 scale: venv kafka-or-warn ## Measure what a record costs, beside hand-written loops: make scale ARGS="--quick"; of a model's state: ARGS=state

@@ -15,11 +15,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.kafka,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc"),
-]
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 3000
 BOUND_MB = 200.0
 """What is promised. It was 150 to 170, and 360 before a worker left out what it does not use."""
@@ -28,6 +24,7 @@ NOT_USED = ("scipy/stats/", "scipy/integrate/", "scipy/sparse/", "pandas/", "skl
 """Folders of compiled modules that a worker with a linear model does not load."""
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 def test_a_worker_with_one_small_model_holds_what_it_uses(kafka_broker: Broker, tmp_path: Path) -> None:
     prepare(Path(__file__).parents[2])  # what compiles kernels holds the compiler
     raw = configuration(kafka_broker.bootstrap, "test-memory")

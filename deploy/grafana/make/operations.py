@@ -105,10 +105,12 @@ def operations() -> Board:
         graph("Lag by partition", "By partition.", Query(lag, "{{topic}} {{partition}}"), least=0, size=(8, 8)),
         graph(
             "Records read",
-            "By partition, and offsets that had no record: retention and compaction, or what transactions take.",
+            "By partition, and offsets that had no record: retention and compaction, or what transactions take. And "
+            "the transactions of the workers, where each event is published exactly once.",
             Query(per_second("records_consumed_total"), "{{topic}} {{partition}}"),
             Query(f"sum({per_second('records_unavailable_total')})", "offsets without a record"),
             Query(f"sum({per_second('transaction_offsets_total')})", "markers and aborted records"),
+            Query(rate("transactions_total"), "transactions {{outcome}}"),
             unit="ops",
             least=0,
             size=(8, 8),

@@ -2,8 +2,8 @@
 
 The words: `stays` until SIGTERM; `fails` with exit code 1 twice, and stays then; `dies` by SIGKILL once, and stays
 then; `always` fails; `leaves` with exit code 0 once, and stays then; `fault` is a user's; `hangs` whatever it is told;
-`waits` at SIGTERM until there is a file `go`; `spoils` its stop by exit code 1; `last` stays until all others have
-stopped.
+`waits` at SIGTERM until there is a file `go`, a minute at most; `spoils` its stop by exit code 1; `last` stays until
+all others have stopped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def work(folder: Path, word: str) -> int:
         note(folder, f"{word} hears {signal.Signals(number).name}")
         if word == "hangs":
             return
-        while word == "waits" and not (folder / "go").exists():
+        until = time.monotonic() + 60
+        while word == "waits" and not (folder / "go").exists() and time.monotonic() < until:
             time.sleep(0.01)
         note(folder, f"{word} stops")
         raise SystemExit(int(word == "spoils"))

@@ -188,3 +188,4 @@ def test_sigusr1_comes_to_all(tmp_path: Path) -> None:
         run.wait_for("stays stays", "waits stays")
         run.process.send_signal(signal.SIGUSR1)
         run.wait_for("stays hears SIGUSR1", "waits hears SIGUSR1")
+        (tmp_path / "go").touch()
