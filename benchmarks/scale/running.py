@@ -94,6 +94,10 @@ def packages_of(checkout: Path, *more: Path) -> str:
     return os.pathsep.join(map(str, [*(checkout / name for name in _PACKAGES), HERE, *more]))
 
 
+class TooFewError(Exception):
+    """There were too few records to measure a subject by."""
+
+
 class Runner:
     """Runs subjects on one broker.
 
@@ -112,6 +116,8 @@ class Runner:
         measure = self._measure_worker if subject.is_worker else self._measure_loop
         begin, end, (rss, pss) = measure(case, subject)
         n = end.n - begin.n
+        if n <= 0:
+            raise TooFewError(f"{subject.name} handled all records between two looks: give it more (--records)")
         return Taken(
             case.name,
             subject.name,

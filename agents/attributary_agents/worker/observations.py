@@ -96,6 +96,8 @@ class Observations:
     async def _handle_all(self) -> None:
         while self._inbox:
             await self._storing.wait_where_far()
+            self._storing.begin_where_due()
+            await self._storing.let_begin()
             if not self._goes_on():
                 self.leave()
                 return

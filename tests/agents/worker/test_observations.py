@@ -110,6 +110,19 @@ async def test_a_slice_ends_at_the_observation_at_which_a_checkpoint_is_due(monk
 
 
 @in_a_loop
+async def test_a_checkpoint_that_is_due_covers_little_more_than_is_wanted_also_in_a_backlog() -> None:
+    running, (assigned,) = await begun()
+    shared, every = assigned._shared, 20
+    checkpoint = shared.config.checkpoint.model_copy(update={"max_observations": every, "max_share": 1.0})
+    shared.config = shared.config.model_copy(update={"checkpoint": checkpoint})
+    assigned._storing.schedule._config = checkpoint
+    await take(running, [record(offset) for offset in range(1, 20 * every)])
+    await settle(running)
+    commits = [line for line in running.broker.log if line.startswith("commit")]
+    assert len(commits) >= 18
+
+
+@in_a_loop
 async def test_what_is_sent_keeps_its_order_and_ends_a_slice_where_it_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observations, "MAX_SENT_BYTES", 5_000)
     running, (assigned,) = await begun()

@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import NamedTuple
 
 from faust.types import TP
@@ -44,6 +44,9 @@ from .steps import Steps
 
 WRITES_TOGETHER = 64
 """States under way at once in a checkpoint: bounds what is held of them, and keeps the event loop answering."""
+
+CUT_S = 0.005
+"""Longest that observations wait for the cut of a checkpoint that is due."""
 
 
 class Slice(NamedTuple):
@@ -110,6 +113,7 @@ class Checkpointing:
         self.task: asyncio.Task[None] | None = None
         """What makes the last checkpoint that has begun beside the records."""
         self.being_made: Checkpoint | None = None
+        self._has_cut = asyncio.Event()
 
     @property
     def _is_under_way(self) -> bool:
@@ -154,7 +158,16 @@ class Checkpointing:
         if self._is_under_way or not self._goes_on():
             return
         if self.schedule.is_due(self._partition.n_pending) or self._delivery.wants_checkpoint:
+            self._has_cut.clear()
             self.task = self._shared.under_way.start((self, "store"), self._store_in_slices)
+
+    async def let_begin(self) -> None:
+        """Wait a moment for the cut of a checkpoint that has just become due, so that it covers little more."""
+        if self._is_under_way and self.being_made is None and not self._has_cut.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CUT_S):
+                    await self._has_cut.wait()
+            self._has_cut.set()  # once for each
 
     async def finish(self) -> None:
         """Wait for the checkpoint under way, which takes no rest between its slices once the partition is to go."""
@@ -200,6 +213,7 @@ class Checkpointing:
     def _cut(self) -> Checkpoint:  # 1
         cut = Cut(self._partition, self._view.lag.records, self._endings.repeats_to)
         self.being_made = Checkpoint(cut, self.schedule.work_s)
+        self._has_cut.set()
         return self.being_made
 
     async def _store_slice(self, checkpoint: Checkpoint, encoded: Slice) -> bool:
