@@ -17,7 +17,7 @@ from attributary_explainers.wording import show_names
 from ..config.settings import Config
 from ..errors import AttributaryError
 from ..logs import without_user
-from .commands import config_option, drop_option, json_option, open_observations, say, topic_remark
+from .commands import config_option, drop_option, json_option, open_observations, say, target_option, topic_remark
 from .progress import told_when_slow
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="Try the models with the first rows of this file (CSV, JSON lines, Parquet), or with the last N records that "
     "the observations topic has of each model. [default: rows made up of the declared features]",
 )
-@click.option("--target", metavar="COLUMN", help="Column of FILE with the label. [default: the last one]")
+@target_option
 @drop_option
 @click.option(
     "--model",

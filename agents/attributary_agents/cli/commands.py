@@ -141,6 +141,13 @@ def json_option(function: F) -> F:
     return click.option("as_json", "--json", is_flag=True, help="Print JSON instead of text.")(function)
 
 
+def target_option(function: F) -> F:
+    """Add `--target`."""
+    return click.option("--target", metavar="COLUMN", help="Column of FILE with the label. [default: the last one]")(
+        function
+    )
+
+
 def drop_option(function: F) -> F:
     """Add `--drop`."""
     return click.option(

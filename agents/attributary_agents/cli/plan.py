@@ -12,7 +12,7 @@ import click
 
 from ..config.settings import Config
 from ..errors import AttributaryError
-from .commands import check_model_id, config_option, drop_option, json_option, open_observations, say
+from .commands import check_model_id, config_option, drop_option, json_option, open_observations, say, target_option
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     help="Time a model with rows of this file: CSV, JSON lines, Parquet. [default: rows made up of the "
     "declared features]",
 )
-@click.option("--target", metavar="COLUMN", help="Column of FILE with the label. [default: the last one]")
+@target_option
 @drop_option
 @click.option(
     "--model",

@@ -1,7 +1,7 @@
 """Restores the stored models of a partition: what is asked for first is ready first, what has series follows in slices.
 
 The others rest as they are stored until they are asked for: of thousands of models most have no series, and a restored
-one takes five to eleven times the memory (`make scale`).
+one takes five to eleven times the memory (`make scale ARGS=state`).
 """
 
 from __future__ import annotations
