@@ -11,14 +11,15 @@ from typing import Any
 
 from river import compose, linear_model, preprocessing
 
-from attributary_topics import InvalidRecordError, decode_observation
-
 from ..config.settings import Config
 from ..errors import ConfigError
+from ..models.guards.limits import features_of_model
+from ..models.model_state import ModelState
 from ..rehearsal.rehearsal import quiet
 from ..state.codec import encode_state
 from ..worker.dead_letter_log import DeadLetterLog
 from ..worker.partition import Partition
+from ..worker.reading import ObservationReader
 from ..worker.records import Record
 
 BLOCK = 20
@@ -100,9 +101,14 @@ def time_model(config: Config, model_id: str, values: Sequence[bytes], seconds: 
         step_s, n = _timed(step, seconds)
         cv2 = _variation(step, n)
         state = partition.models.get(model_id)
+        none_usable = ConfigError(
+            f"none of the {len(values)} rows can be used by {model_id}: `attributary check --sample` says why"
+        )
         if state is None or not partition.counters.used:
-            raise ConfigError(f"none of the {len(values)} rows can be used by {model_id}: `attributary check` says why")
-        rows = _plain_rows(values)
+            raise none_usable
+        rows = _usable_rows(config, state, values)
+        if not rows:
+            raise none_usable
         took: list[float] = []
         for _ in range(3):
             began = time.process_time()
@@ -119,7 +125,7 @@ def time_model(config: Config, model_id: str, values: Sequence[bytes], seconds: 
         learn_s,
         min(took),
         len(blob),
-        len(rows[0][0]),
+        max(len(x) for x, _ in rows),
         round(sum(map(len, values)) / len(values)),
         partition.counters.consumed,
         partition.counters.used,
@@ -133,14 +139,20 @@ class _Silent(DeadLetterLog):
         """Do nothing."""
 
 
-def _plain_rows(values: Sequence[bytes]) -> list[tuple[dict[str, Any], Any]]:
+def _usable_rows(config: Config, state: ModelState, values: Sequence[bytes]) -> list[tuple[dict[str, Any], Any]]:
+    """Return what the model itself is given of the rows, missing values by its policy, of those that it takes."""
+    reader = ObservationReader(state.model_id.encode(), state.config, config.max_observation_bytes)
     rows = []
     for value in values:
         try:
-            observation = decode_observation(b"plan", value)
-        except InvalidRecordError:
+            observation = reader.read(value)
+            row = features_of_model(observation.x, state.config.missing), observation.y
+            state.together.function(row[0])
+            if state.config.learn:
+                state.learn(*row)
+        except Exception:  # noqa: BLE001 - a model is the user's code: it is a dead letter in the worker
             continue
-        rows.append((dict(observation.x), observation.y))
+        rows.append(row)
     return rows
 
 

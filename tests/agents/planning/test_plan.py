@@ -8,6 +8,7 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
+from attributary_agents.errors import ConfigError
 from attributary_agents.planning.capacity import Capacity, Fit, Load, by_settings, by_step, installed_capacity
 from attributary_agents.planning.plan import PlanError, Wanted, largest_share, make_plan, models_stored
 from attributary_agents.planning.timing import Timed, time_model, yardstick
@@ -108,3 +109,28 @@ def test_a_model_is_timed_by_what_it_does() -> None:
     assert min(timed.step_s, timed.predict_s, timed.learn_s, timed.encode_s, timed.cv2) > 0.0
     assert timed.state_bytes > 100
     assert yardstick() > 0.0
+
+
+def _read(lines: list[str]) -> list[bytes]:
+    return [line.encode() for line in lines]
+
+
+def test_a_stream_with_missing_values_and_text_is_timed_by_the_rows_that_the_model_takes() -> None:
+    forest = {"class": "river.forest.ARFRegressor", "params": {"n_models": 3, "seed": 1}}
+    raw = {"models": {"pump": {"model": forest, "explainers": {"pfi": {"n_samples": 2}}}}}
+    values = []
+    for i in range(400):
+        a = "null" if i % 7 == 0 else str((i * 37 % 101) / 50)
+        b = '"shut"' if i % 50 == 49 else str(1e4 + i * 53 % 97)
+        values.append(f'{{"x": {{"a": {a}, "b": {b}}}, "y": {1e5 + i * 37 % 101}}}')
+    found = time_model(parse_config(raw), "pump", _read(values), 0.2)
+    assert 0 < found.n_used < found.n, "rows with text are dead letters"
+    assert found.n_features == 2
+    assert min(found.step_s, found.predict_s, found.learn_s) > 0
+
+
+def test_where_the_model_takes_no_row_the_plan_says_who_knows_why() -> None:
+    values = _read(['{"x": {"a": "shut"}, "y": 1.5}'] * 30)
+    tree = {"models": {"pump": {"model": {"class": "river.linear_model.LinearRegression"}}}}
+    with pytest.raises(ConfigError, match="none of the 30 rows can be used by pump: `attributary check --sample`"):
+        time_model(parse_config(tree), "pump", values, 0.1)
