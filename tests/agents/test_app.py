@@ -8,10 +8,13 @@ import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from faust.types import TP
 from mode.utils.logging import flight_recorder
 
@@ -19,6 +22,7 @@ from attributary_agents.app import create_app
 from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.errors import StateError
 from attributary_agents.kafka import faust_fixes
+from attributary_agents.kafka.aiokafka_fixes import PromptFetcher
 from attributary_agents.kafka.brokers import connection
 from attributary_agents.kafka.brokers.watch import BrokerWatch
 from attributary_agents.kafka.faust_fixes import PROVED_VERSIONS, CommittedThread, ExactConsumer, ExactRecovery
@@ -117,6 +121,18 @@ def test_faust_judges_no_partition_and_no_thread(caplog: pytest.LogCaptureFixtur
     asyncio.run(thread._keepalive2())
     assert thread.n_wakeups == 1
     assert caplog.records == []
+
+
+def test_the_client_of_faust_fetches_promptly(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Fetcher.__new__(Fetcher)
+    consumer = SimpleNamespace(_fetcher=made, _coordinator=SimpleNamespace(_group_instance_id=None))
+
+    async def starts(thread: CommittedThread) -> None:
+        thread._consumer = consumer
+
+    monkeypatch.setattr(AIOKafkaConsumerThread, "on_start", starts)
+    asyncio.run(CommittedThread.__new__(CommittedThread).on_start())
+    assert type(made) is PromptFetcher
 
 
 def test_a_recovery_that_waits_for_what_the_sink_needs_is_no_internal_error(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,6 +18,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import TP, ConsumerMessage
 from mode import Service
 
+from .aiokafka_fixes import PromptFetcher
 from .brokers.committed import CommittedRecords
 from .brokers.producer import WaitingProducer
 from .brokers.watch import BROKERS
@@ -67,11 +68,13 @@ class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is
         return consumer
 
     async def on_start(self) -> None:
-        """Join under the configured name, where there is one, as `NamedCoordinator` does."""
+        """Join under the configured name, where there is one, as `NamedCoordinator` does; fetch as `PromptFetcher`."""
         await super().on_start()
+        # Both are made by the consumer, and not ours to choose.
+        self._consumer._fetcher.__class__ = PromptFetcher
         coordinator = self._consumer._coordinator
         if coordinator._group_instance_id is not None:
-            coordinator.__class__ = NamedCoordinator  # made by the consumer, and not ours to choose
+            coordinator.__class__ = NamedCoordinator
             coordinator.on_fenced = lambda: self.app.loop.call_soon_threadsafe(self.app.on_fenced)
 
     async def _keepalive2(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from aiokafka.record.util import calc_crc32c
 from support.raw_names import Record, builder
 
 import attributary_agents.kafka.clients
-from attributary_agents.kafka.aiokafka_fixes import LenientBatch
+from attributary_agents.kafka.aiokafka_fixes import BESIDE_MS, LenientBatch, PromptFetcher
 from attributary_agents.kafka.batches import BoundedRecords, unread_batch
 
 NAMES = [b"trace", b"", "ü".encode(), b"\xff\xfename", b"\xed\xa0\x80", b"a" * 200 + b"\xc3", b"\x00\xf8"]
@@ -163,3 +164,38 @@ def test_a_damaged_record_is_told_and_what_is_around_it_is_read(length: int) -> 
     assert mark is not None
     assert mark.reason == "unreadable_batch"
     assert (damaged.key, damaged.value) == (None, None)
+
+
+def asked(buffered: set[TopicPartition]) -> dict[TopicPartition, int]:
+    """What a fetcher asks the only broker for, by partition: the milliseconds that the broker may wait."""
+    partitions = [TopicPartition("observations", number) for number in range(2)]
+    prompt = object.__new__(PromptFetcher)
+    vars(prompt).update(
+        _fetch_max_wait_ms=1500,
+        _fetch_min_bytes=1,
+        _fetch_max_bytes=10_000,
+        _max_partition_fetch_bytes=1000,
+        _isolation_level=1,
+        _client_rack=None,
+        _fetcher_timeout=1.0,
+        _preferred_read_replica={},
+        _in_flight=set(),
+        _client=SimpleNamespace(cluster=SimpleNamespace(leader_for_partition=lambda _: 0)),
+        _records={tp: SimpleNamespace(calculate_backoff=lambda: 0) for tp in buffered},
+    )
+    state = SimpleNamespace(has_valid_position=True, paused=False, position=7)
+    assignment = SimpleNamespace(tps=partitions, state_value=lambda _: state)
+    requests, *_ = prompt._get_actions_per_node(assignment)
+    ((_, request),) = requests
+    assert prompt._fetch_max_wait_ms == 1500
+    return {
+        TopicPartition(topic, partition): request._max_wait_ms
+        for topic, found in request._topics
+        for partition, *_ in found
+    }
+
+
+def test_a_fetch_beside_a_backlog_is_not_kept_back_for_long() -> None:
+    backlog, idle = TopicPartition("observations", 0), TopicPartition("observations", 1)
+    assert asked({backlog}) == {idle: BESIDE_MS}
+    assert asked(set()) == {backlog: 1500, idle: 1500}
