@@ -131,15 +131,17 @@ def missing() -> list[str]:
 
 def workers(checkout: Path = HERE, label: str = "worker") -> dict[str, Subject]:
     """Return the product's subjects, of a checkout, by name."""
+    nothing_watched: dict[str, Any] = {"explainers": {}, "change": None, "watch_loss": False, "quality": []}
     found = [
         Subject(f"{label}, learn", settings={"explainers": {}, "change": None}, checkout=checkout),
+        Subject(f"{label}, learn, nothing watched", settings=nothing_watched, checkout=checkout),
         Subject(
             f"{label}, iPFI 10", n_samples=N_SAMPLES, settings={"explainers": _PFI, "change": None}, checkout=checkout
         ),
         Subject(f"{label}, default", settings={}, checkout=checkout),
         Subject(
             f"{label}, learn, no model",
-            settings={"explainers": {}, "change": None},
+            settings=nothing_watched,
             model="nothing",
             checkout=checkout,
         ),
@@ -178,9 +180,9 @@ def cases(n: int) -> dict[str, Case]:
     """
     made = [
         Case("one", "logreg", 10, 1, 1, 1, n // 5, n + n // 5),
-        Case("wide", "logreg", 100, 1, 1, 1, n // 10, n // 2 + n // 10),
+        Case("wide", "logreg", 100, 1, 1, 1, n // 10, n // 3),
         Case("many", "logreg", 10, 10_000, 1, 1, 20_000, 20_000 + max(n, 10_000)),
-        Case("forest", "arf10", 10, 2, 1, 2, n // 10, n // 2),
-        Case("forest, 2 workers", "arf10", 10, 2, 2, 2, n // 10, n // 2),
+        Case("forest", "arf10", 10, 2, 1, 2, n // 30, n // 6),
+        Case("forest, 2 workers", "arf10", 10, 2, 2, 2, n // 30, n // 6),
     ]
     return {one.name: one for one in made}

@@ -43,7 +43,7 @@ from benchmarks.scale.running import Runner, Taken
 FOLDER = HERE / "build" / "scale"
 out = Console(width=150)
 
-QUICK, USUAL = 10_000, 40_000
+QUICK, USUAL = 20_000, 120_000
 FULL_CASES = ("one", "wide", "many", "forest", "forest, 2 workers")
 _IN_FORESTS = ("learn", "iPFI 10")
 """Subjects of the cases of forests and of many models: those whose fixed cost does not drown, or that differ there."""

@@ -44,7 +44,7 @@ def fixed_us(found: Mapping[str, Any], case: str, subject: str) -> float | None:
     """
     label, _, rest = subject.partition(", ")
     alone = found["alone"].get(f"{case}: {label}")
-    of = {"learn": "model_us", "iPFI 10": "explained_us"}.get(rest)
+    of = {"learn": "model_us", "learn, nothing watched": "model_us", "iPFI 10": "explained_us"}.get(rest)
     if alone is None or of is None:
         return None
     return float(median(figures(found["taken"], case, subject, "cpu_us")) - alone[of])
@@ -113,7 +113,8 @@ def _caption(found: Mapping[str, Any], case: str) -> str:
     ]
     return (
         "outside the model: the whole less the model (and its explainer) in a process of its own, without Kafka. "
-        "`no model`: a model that does nothing. " + "; ".join(said)
+        "`learn` watches loss and quality, as by default; `no model`: a model that does nothing, and nothing is "
+        "watched. " + "; ".join(said)
     )
 
 

@@ -119,6 +119,7 @@ def test_the_worker_stands_beside_a_bare_agent(kafka_broker, tmp_path) -> None:
         "bare Faust agent",
         "worker, learn",
         "worker, learn, no model",
+        "worker, learn, nothing watched",
     }
     for one in found["taken"]:
         assert min(one["n"], one["cpu_us"], one["broker_us"], one["per_s"], one["pss"]) > 0

@@ -30,7 +30,7 @@ class PromptFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
     """
 
     def _get_actions_per_node(self, assignment: Any) -> Any:
-        longest = self._fetch_max_wait_ms
+        longest = self._fetch_max_wait_ms  # type: ignore[has-type]
         if self._records:
             self._fetch_max_wait_ms = min(longest, BESIDE_MS)
         try:
