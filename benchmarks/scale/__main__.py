@@ -5,6 +5,7 @@
     python -m benchmarks.scale fit FILE         # the capacity model of `attributary plan`, from that
     python -m benchmarks.scale state            # what the state of an ordinary model costs
     python -m benchmarks.scale simulate         # 1000 partitions and 100 workers that come, go and are killed
+    python -m benchmarks.scale standstill       # how long the event loop of a running worker stands still
 
 Each says in its own help what it does: `python -m benchmarks.scale state --help`.
 """
@@ -15,7 +16,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS = ("price", "grid", "fit", "state", "simulate")
+COMMANDS = ("price", "grid", "fit", "state", "simulate", "standstill")
 """Sub-commands: each is a module whose `main` takes the other arguments; without one it is the first."""
 
 
