@@ -28,8 +28,8 @@ _MADV_DONTNEED = 4
 _COMPILER = "libllvmlite"
 """The library that compiles kernels, and links those that come from disk: 100 MB of code, which nobody runs later."""
 
-MANY = 200
-"""Models from which on the collector would stand the loop still for more than a tenth of a second."""
+MANY = 100
+"""Models from which on the collector would stand the loop still for more than a slice of observations does."""
 
 TRIM_EVERY_S = 5.0
 """Seconds between two times that freed memory is given back, at least."""
@@ -44,6 +44,16 @@ def bound_heaps() -> bool:
     if libc is None:
         return False
     return bool(libc.mallopt(_M_ARENA_MAX, HEAPS) == 1)
+
+
+def set_base_aside() -> None:
+    """Have the collector pass over what is alive before the first model: modules, classes, the application, for good.
+
+    It would look through all of it, a tenth of a second long, in each full collection. Where there are many models, a
+    collection that frees those that have gone still does.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class FreedMemory:

@@ -21,7 +21,7 @@ from aiokafka.client import AIOKafkaClient
 
 from attributary_explainers.wording import show_count
 
-from .allocator import bound_heaps
+from .allocator import bound_heaps, set_base_aside
 from .app import Application, create_app
 from .config.settings import Config
 from .errors import AttributaryError, BrokersAwayError
@@ -211,6 +211,7 @@ def _work(
         if not is_checked:
             _prepare(config, application, partial(application.web.start, at), wait=wait)
         application.web.start(at)
+        set_base_aside()
         return _run(config, application, began, signals)
     finally:
         application.web.stop()

@@ -91,7 +91,8 @@ def dump_model(model: Any, named: dict[int, Any] | None = None) -> bytes:
     """
     buffer = io.BytesIO()
     try:
-        _SlimPickler(buffer, {} if named is None else named).dump(model)
+        with uncollected():
+            _SlimPickler(buffer, {} if named is None else named).dump(model)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise ModelError(
             f"cannot save {type(model).__name__}: {error}. Build models of classes and functions that can be "
@@ -142,7 +143,10 @@ def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the garbage collector off while much comes alive at once: it would walk all of it over and over."""
+    """Keep the garbage collector off while much comes alive at once: it would walk all of it over and over.
+
+    What a pickle remembers comes alive as well, and none of it is garbage before the pickle is done.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -187,3 +187,28 @@ def test_pages_that_were_written_or_can_be_are_never_let_go(tmp_path: Path) -> N
     assert allocator._let_go("libmade-read") == mmap.PAGESIZE
     assert allocator._let_go("libmade-written") == 0
     assert (maps["read"][:1], maps["written"][:1]) == (b"x", b"y")
+
+
+def test_what_is_there_before_the_first_model_is_looked_through_no_more() -> None:
+    gc.disable()
+    try:
+        base, garbage = _Model(), _Model()
+        gone = weakref.ref(garbage)
+        del garbage
+        allocator.set_base_aside()
+        assert gone() is None  # it would be kept for good
+        later = _Model()
+        looked_through = {id(one) for one in gc.get_objects()}
+        assert id(later) in looked_through
+        assert id(base) not in looked_through
+        model = _Model()
+        gone = weakref.ref(model)
+        del model
+        memory = allocator.FreedMemory(allocator.MANY - 1)
+        memory.note_gone()
+        memory.settle()
+        assert gone() is None
+        assert id(base) not in {id(one) for one in gc.get_objects()}
+    finally:
+        gc.enable()
+        gc.unfreeze()

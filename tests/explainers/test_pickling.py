@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+from contextlib import nullcontext
 
 import pytest
 from river import compose, forest, linear_model, naive_bayes, preprocessing, proba, tree
@@ -142,4 +143,27 @@ def test_loading_leaves_the_garbage_collector_as_it_was():
         gc.enable()
     with pytest.raises(pickle.UnpicklingError):
         load_model(b"not a model")
+    assert gc.isenabled()
+
+
+class Noting:
+    """Notes at each pickle whether the garbage collector may run meanwhile; one that fails ends the pickle."""
+
+    def __init__(self, fails=False):
+        self.fails, self.seen = fails, []
+
+    def __reduce__(self):
+        self.seen.append(gc.isenabled())
+        if self.fails:
+            raise TypeError("cannot be pickled")
+        return Noting, ()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_is_collected_while_a_model_is_dumped(fails):
+    """A full collection looks through all models of a worker, in the middle of the state of one."""
+    model = Noting(fails)
+    with pytest.raises(ModelError) if fails else nullcontext():
+        dump_model(model)
+    assert model.seen == [False]
     assert gc.isenabled()

@@ -43,10 +43,13 @@ class Turns:
     ----------
     phase
         Says in which phase the worker is.
+    clock
+        Seconds; for tests.
     """
 
-    def __init__(self, phase: Callable[[], str]) -> None:
+    def __init__(self, phase: Callable[[], str], clock: Callable[[], float] = time.perf_counter) -> None:
         self._phase = phase
+        self.clock = clock
         self.counted: dict[str, Counter[int]] = defaultdict(Counter)
         self.long: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.n_handles = 0
@@ -108,7 +111,9 @@ class Turns:
             "cost": cost,
             "n_handles": self.n_handles,
             "gc": {str(generation): seconds for generation, seconds in self.gc_longest.items()},
-            "counted": {phase: {str(k): n for k, n in one.copy().items()} for phase, one in self.counted.copy().items()},
+            "counted": {
+                phase: {str(k): n for k, n in one.copy().items()} for phase, one in self.counted.copy().items()
+            },
             "long": {phase: list(one) for phase, one in self.long.copy().items()},
         }
 
@@ -129,7 +134,7 @@ def name_of(handle: Any) -> str:
 
 def watch_loop(loop: Any, turns: Turns) -> None:
     """Have the turns of a loop counted, which runs in this thread."""
-    selector, clock = loop._selector, time.perf_counter
+    selector, clock = loop._selector, turns.clock
     select = selector.select
 
     def timed(timeout: float | None = None) -> Any:
@@ -144,7 +149,7 @@ def watch_loop(loop: Any, turns: Turns) -> None:
 
 def watch_handles(turns: Turns) -> None:
     """Have the handles of all loops timed."""
-    run, clock = asyncio.Handle._run, time.perf_counter  # type: ignore[attr-defined]
+    run, clock = asyncio.Handle._run, turns.clock  # type: ignore[attr-defined]
     main_thread = threading.main_thread().ident
 
     def timed(self: Any) -> None:
