@@ -87,6 +87,7 @@ def subjects() -> dict[str, tuple[Case, Subject, dict[str, Any]]]:
     light = Case("light", "logreg", 10, 2, 1, 2, 0, 600_000, "standstill-light")
     forest = replace(light, name="forest", model="arf10", last=60_000, own_prefix="standstill-forest")
     many = replace(light, name="kinds", models=N_MANY, last=300_000, own_prefix="standstill-kinds")
+    found: dict[str, tuple[Case, Subject, dict[str, Any]]]
     found = {name.split(", ", 1)[1]: (light, one, {}) for name, one in workers().items() if one.model is None}
     found["ARF(10)"] = (forest, Subject("ARF(10)", settings={}), {})
     models = {model_id(number): {"model": KINDS[number // 2 % len(KINDS)]} for number in range(N_MANY)}
@@ -201,9 +202,9 @@ def show(name: str, found: Sequence[Mapping[str, Any]], n_shown: int) -> None:
     for phase in PHASES:
         over = sorted(filter(is_over, long.get(phase, ())), key=lambda turn: -turn["s"])
         for turn in over[:n_shown]:
-            figures = ", ".join(f"{what[:-2]} {1e3 * turn[what]:.1f}" for what in ("cpu_s", "gc_s", "record_s"))
+            parts = ", ".join(f"{what[:-2]} {1e3 * turn[what]:.1f}" for what in ("cpu_s", "gc_s", "record_s"))
             scraped = ", while scraped" if turn["scraped"] else ""
-            out.print(f"  {phase}: {1e3 * turn['s']:.1f} ms ({figures}{scraped}): {turn['handle']}", highlight=False)
+            out.print(f"  {phase}: {1e3 * turn['s']:.1f} ms ({parts}{scraped}): {turn['handle']}", highlight=False)
             out.print(f"      took {1e3 * turn['handle_s']:.1f}; seen: {' | '.join(turn['seen'][:2])}", highlight=False)
 
 

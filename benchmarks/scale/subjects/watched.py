@@ -124,7 +124,7 @@ def name_of(handle: Any) -> str:
     owner = getattr(callback, "__self__", None)
     if isinstance(owner, asyncio.Task):
         coroutine: Any = owner.get_coro()
-        names = []
+        names: list[str] = []
         while coroutine is not None and hasattr(coroutine, "__qualname__") and len(names) < 12:
             names.append(coroutine.__qualname__)
             coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
@@ -149,7 +149,7 @@ def watch_loop(loop: Any, turns: Turns) -> None:
 
 def watch_handles(turns: Turns) -> None:
     """Have the handles of all loops timed."""
-    run, clock = asyncio.Handle._run, turns.clock  # type: ignore[attr-defined]
+    run, clock = asyncio.Handle._run, turns.clock
     main_thread = threading.main_thread().ident
 
     def timed(self: Any) -> None:
@@ -158,7 +158,7 @@ def watch_handles(turns: Turns) -> None:
         if threading.get_ident() == main_thread:
             turns.note_handle(self, clock() - began)
 
-    asyncio.Handle._run = timed  # type: ignore[attr-defined]
+    asyncio.Handle._run = timed  # type: ignore[method-assign]
 
 
 def watch_collections(turns: Turns) -> None:
@@ -280,7 +280,7 @@ def probe_cost(n: int = 20_000) -> dict[str, float]:
     """Return the seconds that the probe takes for a turn and for a handle, measured on a loop that does nothing."""
 
     def taken(turns: Turns | None) -> tuple[float, float]:
-        original = asyncio.Handle._run  # type: ignore[attr-defined]
+        original = asyncio.Handle._run
         loop = asyncio.new_event_loop()
         if turns is not None:
             watch_handles(turns)
@@ -302,7 +302,7 @@ def probe_cost(n: int = 20_000) -> dict[str, float]:
             loop.run_until_complete(together())
             return (between - began) / n, (time.perf_counter() - between) / n
         finally:
-            asyncio.Handle._run = original  # type: ignore[attr-defined]
+            asyncio.Handle._run = original  # type: ignore[method-assign]
             loop.close()
 
     rounds = [(taken(None), taken(Turns(lambda: "steady"))) for _ in range(3)]
