@@ -197,17 +197,20 @@ def test_what_may_be_drawn_is_as_old_as_the_gap_or_of_the_older_half(size, reach
     assert len(reservoir) == size
 
 
-@pytest.mark.parametrize(("size", "gap", "reach"), [(6, 4, 9), (4, 1, 5), (5, 9, 3), (2, 3, 1)])
-def test_ages_beyond_the_gap_are_the_sum_of_a_wait_and_a_stay(size, gap, reach):
+@pytest.mark.parametrize(
+    ("size", "gap", "reach", "n_items"), [(6, 4, 9, 75), (4, 1, 5, 50), (5, 9, 3, 70), (2, 3, 1, 30)]
+)
+def test_ages_beyond_the_gap_are_the_sum_of_a_wait_and_a_stay(size, gap, reach, n_items):
     # A reach of at most 3/2 of the size: every observation is chosen. Each time that one has become old enough, one of
     # the room's and it leaves, and takes the place of a stored one.
-    n_items, leaves, replaced = 90, 1.0 / (size // 2 + 1), 1.0 / size
+    leaves, replaced = 1.0 / (size // 2 + 1), 1.0 / size
     drawn = drawn_items(lambda n: LaggedReservoir(n, gap, reach), size, n_items)
     assert drawn[n_items + 1 - gap :].sum() == 0
     since = np.arange(n_items + 1 - gap)
     waits, stays = leaves * (1.0 - leaves) ** since, (1.0 - replaced) ** since
     expected = np.convolve(waits, stays)[: len(since)][::-1] / size
     recent = expected * N_RUNS > 5.0  # the others have seen the beginning, or are too few to be counted one by one
+    assert not recent[: 2 * size].any()
     observed, rest = drawn[: len(since)][recent], drawn[: len(since)][~recent].sum()
     expected = np.append(expected[recent], 1.0 - expected[recent].sum())
     assert stats.chisquare(np.append(observed, rest), expected * N_RUNS).pvalue > SIGNIFICANCE

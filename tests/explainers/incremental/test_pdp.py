@@ -364,7 +364,7 @@ def test_the_questions_are_spread_over_the_observations():
     n_features = 30
     pdp = IncrementalPDP(lambda x: float(sum(x.values())), seed=1)
     asked = []
-    for _ in range(4800):
+    for _ in range(3200):
         before = pdp.n_evaluations
         pdp.explain_one(dict(enumerate(rng.normal(size=n_features).tolist())))
         asked.append(pdp.n_evaluations - before)
