@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -59,6 +60,17 @@ class Names(click.Choice[str]):
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
         """Return what is said of a name that is none of the choices."""
         return super().get_invalid_choice_message(value, ctx).rstrip(".") + did_you_mean(value, self.choices)
+
+
+class Numbers(click.FloatRange):
+    """A number in a range: `FloatRange` lets nan through, which no comparison holds back, and inf."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or end the command where it is none."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number to count with", param, ctx)
+        return float(number)
 
 
 class Count(click.ParamType):

@@ -14,7 +14,7 @@ import click
 from ..config.settings import Config
 from ..demo.endless_stream import DriftStream, last_sent
 from ..errors import AttributaryError, PreflightError
-from .commands import check_model_id, config_option, say
+from .commands import Numbers, check_model_id, config_option, say
 from .progress import not_acknowledged
 
 
@@ -45,7 +45,7 @@ from .progress import not_acknowledged
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Numbers(min=0, min_open=True),
     default=100.0,
     show_default=True,
     help="Send at most this many observations per second and model.",
@@ -56,7 +56,7 @@ from .progress import not_acknowledged
 @click.option(
     "--wait",
     "wait_s",
-    type=click.FloatRange(min=0),
+    type=Numbers(min=0),
     default=120.0,
     show_default=True,
     help="Wait at most this many seconds for the broker and the topic.",

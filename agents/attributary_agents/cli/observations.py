@@ -18,7 +18,7 @@ from attributary_topics import REASONS
 from ..config.settings import Config
 from ..errors import AttributaryError, ConfigError, UnsentError
 from ..logs import configure_logging
-from .commands import check_model_id, config_option, drop_option, json_option, open_observations, say
+from .commands import Numbers, check_model_id, config_option, drop_option, json_option, open_observations, say
 from .progress import not_acknowledged, progress, told_when_slow
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _shortfalls(result: ReplayResult) -> Iterator[str]:
 @rows_options
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Numbers(min=0, min_open=True),
     help="Send at most this many observations per second. [default: as fast as it goes]",
 )
 @click.option(

@@ -12,7 +12,16 @@ import click
 
 from ..config.settings import Config
 from ..errors import AttributaryError
-from .commands import check_model_id, config_option, drop_option, json_option, open_observations, say, target_option
+from .commands import (
+    Numbers,
+    check_model_id,
+    config_option,
+    drop_option,
+    json_option,
+    open_observations,
+    say,
+    target_option,
+)
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
 @config_option
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Numbers(min=0, min_open=True),
     help="Plan for so many records a second, of all models together. [default: say what one worker carries]",
 )
 @click.option(
@@ -36,7 +45,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--busy",
-    type=click.FloatRange(0.05, 0.95),
+    type=Numbers(0.05, 0.95),
     default=0.6,
     show_default=True,
     help="Let the busiest worker be busy for this part of its time: the rest is for peaks.",
@@ -62,9 +71,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="Make up rows of so many numbers, where no features are declared and there is no FILE. [default: none]",
 )
-@click.option(
-    "--seconds", type=click.FloatRange(0.1, 60), default=1.0, show_default=True, help="Time each model for so long."
-)
+@click.option("--seconds", type=Numbers(0.1, 60), default=1.0, show_default=True, help="Time each model for so long.")
 @click.option("--simulate", is_flag=True, help="Also play minutes in which a worker is killed and one joins.")
 @json_option
 def plan(

@@ -136,9 +136,18 @@ def make_plan(
 def _impossible(wanted: Wanted, found: Plan) -> str:
     most = wanted.busy * found.per_worker
     models = f"{wanted.models:,} model{'' if wanted.models == 1 else 's'}"
+    assert wanted.rate is not None
+    assert found.carried is not None
+    if wanted.rate <= most * wanted.models:  # one of them would fit
+        why = (
+            f"a hash spreads them over the partitions, unevenly: of {found.carried.workers} workers the busiest would "
+            f"have {found.carried.busiest * found.per_worker:,.0f} records a second, and one"
+        )
+    else:
+        why = "the records of one model are of one partition, and so of one worker, which"
     return (
-        f"no number of workers carries {wanted.rate:,.0f} records/s of {models}: the records of one model are of one "
-        f"partition, and so of one worker, which handles {most:,.0f} a second in {wanted.busy:.0%} of its time. "
+        f"no number of workers carries {wanted.rate:,.0f} records/s of {models}: {why} handles {most:,.0f} a second in "
+        f"{wanted.busy:.0%} of its time. "
         "Explain fewer of them (explain.budget, explain.every), draw less (n_samples), or give parts of the stream "
         "models of their own"
     )

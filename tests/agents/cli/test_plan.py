@@ -75,3 +75,11 @@ def test_faults_say_what_to_do(run: Any, arguments: list[str], said: str) -> Non
     result = run(*arguments)
     assert isinstance(result.exception, AttributaryError)
     assert said in str(result.exception)
+
+
+@pytest.mark.parametrize("option", ["--rate", "--busy", "--seconds"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_no_number_is_a_wrong_option(run: Any, option: str, value: str) -> None:
+    result = run("--features", "3", option, value)
+    assert result.exit_code == 2, result.output
+    assert f"Invalid value for '{option}'" in result.output

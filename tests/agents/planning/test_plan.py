@@ -51,6 +51,17 @@ def test_one_model_cannot_have_two_workers() -> None:
         plan_of(6_100.0, 1)
 
 
+def test_where_each_model_would_fit_the_hash_is_what_is_said() -> None:
+    # 5 000 a second each, of the 6 000 that a worker handles: no model is too large, and two are at one worker.
+    with pytest.raises(PlanError, match="a hash spreads them over the partitions") as told:
+        plan_of(60_000.0, 12)
+    assert "of one partition" not in str(told.value)
+    busiest = 60_000 * largest_share(12, 12, 12)
+    assert f"of 12 workers the busiest would have {busiest:,.0f} records a second" in str(told.value)
+    with pytest.raises(PlanError, match="one worker, which handles 6,000 a second"):
+        plan_of(12 * 6_100.0, 12)
+
+
 def test_around_the_step_the_capacity_model_adds() -> None:
     dear = replace(PLAIN, by_step=Fit({**STEP_ALONE, "record": 2.0, "kilobytes stored": 1.0}, 0.1, 0.05))
     timed = replace(TIMED, encode_s=0.0)
