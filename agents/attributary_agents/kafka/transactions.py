@@ -33,7 +33,7 @@ from aiokafka.errors import (
 
 from ..config.settings import Config
 from ..errors import DeliveryError, FencedError, PreflightError
-from .clients import client_options, producer
+from .clients import MAX_BATCH_BYTES, client_options, producer
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +83,7 @@ class PartitionProducer:
             transactional_id=transactional_id(config, number),
             transaction_timeout_ms=int(1000 * kafka.transaction_timeout_s),
             max_request_size=kafka.max_record_bytes,
+            max_batch_size=MAX_BATCH_BYTES,
             request_timeout_ms=int(1000 * config.request_timeout_s),
             retry_backoff_ms=_BACKOFF_MS,
         )
