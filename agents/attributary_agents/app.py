@@ -13,7 +13,7 @@ import faust
 
 from .config.settings import Config, KafkaConfig
 from .errors import DamagedStateError, StateError
-from .kafka.clients import client_options
+from .kafka.clients import MAX_BATCH_BYTES, client_options
 from .kafka.faust_fixes import ExactApp
 from .kafka.fetches import Intake
 from .kafka.membership import client_id, fenced
@@ -105,6 +105,7 @@ def create_app(config: Config) -> Application:
         broker_client_id="attributary" if kafka.instance_id is None else client_id(),
         consumer_max_fetch_size=4_000_000,
         producer_max_request_size=kafka.max_record_bytes,
+        producer_max_batch_size=MAX_BATCH_BYTES,
         producer_compression_type=None,  # states are compressed already
         stream_wait_empty=False,  # observations are held unacknowledged until their checkpoint
         # Of deployments: what a poll has brought of observations goes to its inbox at once. A full one stops all.

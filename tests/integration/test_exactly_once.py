@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -12,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.producer.sender import SendProduceReqHandler
 from support.kafka import alter_topic, produce, read_committed
 from support.states import stored
 from support.undisturbed import check_equal, event_id, undisturbed
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.settings import Config
@@ -23,6 +27,7 @@ from attributary_agents.errors import FencedError, PreflightError
 from attributary_agents.kafka.transactions import PartitionProducer, Sending, check_transactions
 from attributary_agents.state.writing import changelog_writer, fence_workers
 from tests.integration.configs import created, observation
+from tests.integration.test_several_workers import pids
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 MODELS = ("credit", "fraud")
@@ -118,6 +123,67 @@ def test_partitions_that_move_between_workers_publish_each_event_once(kafka_brok
     check_once(kafka_broker, config)
 
 
+async def is_open(broker: Broker, topic: str) -> bool:
+    """Whether a transaction has written to partition 0 and has not ended: committed records end before the others."""
+    place, ends = TopicPartition(topic, 0), []
+    for isolation in ("read_committed", "read_uncommitted"):
+        async with AIOKafkaConsumer(
+            bootstrap_servers=broker.bootstrap, enable_auto_commit=False, isolation_level=isolation
+        ) as consumer:
+            ends.append((await consumer.end_offsets([place]))[place])
+    return ends[0] < ends[1]
+
+
+def test_a_worker_that_sleeps_until_its_transaction_has_expired_ends_and_its_restart_publishes_each_event_once(
+    kafka_broker: Broker, tmp_path: Path
+) -> None:
+    n = 6000
+    raw, config = exact(kafka_broker, kafka={"transaction_timeout_s": 5, "session_timeout_s": 120})
+    changelog = config.kafka.changelog
+    produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(n), partition=0)
+    worker = WorkerProcess(raw, tmp_path)
+    with worker:
+        worker.wait_consumed(200, timeout_s=120)
+        for _ in range(200):
+            os.kill(worker.pid, signal.SIGSTOP)
+            time.sleep(0.3)  # what the broker has been asked for is done
+            if asyncio.run(is_open(kafka_broker, changelog)):
+                break
+            os.kill(worker.pid, signal.SIGCONT)
+            time.sleep(0.05)
+        else:
+            pytest.fail("it was in no transaction when it was stopped")
+        wait_for("the broker has aborted", lambda: not asyncio.run(is_open(kafka_broker, changelog)), 60)
+        os.kill(worker.pid, signal.SIGCONT)
+        assert worker.wait(120) == 1
+    assert "one was open for longer than kafka.transaction_timeout_s (5 s)" in worker.log.read_text()
+    assert stored(config).checkpoints[0][1] < n - 1, "something is left to be repeated"
+    worker.run_until(n)
+    check_once(kafka_broker, config)
+
+
+def test_two_workers_of_a_machine_of_which_one_is_killed_publish_each_event_once(
+    kafka_broker: Broker, tmp_path: Path
+) -> None:
+    n = 3000
+    raw, config = exact(kafka_broker, kafka={"partitions": 2})
+    for partition, model in enumerate(MODELS):
+        records = [(model.encode(), value, headers) for _, value, headers in stream(n)]
+        produce(kafka_broker.bootstrap, config.kafka.topics.observations, records, partition=partition)
+    with WorkerProcess(raw, tmp_path, "--workers", "2") as worker:
+        wait_for("some is handled", lambda: worker.total("records_consumed_total") >= n // 4, 120)
+        killed = pids(worker)["worker 1"]
+        os.kill(killed, signal.SIGKILL)
+        wait_for("it is started again", lambda: pids(worker)["worker 1"] != killed, 60)
+        wait_stored(config, {0: n - 1, 1: n - 1})
+        wait_for("all are ready", worker.is_ready, 60)
+        by_worker = worker.metrics()["attributary_transactions_total"]
+        assert {dict(labels)["worker"] for labels in by_worker} == {"0", "1"}
+        assert sum(n for labels, n in by_worker.items() if ("outcome", "committed") in labels) > 0
+        assert worker.stop() == 0
+    check_once(kafka_broker, config)
+
+
 def test_a_transaction_with_a_record_that_brokers_refuse_publishes_nothing(
     kafka_broker: Broker, tmp_path: Path
 ) -> None:
@@ -175,6 +241,55 @@ def test_an_owner_is_refused_from_the_start_of_the_next_one_on(committed: bool, 
     asyncio.run(run())
     found = [record.value for record in read_committed(kafka_broker.bootstrap, topic)]
     assert found == ([b"1"] if committed else []) + [b"3"]
+
+
+@pytest.mark.parametrize("n_bytes", [10, 200_000])
+def test_of_an_owner_that_is_fenced_the_event_loop_says_nothing_beside_the_error(
+    n_bytes: int, kafka_broker: Broker
+) -> None:
+    """It is fenced when the transaction begins to write: no batch has been sent, and of large records not all fit."""
+    _, config = exact(kafka_broker)
+    said: list[dict[str, Any]] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: said.append(context))
+        first, second = (PartitionProducer(config, 0) for _ in range(2))
+        await first.start()
+        await first.begin()
+        await second.start()
+        letters = [Sending(config.kafka.topics.dead_letters, b"credit", b"." * n_bytes)] * 10
+        with pytest.raises(FencedError):
+            await first.send_all(letters)
+        await asyncio.gather(first.stop(), second.stop())
+
+    asyncio.run(run())
+    gc.collect()
+    assert said == []
+
+
+def test_many_events_of_a_transaction_take_few_requests(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, config = exact(kafka_broker)
+    topic, n_requests = config.kafka.topics.importances, 0
+    create_request = SendProduceReqHandler.create_request
+
+    def counted(self: SendProduceReqHandler) -> Any:
+        nonlocal n_requests
+        n_requests += 1
+        return create_request(self)
+
+    monkeypatch.setattr(SendProduceReqHandler, "create_request", counted)
+
+    async def run() -> None:
+        producer = PartitionProducer(config, 0)
+        await producer.start()
+        await producer.begin()
+        await producer.send_all([Sending(topic, b"credit", b"%1000d" % i) for i in range(3000)])
+        await producer.commit()
+        await producer.stop()
+
+    asyncio.run(run())
+    assert 0 < n_requests <= 8
+    assert [int(record.value) for record in read_committed(kafka_broker.bootstrap, topic)] == [*range(3000)]
 
 
 def test_before_states_are_written_by_a_command_open_transactions_are_ended(kafka_broker: Broker) -> None:

@@ -21,6 +21,13 @@ from .batches import bound_batches
 from .brokers import connection
 from .brokers.watch import cause_of
 
+MAX_BATCH_BYTES = 524_288
+"""Longest batch of records that a worker sends; each topic takes as much (`kafka.max_record_bytes` is 1 MB or more).
+
+Of a partition one batch after another is sent and acknowledged, and while records wait, each of them lasts as long as a
+slice of these. With the client's 16 kB the events of a checkpoint could take hundreds of requests, and many seconds.
+"""
+
 PROBE_MS = 5_000
 """Longest wait for one broker's answer while the cause of a fault is looked for."""
 

@@ -30,10 +30,11 @@ from aiokafka.errors import (
     KafkaTimeoutError,
     ProducerFenced,
 )
+from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from ..config.settings import Config
 from ..errors import DeliveryError, FencedError, PreflightError
-from .clients import client_options, producer
+from .clients import MAX_BATCH_BYTES, client_options, producer
 
 logger = logging.getLogger(__name__)
 
@@ -83,11 +84,14 @@ class PartitionProducer:
             transactional_id=transactional_id(config, number),
             transaction_timeout_ms=int(1000 * kafka.transaction_timeout_s),
             max_request_size=kafka.max_record_bytes,
+            max_batch_size=MAX_BATCH_BYTES,
             request_timeout_ms=int(1000 * config.request_timeout_s),
             retry_backoff_ms=_BACKOFF_MS,
         )
+        batches = self._producer._message_accumulator
+        batches.__class__ = _Batches  # made by the client, and not ours to choose
         # What has not been sent is kept for as long as brokers are away, as by `WaitingProducer`.
-        self._producer._message_accumulator._batch_ttl = math.inf
+        batches._batch_ttl = math.inf
         self.is_open = False
         """Whether a transaction has begun and is not known to be committed."""
         self._is_ending = self._is_fenced = False
@@ -127,11 +131,13 @@ class PartitionProducer:
             A broker refuses one: the transaction must not be committed, which the client would do.
         """
         with self._fenced():
-            client = self._producer
-            sent = [
-                await client.send(one.topic, one.value, one.key, one.partition, None, list(one.headers) or None)
-                for one in records
-            ]
+            sent: list[asyncio.Future[object]] = []
+            for one in records:
+                headers = list(one.headers) or None
+                queued = await self._producer.send(one.topic, one.value, one.key, one.partition, None, headers)
+                # Where the next one cannot be queued, nobody awaits this: what is wrong is told once.
+                queued.add_done_callback(_take_note)
+                sent.append(queued)
             await asyncio.gather(*sent)
 
     async def commit(self) -> None:
@@ -180,6 +186,26 @@ class PartitionProducer:
                 yield error.__cause__
 
 
+class _Batches(MessageAccumulator):  # type: ignore[misc]  # aiokafka is untyped
+    """Keeps records until they are sent, and says of those that never will be what is wrong only to who awaits them.
+
+    Upstream sets the error also on what ends when a batch is sent, which nobody awaits while it is not full. Of an
+    owner that is fenced before a batch is sent, the loop would say "Future exception was never retrieved".
+    """
+
+    def fail_all(self, exception: BaseException) -> None:
+        unsent = [batch._drain_waiter for batches in self._batches.values() for batch in batches]
+        super().fail_all(exception)
+        for one in unsent:
+            _take_note(one)
+
+
+def _take_note(ended: asyncio.Future[object]) -> None:
+    """Let the loop know that somebody has been told what an ended future has failed with."""
+    if not ended.cancelled():
+        ended.exception()
+
+
 async def _close(client: AIOKafkaProducer) -> None:
     """Close a producer that may wait for brokers; does nothing where it is closed."""
     task = client._sender.sender_task
@@ -189,8 +215,8 @@ async def _close(client: AIOKafkaProducer) -> None:
             task.cancel()
             await asyncio.wait([task], timeout=0.1)
     ended = client._txn_manager._transaction_waiter
-    if ended is not None and ended.done() and not ended.cancelled():
-        ended.exception()  # has been told by a call, or is of no interest now: the loop is not to say it too
+    if ended is not None and ended.done():
+        _take_note(ended)  # it has been told by a call, or is of no interest now
     client._closed = True
     await client.client.close()
 

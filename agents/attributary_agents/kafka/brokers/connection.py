@@ -1,5 +1,7 @@
 """Corrects how aiokafka 0.14.0 connects: with a back-off for each broker, within a time, and seen by `BROKERS`.
 
+Where no broker answers that it knows, it finds others by the configured ones.
+
 Upstream tries again every 100 ms, from each of its loops, and logs each attempt at ERROR. An attempt may last as long
 as a request, which for a worker is minutes. A network that drops what is sent is noticed after as long.
 
@@ -20,6 +22,7 @@ from typing import Any, TypeVar
 
 import aiokafka.client
 from aiokafka.client import AIOKafkaClient
+from aiokafka.cluster import ClusterMetadata
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
@@ -170,6 +173,7 @@ def _close_unseen(connecting: asyncio.Future[AIOKafkaConnection]) -> None:
 
 _create_conn = aiokafka.client.create_conn
 _get_conn = AIOKafkaClient._get_conn
+_metadata_update = AIOKafkaClient._metadata_update
 _handle_frame = AIOKafkaConnection._handle_frame
 
 
@@ -228,6 +232,50 @@ async def _patient_get_conn(self: AIOKafkaClient, node_id: Any, **options: Any) 
         conn = await _get_conn(self, node_id, **options)
         backoff.note(connected=conn is not None)
         return conn
+
+
+async def _found_metadata_update(self: AIOKafkaClient, cluster: ClusterMetadata, topics: Any) -> bool:
+    """Update as upstream does; where no known broker answers, ask the configured ones which brokers there are.
+
+    A client knows the brokers that its last answer named. Where that was while others were away, and these are away in
+    turn, upstream waits for them, though the others are back: for so long a worker gets and sends nothing.
+    """
+    if await _metadata_update(self, cluster, topics):
+        return True
+    known = {(broker.host, broker.port) for broker in self.cluster.brokers()}
+    hosts = [(f"[{host}]" if ":" in host else host, port) for host, port, _ in self.hosts if (host, port) not in known]
+    backoff: Backoff = self.__dict__.setdefault("_finding", Backoff())
+    if not hosts or backoff.wait_s:
+        return False
+    options = {name: getattr(self, f"_{name}") for name in _OF_CONNECTIONS}
+    other = AIOKafkaClient(bootstrap_servers=[f"{host}:{port}" for host, port in hosts], **options)
+    try:
+        await other.bootstrap()
+    except KafkaConnectionError:
+        backoff.note(connected=False)
+        return False
+    finally:
+        await other.close()
+    backoff.note(connected=True)
+    # The brokers alone: an answer without the topics would be taken for one that says that there are none.
+    self.cluster._brokers.update({broker.nodeId: broker for broker in other.cluster.brokers()})
+    return bool(await _metadata_update(self, cluster, topics))
+
+
+_OF_CONNECTIONS = (
+    "client_id",
+    "request_timeout_ms",
+    "connections_max_idle_ms",
+    "security_protocol",
+    "ssl_context",
+    "sasl_mechanism",
+    "sasl_plain_username",
+    "sasl_plain_password",
+    "sasl_kerberos_service_name",
+    "sasl_kerberos_domain_name",
+    "sasl_oauth_token_provider",
+)
+"""What clients have in common that connect in the same way."""
 
 
 def _seen_handle_frame(self: AIOKafkaConnection, resp: Any) -> None:
@@ -289,6 +337,7 @@ def install() -> None:
     """Let all clients of this process connect so; further calls change nothing."""
     aiokafka.client.create_conn = _watched_create_conn
     AIOKafkaClient._get_conn = _patient_get_conn
+    AIOKafkaClient._metadata_update = _found_metadata_update
     AIOKafkaConnection._handle_frame = _seen_handle_frame
     for name in _CLIENTS:
         logging.getLogger(name).addFilter(_is_news)

@@ -37,7 +37,7 @@ from ..schedule import CheckpointSchedule
 from ..shared import Shared
 from ..view import PartitionView
 from .cut import Cut, Encoded
-from .delivery import Delivery
+from .delivery import Delivery, Write, put_all
 from .outbox import Sent
 from .slices import ENCODE_S
 from .steps import Steps
@@ -225,9 +225,11 @@ class Checkpointing:
         """
         with self._storing(checkpoint):
             await self._delivery.settle(encoded.sent)
-            await asyncio.gather(*(self._delivery.put(state.model_id.encode(), state.blob) for state in encoded.states))
+            states = [(state.model_id.encode(), state.blob) for state in encoded.states]
             if checkpoint.cut.is_encoded:
-                await self._store_cut(checkpoint)
+                await self._store_cut(checkpoint, states)
+            else:
+                await put_all(self._delivery, states)
         return checkpoint.cut.is_encoded
 
     @contextmanager
@@ -239,9 +241,10 @@ class Checkpointing:
                 self._steps.has_failed = True  # also where it is given up: what is stored of it is not known
                 raise
 
-    async def _store_cut(self, checkpoint: Checkpoint) -> None:
+    async def _store_cut(self, checkpoint: Checkpoint, states: list[Write]) -> None:
         partition, cut = self._partition, checkpoint.cut
-        await self._delivery.conclude(cut.offset, checkpoint_key(partition.number), cut.encode_checkpoint())  # 3
+        name = checkpoint_key(partition.number)
+        await self._delivery.conclude(states, cut.offset, name, cut.encode_checkpoint)  # the last of 2, and 3
         await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self._tp, cut.offset + 1))  # 4
         cut.finish()
         self.schedule.record_checkpoint(checkpoint.busy_s, self.schedule.work_s - checkpoint.work_s)

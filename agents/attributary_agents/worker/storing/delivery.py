@@ -17,8 +17,10 @@ cannot be read, is repeated from the checkpoint on: it is taken up to the cut. W
 next transaction, and so is all of a model that had not changed at the cut.
 
 No observation has to wait for that, not even where a stride has changed: nothing of the new stride is published before
-the state that has it. What is taken is sent last, when all states are written. Until then the transaction holds up no
-reader but those of the changelog's partition, where nobody else writes; from then on it lasts milliseconds.
+the state that has it. What is taken is sent with the last states, when all others are written. Until then the
+transaction holds up no reader but those of the changelog's partition, where nobody else writes; from then on it lasts
+milliseconds. Within a transaction no order counts, so what can be is sent together: while records wait, each request
+that has to be awaited lasts as long as a slice of them.
 
 Notes of what could end a worker (`endings`) and signatures are written outside of transactions: they have to be durable
 before the next step, say nothing of what is published, and are told apart by the owner's epoch.
@@ -27,7 +29,7 @@ before the next step, say nothing of what is published, and are told apart by th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from ...kafka.transactions import PartitionProducer, Sending
@@ -35,6 +37,12 @@ from ...state.store import PartitionStore
 from ..activity import Activity
 from ..records import Outgoing
 from .outbox import MAX_SENT_BYTES, Outbox, Sent, size_of
+
+TOGETHER_BYTES = 900_000
+"""The last states of a checkpoint that are sent together with what others read: more may take a while to be written."""
+
+Write = tuple[bytes, bytes]
+"""A name and its bytes."""
 
 
 class Delivery(Protocol):
@@ -88,11 +96,21 @@ class Delivery(Protocol):
         """Write the bytes of a name, to be durable with the checkpoint at the latest."""
         ...
 
-    async def conclude(self, offset: int, name: bytes, checkpoint: bytes) -> None:
-        """Write a checkpoint, whose last offset is given, and have it and all that belongs to it durable."""
+    async def conclude(self, states: Sequence[Write], offset: int, name: bytes, encode: Callable[[], bytes]) -> None:
+        """Write the last states and a checkpoint, and have it and all that belongs to it durable.
+
+        Parameters
+        ----------
+        states
+            Names and bytes of the states of the last slice.
+        offset
+            The last offset that the checkpoint covers.
+        name, encode
+            Its name, and what gives its bytes, to be called when it is written.
+        """
         ...
 
-    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[tuple[bytes, bytes]]) -> None:
+    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[Write]) -> None:
         """Publish and write what follows from a deployment; no checkpoint may be under way where that counts."""
         ...
 
@@ -141,11 +159,12 @@ class AtLeastOnce:
     def note_encoded(self, model_id: str) -> None:
         """Do nothing: what follows from its observations has been sent."""
 
-    async def conclude(self, offset: int, name: bytes, checkpoint: bytes) -> None:
-        """Write the checkpoint."""
-        await self._store.put(name, checkpoint)
+    async def conclude(self, states: Sequence[Write], offset: int, name: bytes, encode: Callable[[], bytes]) -> None:
+        """Write the states, then the checkpoint."""
+        await put_all(self, states)
+        await self._store.put(name, encode())
 
-    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[tuple[bytes, bytes]]) -> None:
+    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[Write]) -> None:
         """Send, then write one after another."""
         await asyncio.gather(*map(self.outbox.send_apart, outgoing))
         for key, value in writes:
@@ -213,33 +232,42 @@ class ExactlyOnce:
         """Write the bytes in the transaction."""
         await self._store.put(name, blob, self._write)
 
-    async def conclude(self, offset: int, name: bytes, checkpoint: bytes) -> None:
-        """Send what belongs to the checkpoint, write it, and commit."""
+    async def conclude(self, states: Sequence[Write], offset: int, name: bytes, encode: Callable[[], bytes]) -> None:
+        """Write the last states, send what belongs to the checkpoint, write it, and commit."""
         await self.settle(())
+        if sum(len(blob) for _, blob in states) > TOGETHER_BYTES:
+            await put_all(self, states)
+            states = ()
         of_none = self._kept.pop(None, [])
         self._taken += [record for record in of_none if record.offset <= offset]
         if beyond := [record for record in of_none if record.offset > offset]:
             self._kept[None] = beyond
         taken, self._taken = sorted(self._taken, key=lambda record: record.offset), []
-        await self._commit(taken, [(name, checkpoint)])
+        await self._commit(taken, [*states, (name, encode())])
         self.n_bytes -= sum(map(size_of, taken))
 
-    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[tuple[bytes, bytes]]) -> None:
+    async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[Write]) -> None:
         """Publish and write in a transaction of its own."""
         records = list(outgoing)
         if records or writes:
             await self.settle(())
             await self._commit(records, writes)
 
-    async def _commit(self, outgoing: Iterable[Outgoing], writes: Iterable[tuple[bytes, bytes]]) -> None:
+    async def _commit(self, outgoing: Iterable[Outgoing], writes: Sequence[Write]) -> None:
         sending = [Sending(record.topic, record.key, record.value, record.headers) for record in outgoing]
-        await self._activity.wait_for_kafka(self._producer.send_all(sending))
-        for key, value in writes:
-            await self.put(key, value)
+        await asyncio.gather(put_all(self, writes), self._send_all(sending))
         await self._activity.wait_for_kafka(self._producer.commit())
         await self._store.delete_outdated()
+
+    async def _send_all(self, sending: Sequence[Sending]) -> None:
+        await self._activity.wait_for_kafka(self._producer.send_all(sending))
 
     def _write(self, partition: int, key: bytes, value: bytes | None) -> Awaitable[Any]:
         record = Sending(self._changelog, key, value, partition=partition)
         # A task: queued in the order of the calls.
-        return asyncio.ensure_future(self._activity.wait_for_kafka(self._producer.send_all([record])))
+        return asyncio.ensure_future(self._send_all([record]))
+
+
+async def put_all(delivery: Delivery, writes: Iterable[Write]) -> None:
+    """Write the bytes of several names at a time."""
+    await asyncio.gather(*(delivery.put(name, blob) for name, blob in writes))

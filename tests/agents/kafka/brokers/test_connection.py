@@ -31,6 +31,7 @@ from attributary_agents.kafka.brokers.connection import (
     keep_asking,
 )
 from attributary_agents.kafka.brokers.watch import BrokerWatch
+from tests.agents.kafka.fake_cluster import FakeCluster, FakeTopic
 
 
 @pytest.fixture
@@ -79,6 +80,79 @@ def test_a_broker_that_refuses_is_not_asked_again_before_its_time(watch: BrokerW
     asyncio.run(run())
     assert watch.is_failing
     assert not watch.is_settled
+
+
+class Answers:
+    """A connection to a broker of a cluster that answers from memory."""
+
+    def __init__(self, cluster: FakeCluster, number: int) -> None:
+        self._cluster, self._number = cluster, number
+        self._writer = None
+
+    async def send(self, request: Any) -> Any:
+        return self._cluster.answer(self._number, request)
+
+    def connected(self) -> bool:
+        return self._number not in self._cluster.down
+
+    def close(self, reason: Any = None) -> asyncio.Future[None]:
+        return asyncio.ensure_future(asyncio.sleep(0))
+
+
+def test_a_client_whose_brokers_have_gone_finds_those_that_are_back_by_the_configured_ones(
+    watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last answer came while brokers 1 and 2 were away; now 3 is, and they are back."""
+    cluster = FakeCluster(3, {"observations": FakeTopic(2)})
+    cluster.down, attempts = {3}, []
+
+    async def create(host: str, port: int, **options: Any) -> Any:
+        attempts.append((port, options["client_id"], options["sasl_mechanism"]))
+        if port - 9000 in cluster.down:
+            raise ConnectionRefusedError
+        return Answers(cluster, port - 9000)
+
+    monkeypatch.setattr(connection, "_create_conn", create)
+
+    async def run() -> None:
+        client = AIOKafkaClient(
+            bootstrap_servers=[f"127.0.0.1:900{n}" for n in (1, 2, 3)], client_id="ours", sasl_mechanism="GSSAPI"
+        )
+        client.cluster._brokers = {3: BrokerMetadata(3, "127.0.0.1", 9003, None)}
+        told: list[set[str]] = []
+        client.cluster.add_listener(lambda known: told.append(known.topics()))
+        assert await client._metadata_update(client.cluster, {"observations"})
+        assert {broker.nodeId for broker in client.cluster.brokers()} == {1, 2, 3}
+        assert client.cluster.partitions_for_topic("observations") == {0, 1}
+        assert told == [{"observations"}], "no answer without the topics is taken for one about them"
+        assert {attempt[1:] for attempt in attempts} == {("ours", "GSSAPI")}
+        await client.close()
+
+    asyncio.run(run())
+
+
+def test_where_all_configured_brokers_are_known_no_further_one_is_looked_for(watch: BrokerWatch) -> None:
+    async def run() -> None:
+        client = await _client_of(free_port())
+        assert not await client._metadata_update(client.cluster, {"observations"})
+        assert watch.n_attempts == 1
+        await client.close()
+
+    asyncio.run(run())
+
+
+def test_brokers_are_looked_for_with_a_back_off(watch: BrokerWatch) -> None:
+    async def run() -> None:
+        client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{free_port()}")
+        for _ in range(20):
+            assert not await client._metadata_update(client.cluster, {"observations"})
+        assert watch.n_attempts == 1
+        await asyncio.sleep(2 * FIRST_WAIT_S)
+        assert not await client._metadata_update(client.cluster, {"observations"})
+        assert watch.n_attempts == 2
+        await client.close()
+
+    asyncio.run(run())
 
 
 def test_a_broker_that_accepts_and_does_not_answer_fails_in_time(
