@@ -10,10 +10,14 @@ from benchmarks.data import FOLDER
 from benchmarks.data.made import DATA_HELP, choose_folder
 from support.monitoring import MonitoringMissingError, require_programs
 
+from attributary_agents.config.environment import forget_settings
+from attributary_agents.config.settings import Config
 from attributary_agents.demo import local_broker
 from attributary_agents.demo.brokers import Broker, BrokerMissingError, broker
 
 CI = bool(os.environ.get("CI"))
+
+forget_settings(Config)
 
 # No test asserts on time, Hypothesis's own included; under CI the same examples every time.
 hypothesis.settings.register_profile("attributary", deadline=None, derandomize=CI)

@@ -86,11 +86,14 @@ class BrokersAwayError(PreflightError):
         Says what is wrong and what to do.
     causes
         What the system or the client says of each broker, with its address.
+    answer
+        Whether all of them answer, and only not what was asked.
     """
 
-    def __init__(self, message: str, causes: str) -> None:
+    def __init__(self, message: str, causes: str, *, answer: bool = False) -> None:
         super().__init__(message)
         self.causes = causes
+        self.answer = answer
 
 
 class UnsentError(AttributaryError):

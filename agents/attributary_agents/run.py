@@ -110,7 +110,7 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
     except BrokersAwayError as error:
         if not wait:
             raise
-        logger.warning("no broker answers (%s): each worker waits for one", error.causes)
+        logger.warning("each worker waits for brokers: %s", error.causes)
         is_checked = False
     if is_shared:
         warm_up(config)

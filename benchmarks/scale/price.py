@@ -24,6 +24,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,9 @@ def run(args: argparse.Namespace, chosen: Sequence[Case], rounds: int) -> dict[s
         among += workers(args.beside.absolute(), "beside").values()
     if args.only:
         among = [one for one in among if any(part in one.name for part in args.only)]
+    if args.latency and find_spec("confluent_kafka") is None:
+        out.print("latency is not measured: what sends at an even rate needs confluent-kafka (`make reference`)")
+        args.latency = False
     turns = [(case, one) for case in chosen for one in subjects_of(case, among)]
     if not turns:
         raise SystemExit("nothing to measure: --only leaves no subject of these cases")

@@ -94,7 +94,7 @@ def test_a_worker_that_is_started_before_its_broker_waits_for_it(own_broker: Kaf
             own_broker.start()
             wait_for("it is ready", worker.is_ready, 120)
             assert worker.stop() == 0
-            assert worker.log.read_text().count("the start waits for one") == 1
+            assert worker.log.read_text().count("the start waits for brokers") == 1
             assert worker.log.read_text().count("the start goes on") == 1
     finally:
         own_broker.start()

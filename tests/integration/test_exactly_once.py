@@ -13,17 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.producer.sender import SendProduceReqHandler
+from click.testing import CliRunner
 from support.kafka import alter_topic, produce, read_committed
 from support.states import stored
 from support.undisturbed import check_equal, event_id, undisturbed
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
+from attributary_agents.cli.main import cli
 from attributary_agents.config.settings import Config
-from attributary_agents.demo.brokers import Broker
-from attributary_agents.errors import FencedError, PreflightError
+from attributary_agents.demo.brokers import Broker, KafkaBroker
+from attributary_agents.errors import BrokersAwayError, FencedError, PreflightError
+from attributary_agents.kafka import clients
 from attributary_agents.kafka.transactions import PartitionProducer, Sending, check_transactions
 from attributary_agents.state.writing import changelog_writer, fence_workers
 from tests.integration.configs import created, observation
@@ -328,6 +332,30 @@ def test_a_transaction_that_is_stopped_in_the_middle_is_aborted_and_holds_up_nob
     asyncio.run(run())
     produce(kafka_broker.bootstrap, topic, [(b"credit", b"2", [])])
     assert [record.value for record in read_committed(kafka_broker.bootstrap, topic)] == [b"2"]
+
+
+class Uncoordinated(KafkaBroker):
+    """One broker with Kafka's own default: its topic of transactions cannot be created."""
+
+    def _properties(self, data: Path) -> str:
+        own = super()._properties(data)
+        assert "transaction.state.log.replication.factor=1" in own
+        return own.replace("transaction.state.log.replication.factor=1", "transaction.state.log.replication.factor=3")
+
+
+def test_brokers_without_a_coordinator_of_transactions_are_told_apart_from_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "STARTED_WITHIN_S", 4.0)
+    with Uncoordinated(tmp_path / "broker") as broker:
+        raw, config = exact(broker)
+        with pytest.raises(BrokersAwayError, match=r"answer, but not what was asked .* no coordinator of transactions"):
+            asyncio.run(check_transactions(config))
+        path = tmp_path / "attributary.yaml"
+        path.write_text(yaml.safe_dump(raw))
+        checked = CliRunner().invoke(cli, ["check", "--config", str(path)])
+        assert checked.exit_code == 2
+        assert "transaction.state.log.replication.factor" in checked.output
 
 
 def test_a_time_out_beyond_that_of_the_brokers_is_said_before_the_start(kafka_broker: Broker) -> None:

@@ -178,6 +178,7 @@ def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
     """Return why the broker or what is stored cannot be used; what is only below what it could be joins the remarks."""
     from ..kafka.admin import check_group
     from ..kafka.topics import changelog_remarks, check_topics, topics_there
+    from ..kafka.transactions import check_transactions
     from ..state.admin import check_stored
     from ..state.objects import check_objects
 
@@ -189,6 +190,8 @@ def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
             if there.doubt:
                 return [there.doubt]
             check_group(config)
+            if config.is_exact:
+                asyncio.run(check_transactions(config))
         check_objects(config)
         size = check_stored(config)
         remarks += there.remarks(config)

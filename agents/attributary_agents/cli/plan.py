@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attributary_explainers.wording import show_names
+
 from ..config.settings import Config
 from ..errors import AttributaryError
 from .commands import (
@@ -158,7 +160,9 @@ def _values(
         if n_features is not None:
             raise AttributaryError("--features makes rows up, and --sample has rows: give one of the two")
         if model_id is None and len(config.models) > 1:
-            raise AttributaryError(f"whose observations are in {sample}? Name one with --model: {', '.join(chosen)}")
+            raise AttributaryError(
+                f"whose observations are in {sample}? Name one with --model: {show_names(config.models)}"
+            )
         source = open_observations(sample, target, drop)
         values = [encode_value(value) for value in islice(source.values(), SAMPLE)]
         if not values:

@@ -52,15 +52,28 @@ class Environment(PydanticBaseSettingsSource):
             A variable's text is not what its key takes.
         """
         found: dict[str, Any] = {}
-        for variable in sorted(os.environ):
-            section = variable.removeprefix(PREFIX).split("__")[0].lower()
-            if (
-                variable.startswith(PREFIX)
-                and variable not in NO_SETTINGS
-                and section in self.settings_cls.model_fields
-            ):
-                _put(found, variable, os.environ[variable], self.settings_cls, self._given)
+        for variable in _variables(self.settings_cls):
+            _put(found, variable, os.environ[variable], self.settings_cls, self._given)
         return found
+
+
+def forget_settings(settings_cls: type[BaseSettings]) -> None:
+    """Remove all settings from the environment: of demo and tests, which have brokers of their own.
+
+    A broker that a shell exports is somebody's cluster.
+    """
+    for variable in _variables(settings_cls):
+        del os.environ[variable]
+
+
+def _variables(settings_cls: type[BaseSettings]) -> list[str]:
+    """Return the names of the variables that set something."""
+
+    def sets(variable: str) -> bool:
+        section = variable.removeprefix(PREFIX).split("__")[0].lower()
+        return variable.startswith(PREFIX) and variable not in NO_SETTINGS and section in settings_cls.model_fields
+
+    return sorted(filter(sets, os.environ))
 
 
 def _put(found: dict[str, Any], variable: str, text: str, root: type[BaseModel], given: Any) -> None:

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from attributary_topics import decode_json
 
+from ..config.environment import forget_settings
 from ..config.reading import parse_config
 from ..config.settings import Config
 from ..kafka.producing import produce
@@ -61,6 +62,7 @@ def run_demo(
     AttributaryError
         The file, the broker or the port is not usable.
     """
+    forget_settings(Config)
     console = Console()
     stream = agrawal(limit) if source is None else from_file(source, limit)
     view: View

@@ -254,9 +254,10 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
             "start the brokers that are away, they may lead partitions; run it again then",
             told,
         )
-    if not causes and isinstance(error, KafkaError):
+    if not causes:
         told = f"{type(error).__name__}: {' '.join(map(str, error.args))}".rstrip(": ")
-        return BrokersAwayError(f"{start}the brokers at {brokers} answer, but not what was asked ({told})", told)
+        told = f"the brokers at {brokers} answer, but not what was asked ({told})"
+        return BrokersAwayError(f"{start}{told}", told, answer=True)
     if closing:
         return BrokersAwayError(closing, "; ".join(causes))
     return BrokersAwayError(

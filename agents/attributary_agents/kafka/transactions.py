@@ -33,7 +33,7 @@ from aiokafka.errors import (
 from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from ..config.settings import Config
-from ..errors import DeliveryError, FencedError, PreflightError
+from ..errors import BrokersAwayError, DeliveryError, FencedError, PreflightError
 from .clients import MAX_BATCH_BYTES, client_options, producer
 
 logger = logging.getLogger(__name__)
@@ -314,6 +314,15 @@ async def check_transactions(config: Config) -> None:
             transaction_timeout_ms=int(1000 * timeout_s),
         ):
             pass
+    except BrokersAwayError as error:
+        if not error.answer:
+            raise
+        why = (
+            f"{error.causes}: they have no coordinator of transactions. Their topic __transaction_state needs "
+            "transaction.state.log.replication.factor brokers (3 by default), of which "
+            "transaction.state.log.min.isr must be there"
+        )
+        raise BrokersAwayError(f"delivery: exactly_once, transactional id {name}: {why}", why, answer=True) from None
     except PreflightError as error:
         if InvalidTransactionTimeout.__name__ in str(error):
             raise PreflightError(

@@ -68,7 +68,7 @@ def assumptions(
         refused = one.n - one.n_used
         yield (
             f"{name}: {one.n:,} records of {one.n_features} features, {one.value_bytes} bytes each ({rows}); "
-            f"{_us(1e6 * one.step_s)} each, of which the model predicts for {_us(1e6 * one.predict_s)} and learns for "
+            f"{_us(1e6 * one.step_s)} each; by itself the model predicts in {_us(1e6 * one.predict_s)} and learns in "
             f"{_us(1e6 * one.learn_s)}; its state is {_size(one.state_bytes)}"
             + (f"; {refused:,} were dead letters" if refused else "")
         )

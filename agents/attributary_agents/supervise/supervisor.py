@@ -174,7 +174,7 @@ class Supervisor:
             return
         place.due_at = time.monotonic() + wait_s
         again = f", {place.restarts.n_in_a_row} times in a row" if place.restarts.n_in_a_row > 1 else ""
-        logger.error("%s %s%s; it starts again in %.1f s, the others go on", name, ending, again, wait_s)
+        logger.error("%s %s%s; it starts again in %.1f s", name, ending, again, wait_s)
 
     def _kill(self) -> None:
         """Kill what has not ended by itself."""

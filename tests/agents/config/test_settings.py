@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from attributary_agents.config.environment import forget_settings
 from attributary_agents.config.explainers import ChangeConfig
 from attributary_agents.config.reading import EXAMPLE, load_config, parse_config
+from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError
 from attributary_explainers import ChangeExplainer
 
@@ -459,3 +462,13 @@ def test_what_hundreds_of_models_have_alike_is_said_once() -> None:
     assert "got 7 (and 298 more models alike)" in said
     assert "models.m007.alpha" in said
     assert len(said) < 400
+
+
+def test_settings_of_the_shell_are_forgotten_where_brokers_are_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = {"ATTRIBUTARY_KAFKA_LIB": "/jars", "ATTRIBUTARY_CONFIG": "a.yaml", "ATTRIBUTARY_OTHER": "1", "KAFKA": "2"}
+    settings = {"ATTRIBUTARY_KAFKA__BROKERS": "somebody:9092", "ATTRIBUTARY_DELIVERY": "exactly_once"}
+    for name, value in {**others, **settings}.items():
+        monkeypatch.setenv(name, value)
+    forget_settings(Config)
+    assert not settings.keys() & os.environ.keys()
+    assert {name: os.environ[name] for name in others} == others

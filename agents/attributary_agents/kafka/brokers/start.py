@@ -43,12 +43,12 @@ def once_brokers_answer(work: Callable[[], None], on_wait: Callable[[], None], *
             now = time.monotonic()
             if said_at is None:
                 on_wait()
-                logger.warning("no broker answers (%s): the start waits for one", error.causes)
+                logger.warning("the start waits for brokers: %s", error.causes)
                 said_at = now
             elif now - said_at >= SAY_EVERY_S:
-                logger.warning("no broker has answered for %.0f s (%s): the start waits", now - began, error.causes)
+                logger.warning("the start has waited for brokers for %.0f s: %s", now - began, error.causes)
                 said_at = now
         backoff.note(connected=False)
         time.sleep(backoff.wait_s)
     if said_at is not None:
-        logger.warning("a broker answers, after %.0f s: the start goes on", time.monotonic() - began)
+        logger.warning("the brokers answer, after %.0f s: the start goes on", time.monotonic() - began)

@@ -103,7 +103,7 @@ class Endings:
         if self.is_careful:
             logger.warning(
                 "partition %s: its last owner has ended without releasing it; each observation up to offset %d is "
-                "noted before it is handled",
+                "noted before it is handled, which takes some milliseconds more each. There is nothing to do",
                 self._key.decode().removeprefix("\0note/"),
                 self._careful_to,
             )
