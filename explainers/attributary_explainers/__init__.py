@@ -75,6 +75,7 @@ from .shifts.events import Level, Shift, ShiftEnd
 from .shifts.shift import ImportanceShift
 from .smoothing.importance import SmoothedImportance
 from .smoothing.means import SmoothedMean, SmoothedPrediction
+from .smoothing.shards import MergedImportance, ShardEstimate
 from .typing import ModelFunction
 from .version import installed_version
 from .warming import warm_up
@@ -132,6 +133,7 @@ __all__ = [
     "LossShiftExplained",
     "Losses",
     "MarginalImputer",
+    "MergedImportance",
     "ModelError",
     "ModelFailureWarning",
     "ModelFunction",
@@ -146,6 +148,7 @@ __all__ = [
     "Quality",
     "RemovalExplainer",
     "Reservoir",
+    "ShardEstimate",
     "Shift",
     "ShiftEnd",
     "ShiftedImputer",

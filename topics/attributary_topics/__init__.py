@@ -35,6 +35,7 @@ from .loss_shifts import (
 )
 from .names import Topics
 from .observations import FEATURE_TYPES, Observation, ObservationDecoder, decode_model_id, decode_observation
+from .shards import FeatureEstimate, ShardImportance, decode_shard
 from .version import installed_version
 
 __version__ = installed_version()
@@ -51,6 +52,7 @@ __all__ = [
     "DetectorSpec",
     "ExplanationEvent",
     "FeatureChange",
+    "FeatureEstimate",
     "FeatureImportance",
     "FigureMoved",
     "ImportanceComparison",
@@ -71,6 +73,7 @@ __all__ = [
     "OnsetEstimate",
     "QualityFigure",
     "RecoveredEvent",
+    "ShardImportance",
     "ShiftSize",
     "Source",
     "Topics",
@@ -78,6 +81,7 @@ __all__ = [
     "decode_json",
     "decode_model_id",
     "decode_observation",
+    "decode_shard",
     "encode_json",
     "event_headers",
     "event_id",

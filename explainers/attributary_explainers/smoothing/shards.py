@@ -1,0 +1,225 @@
+"""The importance of a model whose observations are explained in shards: merged, with its standard error.
+
+A shard explains its share of the observations with an explainer of its own, and knows nothing of the others. What it
+says now and then is merged here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..typing import Importance, Snapshot
+from ..validation import check_number
+from .quantiles import t_quantile
+
+FADED = 1e-3
+"""A shard that has been silent until its weight has fallen by this factor is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEstimate:
+    """What one shard knows of the importances of a model.
+
+    Attributes
+    ----------
+    n_represented
+        Observations that the importance stands for: those that were explained, and those that were passed over and
+        have given them their weight. Fewer than the shard said before means that it began afresh.
+    importance, std_error
+        Feature or group to smoothed importance and its standard error, in the unit of the loss; NaN: not known.
+    degrees_of_freedom
+        Those of the standard errors; NaN: not known.
+    """
+
+    n_represented: int
+    importance: Importance
+    std_error: Importance
+    degrees_of_freedom: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """The last estimate of a shard, and its weight at that time.
+
+    Attributes
+    ----------
+    weight
+        Sum of the weights of its observations, at the time of its last estimate.
+    at
+        Number of observations of the whole model that had been reported then, without first estimates of shards.
+    apart
+        How many of them had been reported since the shard's estimate before.
+    """
+
+    last: ShardEstimate
+    weight: float
+    at: int
+    apart: float
+
+
+class MergedImportance:
+    """Weighted mean of what the shards of a model say, with its standard error, per feature.
+
+    **Weights.** One explainer of all observations weights an observation of age k by d^k, d = 1 - alpha', and so a
+    shard's by the sum over those that the shard has explained. Here the observations of a shard are known in blocks,
+    those between two of its estimates. If the whole model reports S observations between the two, and m of them are the
+    shard's, evenly among the others, then with every new estimate
+
+        c <- c d^S + sum_{i < m} d^(i S / m) = c d^S + (1 - d^S) / (1 - d^(S / m)),
+
+    and the shard's weight is w = c / (sum of all c). A shard's own smoothing weights its observations by (1 - alpha)^i,
+    and with K shards of equal traffic the observation before is K ages back: so d = (1 - alpha)^(1 / K). The merge of
+    K shards remembers as one explainer with alpha' = 1 - (1 - alpha)^(1 / K), about alpha / K, would. With alpha so
+    small that nothing fades, d = 1, c is the number of the shard's observations, and the merge is the plain mean of
+    all. With traffic p of a shard, c tends to p / (1 - d) to first order in alpha: w is its share of the traffic.
+
+    **Silence.** Between two estimates of a shard the others report, too. What they report counts against it only from
+    the moment on at which it has been silent for longer than the last time: then it fades by d for each further
+    observation of the others, as its observations would fade for one explainer of all. Nothing here is a clock: the
+    order of the estimates decides, and a replay gives the same.
+
+    **Standard error.** Shards explain different observations with draws of their own, so their errors are independent:
+
+        std_error^2 = sum w^2 std_error_i^2,   degrees of freedom = std_error^4 / sum (w^4 std_error_i^4 / nu_i)
+
+    by Welch and Satterthwaite. A feature that a shard has not seen has the importance 0 there, as it had before it was
+    first seen. Sums over features are kept: what holds for each shard, as the efficiency of SAGE, holds for the merge.
+
+    Parameters
+    ----------
+    alpha
+        Valid range (0, 1]; the smoothing factor of each shard.
+
+    Examples
+    --------
+    >>> merged = MergedImportance(alpha=1e-16)
+    >>> merged.update(0, ShardEstimate(300, {"age": 1.0}, {"age": 0.2}, 20.0))
+    >>> merged.update(1, ShardEstimate(100, {"age": 5.0}, {"age": 0.2}, 20.0))
+    >>> merged.importance
+    {'age': 2.0}
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
+        self._shards: dict[int, _Shard] = {}
+        self._n_reported = 0
+
+    def update(self, shard: int, said: ShardEstimate) -> None:
+        """Put what a shard says now in place of what it said before."""
+        known = self._shards.get(shard)
+        if known is not None and said.n_represented < known.last.n_represented:
+            known = None
+        new = said.n_represented - (known.last.n_represented if known else 0)
+        n_shards = len(self._shards.keys() | {shard})
+        if known is None:
+            # Since when it explains is not known: as if all shards had the same traffic, and nobody had been silent.
+            weight, apart = 0.0, float(new * n_shards)
+        else:
+            self._n_reported += new
+            weight, apart = known.weight, float(self._n_reported - known.at)
+        weight = weight * self._faded(apart, n_shards) + self._block(new, apart, n_shards)
+        self._shards[shard] = _Shard(said, weight, self._n_reported, apart)
+        self._forget()
+
+    def _faded(self, n: float, n_shards: int) -> float:
+        """Return d^n."""
+        if self.alpha == 1.0:
+            return float(n == 0.0)
+        return math.exp(math.log1p(-self.alpha) * n / n_shards)
+
+    def _block(self, new: int, apart: float, n_shards: int) -> float:
+        """Return the weights of `new` observations together, spread over the last `apart`."""
+        if new == 0 or self.alpha == 1.0:
+            return float(new > 0)
+        rate = math.log1p(-self.alpha) / n_shards
+        return math.expm1(rate * apart) / math.expm1(rate * apart / new)
+
+    def _silence(self, shard: _Shard) -> float:
+        """Return by which factor a shard has faded because it has been silent."""
+        overdue = max(0.0, self._n_reported - shard.at - shard.apart)
+        return self._faded(overdue, len(self._shards))
+
+    def _forget(self) -> None:
+        gone = [number for number, shard in self._shards.items() if self._silence(shard) < FADED]
+        for number in gone:
+            del self._shards[number]
+
+    @property
+    def weights(self) -> dict[int, float]:
+        """Shard to its weight; they sum to 1."""
+        weights = {number: shard.weight * self._silence(shard) for number, shard in sorted(self._shards.items())}
+        total = math.fsum(weights.values())
+        if not total:  # nobody has explained anything yet
+            return dict.fromkeys(weights, 1.0 / len(weights)) if weights else {}
+        return {number: weight / total for number, weight in weights.items()}
+
+    @property
+    def n_represented(self) -> int:
+        """Observations that the importances of the shards stand for."""
+        return sum(shard.last.n_represented for shard in self._shards.values())
+
+    @property
+    def importance(self) -> Importance:
+        """Weighted mean of the shards' importances, in the unit of the loss; features in the order they came in."""
+        weights = self.weights
+        values = {number: self._shards[number].last.importance for number in weights}
+        return {
+            name: math.fsum(weight * values[number].get(name, 0.0) for number, weight in weights.items())
+            for name in _names(values.values())
+        }
+
+    def mean(self, values: Mapping[int, float | None]) -> float | None:
+        """Return the weighted mean of one figure of the shards, of those that have it; None where none has."""
+        known = [(weight, value) for number, weight in self.weights.items() if (value := values.get(number)) is not None]
+        total = math.fsum(weight for weight, _ in known)
+        return math.fsum(weight * value for weight, value in known) / total if total else None
+
+    @property
+    def std_error(self) -> Importance:
+        """Standard error of `importance`; NaN where that of a shard is not known."""
+        return {name: math.sqrt(math.fsum(parts.values())) for name, parts in self._variances().items()}
+
+    @property
+    def half_width(self) -> Importance:
+        """Half the width of the 95 % interval around `importance`; NaN where the standard error is."""
+        widths = {}
+        for name, parts in self._variances().items():
+            variance = math.fsum(parts.values())
+            spread = math.fsum(
+                part * part / self._shards[number].last.degrees_of_freedom for number, part in parts.items() if part
+            )
+            widths[name] = t_quantile(variance * variance / spread) * math.sqrt(variance) if spread else variance
+        return widths
+
+    def _variances(self) -> dict[Any, dict[int, float]]:
+        """Return by feature and shard what the shard adds to the squared standard error."""
+        weights = self.weights
+        errors = {number: self._shards[number].last.std_error for number in weights}
+        return {
+            name: {number: (weight * errors[number].get(name, 0.0)) ** 2 for number, weight in weights.items()}
+            for name in _names(errors.values())
+        }
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "alpha": self.alpha,
+            "n_reported": self._n_reported,
+            "shards": {number: asdict(shard) for number, shard in self._shards.items()},
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> MergedImportance:
+        """Return the merge that the snapshot was taken of."""
+        merged = cls(snapshot["alpha"])
+        merged._n_reported = snapshot["n_reported"]
+        for number, shard in snapshot["shards"].items():
+            merged._shards[number] = replace(_Shard(**shard), last=ShardEstimate(**shard["last"]))
+        return merged
+
+
+def _names(values: Iterable[Importance]) -> list[Any]:
+    return list(dict.fromkeys(name for one in values for name in one))

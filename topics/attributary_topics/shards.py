@@ -1,0 +1,136 @@
+"""What one shard of a sharded model says of its importances: written by one worker, merged by another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .codec import decode_json
+from .errors import InvalidRecordError
+from .events import Source
+from .observations import decode_model_id
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureEstimate:
+    """The importance of a feature in one shard, and its standard error; null where that is not known."""
+
+    value: float
+    std_error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShardImportance:
+    """Says what one explainer of a shard knows: of the share of a model's observations that lies on one partition.
+
+    Attributes
+    ----------
+    parameters
+        Digest of what the explainer was made with: estimates by other parameters are of something else.
+    removal, loss, loss_unit, loss_largest, alpha, model_loss, baseline_loss, stale
+        As for `ImportanceEvent`.
+    observation
+        Number of the shard's observation, from 1.
+    n_observations
+        Observations of the shard that its importance is made of.
+    n_represented
+        The same with those that were passed over, for which the explained ones stand.
+    degrees_of_freedom
+        Those of the standard errors; null where they are not known.
+    timestamp_ms
+        Kafka's timestamp of the observation.
+    source
+        Record of the observation; its partition is the shard.
+    """
+
+    model_id: str
+    model_version: str
+    explainer: str
+    parameters: str
+    removal: str
+    loss: str
+    loss_unit: str
+    loss_largest: float | None
+    alpha: float
+    observation: int
+    n_observations: int
+    n_represented: int
+    degrees_of_freedom: float | None
+    model_loss: float | None
+    baseline_loss: float | None
+    stale: bool
+    timestamp_ms: int
+    features: dict[str, FeatureEstimate]
+    source: Source
+
+
+_TEXTS = ("model_id", "model_version", "explainer", "parameters", "removal", "loss", "loss_unit")
+_COUNTS = ("observation", "n_observations", "n_represented")
+_NUMBERS = ("loss_largest", "degrees_of_freedom", "model_loss", "baseline_loss")
+
+
+def decode_shard(key: bytes | None, value: bytes | None, *, max_bytes: int | None = None) -> ShardImportance:
+    """Decode and check one record of the topic of shards.
+
+    Raises
+    ------
+    InvalidRecordError
+        With the reason, the field, its value and what was expected.
+    """
+    model_id = decode_model_id(key)
+    expected = "what a worker writes of a shard"
+    if not value:
+        raise InvalidRecordError("empty_value", "value", expected, value)
+    if max_bytes is not None and len(value) > max_bytes:
+        raise InvalidRecordError("too_large", "value", f"at most {max_bytes} bytes", value)
+    data = decode_json(value)
+    names = {one.name for one in fields(ShardImportance)}
+    if not isinstance(data, dict) or data.keys() != names:
+        raise _wrong("value", f"{expected}: an object with {', '.join(sorted(names))}", data)
+    for name in _TEXTS:
+        _check(isinstance(data[name], str), name, "a text", data[name])
+    _check(data["model_id"] == model_id, "model_id", f"the record's key, {model_id!r}", data["model_id"])
+    for name in _COUNTS:
+        _check(type(data[name]) is int and data[name] > 0, name, "an integer above 0", data[name])
+    for name in _NUMBERS:
+        _check(data[name] is None or _is_number(data[name]), name, "a finite number or null", data[name])
+    freedom = data["degrees_of_freedom"]
+    _check(freedom is None or freedom > 0, "degrees_of_freedom", "a number above 0", freedom)
+    _check(_is_number(data["alpha"]) and 0 < data["alpha"] <= 1, "alpha", "above 0 and at most 1", data["alpha"])
+    _check(type(data["stale"]) is bool, "stale", "true or false", data["stale"])
+    _check(type(data["timestamp_ms"]) is int, "timestamp_ms", "an integer", data["timestamp_ms"])
+    given = data["features"]
+    _check(isinstance(given, dict), "features", "an object of feature to value and std_error", given)
+    features = {name: _feature(f"features.{name}", one) for name, one in given.items()}
+    return ShardImportance(**{**data, "features": features, "source": _source(data["source"])})
+
+
+def _feature(field: str, data: Any) -> FeatureEstimate:
+    _check(isinstance(data, dict) and data.keys() == {"value", "std_error"}, field, "value and std_error", data)
+    value, error = data["value"], data["std_error"]
+    _check(_is_number(value), f"{field}.value", "a finite number", value)
+    _check(error is None or (_is_number(error) and error >= 0), f"{field}.std_error", "a number from 0 on, null", error)
+    return FeatureEstimate(float(value), None if error is None else float(error))
+
+
+def _source(data: Any) -> Source:
+    names = {one.name for one in fields(Source)}
+    _check(isinstance(data, dict) and data.keys() == names, "source", f"an object with {', '.join(sorted(names))}", data)
+    _check(isinstance(data["topic"], str), "source.topic", "a text", data["topic"])
+    for name in ("partition", "offset"):
+        _check(type(data[name]) is int and data[name] >= 0, f"source.{name}", "an integer from 0 on", data[name])
+    return Source(**data)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _check(is_right: bool, field: str, expected: str, value: Any) -> None:
+    if not is_right:
+        raise _wrong(field, expected, value)
+
+
+def _wrong(field: str, expected: str, value: Any) -> InvalidRecordError:
+    return InvalidRecordError("wrong_type", field, expected, value)
