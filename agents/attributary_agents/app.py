@@ -136,7 +136,8 @@ def create_app(config: Config) -> Application:
     table.sink = StateRecords(wanted_names(config.models), seal_of(config))
     table.read_again = partial(read_again, config, table.sink)
     topics = kafka.topics
-    outputs = {name: _topic(app, name) for name in (topics.importances, topics.changes, topics.dead_letters)}
+    names = [topics.importances, topics.changes, topics.dead_letters, *([kafka.shards] if config.sharded else [])]
+    outputs = {name: _topic(app, name) for name in names}
     app.intake = Intake(topics.observations)
     worker = Worker(app, config, table, outputs)
     web = WebServer(config, worker.view)
@@ -145,6 +146,8 @@ def create_app(config: Config) -> Application:
     app.before_recovery = worker.fence_others
     _register_agent(application, "attributary.observations", topics.observations, worker.take)
     _register_agent(application, "attributary.models", topics.models, worker.handle_control)
+    if config.sharded:
+        _register_agent(application, "attributary.shards", kafka.shards, worker.handle_shard)
     _register_lifecycle(application)
     return application
 

@@ -51,8 +51,3 @@ class Topics:
     def dead_letters(self) -> str:
         """Output topic: records that could not be used, untouched, with the reason in their headers."""
         return self._name("dead-letters")
-
-    @property
-    def shards(self) -> str:
-        """Internal topic: what the shards of a sharded model know. Only workers write here, and only they read it."""
-        return self._name("shards")

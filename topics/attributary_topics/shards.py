@@ -65,6 +65,9 @@ class ShardImportance:
     source: Source
 
 
+LARGEST = 1e150
+"""Largest importance: as far as its square is a number, too."""
+
 _TEXTS = ("model_id", "model_version", "explainer", "parameters", "removal", "loss", "loss_unit")
 _COUNTS = ("observation", "n_observations", "n_represented")
 _NUMBERS = ("loss_largest", "degrees_of_freedom", "model_loss", "baseline_loss")
@@ -109,14 +112,17 @@ def decode_shard(key: bytes | None, value: bytes | None, *, max_bytes: int | Non
 def _feature(field: str, data: Any) -> FeatureEstimate:
     _check(isinstance(data, dict) and data.keys() == {"value", "std_error"}, field, "value and std_error", data)
     value, error = data["value"], data["std_error"]
-    _check(_is_number(value), f"{field}.value", "a finite number", value)
-    _check(error is None or (_is_number(error) and error >= 0), f"{field}.std_error", "a number from 0 on, null", error)
+    _check(_is_number(value) and abs(value) <= LARGEST, f"{field}.value", f"a number up to {LARGEST:g}", value)
+    is_error = error is None or (_is_number(error) and 0 <= error <= LARGEST)
+    _check(is_error, f"{field}.std_error", f"null or a number from 0 to {LARGEST:g}", error)
     return FeatureEstimate(float(value), None if error is None else float(error))
 
 
 def _source(data: Any) -> Source:
     names = {one.name for one in fields(Source)}
-    _check(isinstance(data, dict) and data.keys() == names, "source", f"an object with {', '.join(sorted(names))}", data)
+    _check(
+        isinstance(data, dict) and data.keys() == names, "source", f"an object with {', '.join(sorted(names))}", data
+    )
     _check(isinstance(data["topic"], str), "source.topic", "a text", data["topic"])
     for name in ("partition", "offset"):
         _check(type(data[name]) is int and data[name] >= 0, f"source.{name}", "an integer from 0 on", data[name])

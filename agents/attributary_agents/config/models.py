@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
 from attributary_explainers.wording import did_you_mean
@@ -210,6 +210,12 @@ class ModelConfig(ModelSettings):
     )
     clip: bool = Field(False, description="Numbers of features outside their bounds become the nearest bound instead.")
     groups: dict[str, list[str]] = Field(default_factory=dict, description="Group name to features removed together.")
+    sharded: bool = Field(
+        False,
+        description="Whether the observations may lie on any partition, each of which explains its share: only with "
+        "`learn: false`. The merged importance is published. Changes, quality and shifts are not looked for: `change`, "
+        "`watch_loss` and `quality` are off.",
+    )
     _allowed: tuple[str, ...] = PrivateAttr(())
     _own_types: frozenset[str] | None = PrivateAttr(None)
 
@@ -230,6 +236,14 @@ class ModelConfig(ModelSettings):
     def note_own_types(self, names: frozenset[str]) -> None:
         """Keep what the pickle of the model names as it is made here."""
         self._own_types = names
+
+    @model_validator(mode="before")
+    @classmethod
+    def _turn_off_for_shards(cls, data: Any) -> Any:
+        """Turn off what a shard cannot tell of the whole model, where nothing is said of it."""
+        if isinstance(data, dict) and data.get("sharded") is True:
+            return {"change": None, "watch_loss": False, "quality": [], **data}
+        return data
 
     @field_validator("model", mode="before")
     @classmethod
@@ -278,11 +292,29 @@ class ModelConfig(ModelSettings):
         self._refuse_undeclared()
         if self.clip and not self.bounds:
             raise ValueError("`clip: true` needs `bounds`")
+        if self.sharded:
+            self._refuse_of_whole()
         if (self.model is None) == (self.factory is None):
             raise ValueError(
                 "give either `model` ({class: …, params: …}, a list of such steps, or {factory: module:function, "
                 "params: …}) or, in short, `factory`"
             )
+
+    def _refuse_of_whole(self) -> None:
+        """Refuse for a sharded model what needs all observations in one order."""
+        if self.learn:
+            raise ValueError(
+                "`sharded: true` needs `learn: false`: a model that learns has to be given all observations, in one "
+                "order, and so on one partition"
+            )
+        wanted = {"change": self.change is not None, "watch_loss": self.watch_loss, "quality": bool(self.quality)}
+        off = {"change": "null", "watch_loss": "false", "quality": "[]"}
+        for key, is_wanted in wanted.items():
+            if is_wanted:
+                raise ValueError(
+                    f"`sharded: true` needs `{key}: {off[key]}`: a shard sees a part of the observations, and what it "
+                    "tells would look as if it were of the whole model"
+                )
 
     def _refuse_undeclared(self) -> None:
         """Refuse a name that is not among the features, where they are declared."""

@@ -27,7 +27,8 @@ class KafkaConfig(Section):
     group: str = Field(
         "attributary",
         pattern=r"^[A-Za-z0-9._-]{1,200}$",
-        description="Consumer group and Faust app id. The state's changelog topic is <group>-state-changelog.",
+        description="Consumer group and Faust app id. The state's changelog topic is <group>-state-changelog, that of "
+        "sharded models <group>-shards.",
     )
     topic_prefix: str = Field(
         "attributary", pattern=r"^[A-Za-z0-9._-]{1,200}$", description="First part of every topic's name."
@@ -97,6 +98,11 @@ class KafkaConfig(Section):
     def changelog(self) -> str:
         """The state table's changelog topic, as Faust names it."""
         return f"{self.group}-state-changelog"
+
+    @property
+    def shards(self) -> str:
+        """The group's internal topic of what the shards of sharded models know: its workers write and read it."""
+        return f"{self.group}-shards"
 
 
 class CheckpointConfig(Section):
@@ -237,6 +243,17 @@ class Config(BaseSettings):
     def is_exact(self) -> bool:
         """Whether each event is published exactly once."""
         return self.delivery == "exactly_once"
+
+    @property
+    def sharded(self) -> frozenset[str]:
+        """Ids of the models whose observations may lie on any partition."""
+        return frozenset(model_id for model_id, model in self.models.items() if model.sharded)
+
+    @property
+    def without_shards(self) -> Config:
+        """The same with all observations of each model in one place, for what reads no Kafka."""
+        models = {model_id: model.model_copy(update={"sharded": False}) for model_id, model in self.models.items()}
+        return self.model_copy(update={"models": models}) if self.sharded else self
 
     @property
     def request_timeout_s(self) -> float:

@@ -39,7 +39,7 @@ from .guards.late_types import LateTypes
 from .guards.ranges import Ranges
 from .guards.vocabulary import Vocabulary
 from .loss_watch import LossWatch
-from .publication import Publication
+from .publication import Publication, new_publications
 from .quality import new_quality, restored_quality
 from .versions import Version, allowlist_of, check_types, configured_as, configured_version
 
@@ -226,7 +226,7 @@ class ModelState:
     )
     publications: dict[str, Publication] = field(
         metadata=_ruled(
-            lambda _id, config, _version: {name: Publication(config.publish) for name in config.explainers},
+            lambda _id, config, _version: new_publications(config),
             Kept.WITH_MODEL,
             _snapshots,
             _load_publications,

@@ -20,6 +20,7 @@ from attributary_topics import (
     ImportanceEvent,
     InvalidRecordError,
     Observation,
+    ShardImportance,
     Source,
 )
 
@@ -32,6 +33,7 @@ from .quality import update_quality
 from .telling.changes import change_events
 from .telling.events import importance_event
 from .telling.losses import loss_events
+from .telling.shards import shard_importance
 from .telling.shifts import shift_events
 
 logger = logging.getLogger(__name__)
@@ -56,6 +58,9 @@ class StepError(Exception):
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
 
+Event = ImportanceEvent | ShardImportance | ChangeEvent
+"""What can follow from an observation."""
+
 _UNMEASURED = StageTimer()
 
 
@@ -66,7 +71,7 @@ def prequential(
     timestamp_ms: int,
     timer: StageTimer = _UNMEASURED,
     n_before: int = 0,
-) -> list[ImportanceEvent | ChangeEvent]:
+) -> list[Event]:
     """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
 
     Parameters
@@ -187,7 +192,7 @@ def _events(
     source: Source,
     timestamp_ms: int,
     n_before: int,
-) -> list[ImportanceEvent | ChangeEvent]:
+) -> list[Event]:
     """Return the events that follow from an observation that is learnt.
 
     Parameters
@@ -199,13 +204,13 @@ def _events(
     known
         By explainer, the number of observations that it had explained before.
     """
-    events: list[ImportanceEvent | ChangeEvent] = []
+    events: list[Event] = []
     has_changed = False
     if told:
         changes = change_events(state, told, source, timestamp_ms, n_before)
         has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
         events += changes
-    if known:
+    if known and not state.config.sharded:  # a shift of one shard is none of the model
         explained = [
             name for n, (name, one) in zip(known, state.explainers.items(), strict=True) if one.n_observations > n
         ]
@@ -215,7 +220,11 @@ def _events(
         if has_changed:
             publication.restart_reference(state.n_observations)
         trigger = publication.trigger(state.explainers[name], state.n_observations)
-        if trigger is not None:
+        if trigger is None:
+            continue
+        if state.config.sharded:
+            events.append(shard_importance(state, name, source, timestamp_ms))
+        else:
             events.append(importance_event(state, name, trigger, source))
     return events
 

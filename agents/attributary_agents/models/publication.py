@@ -11,7 +11,7 @@ from typing import Any
 from attributary_explainers import RemovalExplainer, ndcg, shift
 from attributary_explainers.ranking import shares_of, shift_of
 
-from ..config.models import PublishConfig
+from ..config.models import ModelConfig, PublishConfig
 
 
 class Publication:
@@ -19,10 +19,16 @@ class Publication:
 
     The reference that `shift` and `ndcg` compare with is taken after `reference_after` observations, and again
     so many after each model change: until then it would compare with importances of an older model.
+
+    Parameters
+    ----------
+    at_intervals_only
+        Whether no event is due on material change: for a shard, whose importance is not the model's.
     """
 
-    def __init__(self, config: PublishConfig) -> None:
+    def __init__(self, config: PublishConfig, *, at_intervals_only: bool = False) -> None:
         self._config = config
+        self._at_intervals_only = at_intervals_only
         self._published: dict[str, float] | None = None
         self._published_shares: tuple[dict[str, float] | None, list[str], list[float]] = None, [], []
         self._reference: dict[str, float] | None = None
@@ -54,7 +60,7 @@ class Publication:
             return None
         if observation % self._config.every == 0:
             return "interval"
-        if explainer.n_observations < self._config.min_observations:
+        if self._at_intervals_only or explainer.n_observations < self._config.min_observations:
             return None
         if self._published is None or self._moved(self._published, explainer.importance) > self._config.material_shift:
             return "material_change"
@@ -110,3 +116,8 @@ class Publication:
         self._published, self._reference = snapshot["published"], snapshot["reference"]
         self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
         self._updates, self.published_stale = snapshot["updates"], snapshot["stale"]
+
+
+def new_publications(config: ModelConfig) -> dict[str, Publication]:
+    """Make what decides when the importance of each explainer of a model, by its name, is published."""
+    return {name: Publication(config.publish, at_intervals_only=config.sharded) for name in config.explainers}

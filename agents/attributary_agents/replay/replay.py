@@ -80,6 +80,7 @@ def replay(
     progress
         Called after each observation with the number handled so far.
     """
+    config = config.without_shards
     make_private_folder(out)
     topics = config.kafka.topics
     partition = Partition(topics.observations, 0, config, load=lambda _key: None)

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 def encode_state(state: ModelState) -> bytes:
     """Return the bytes to store."""
-    return pack(MAGIC, state.snapshot())
+    return pack(MAGIC, {**state.snapshot(), "sharded": state.config.sharded})
 
 
 def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
@@ -48,6 +48,11 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     """
     _check_versions(model_id, config, blob)
     data = _unpack(model_id, blob)
+    if data.get("sharded") and not config.sharded:
+        raise StateError(
+            f"model {model_id}: its state is that of a shard, of a part of the observations: set `sharded: true` again, "
+            f"or start the model afresh with `attributary models reset {model_id}`"
+        )
     allowlist = allowlist_of(config)
     with uncollected(), loading_with(allowlist.find_class):
         try:

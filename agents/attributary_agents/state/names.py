@@ -31,6 +31,11 @@ def control_key(model_id: str, partition: int) -> bytes:
     return b"\x00control/%d/" % partition + model_id.encode()
 
 
+def merge_key(model_id: str, partition: int) -> bytes:
+    """Return the name of the merge of a sharded model's shards, on the partition of the shards' topic that has them."""
+    return b"\x00merge/%d/" % partition + model_id.encode()
+
+
 def note_key(partition: int) -> bytes:
     """Return the name of a partition's note of what could end its owner."""
     return b"\x00note/%d" % partition
@@ -39,10 +44,12 @@ def note_key(partition: int) -> bytes:
 def wanted_names(models: Iterable[str]) -> Callable[[bytes, int], bool]:
     """Return a test of names: whether a partition can have one, of a listed model or of the partition itself.
 
-    They are those of a model's state and deployments, of a checkpoint and of a note. The changelog's records with other
+    They are those of a model's state, deployments and merge, of a checkpoint and of a note. The changelog's records with other
     names, and with names of other partitions, are counted and left alone.
     """
-    wanted = {key for model_id in models for key in (model_id.encode(), control_key(model_id, 0))}
+    wanted = {
+        key for model_id in models for key in (model_id.encode(), control_key(model_id, 0), merge_key(model_id, 0))
+    }
     wanted |= {checkpoint_key(0), control_checkpoint_key(0), note_key(0)}
 
     def is_wanted(name: bytes, partition: int) -> bool:

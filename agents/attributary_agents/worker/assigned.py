@@ -17,6 +17,7 @@ from ..errors import DeliveryError, EndedWorkerError
 from ..kafka.faust_fixes import commit_exactly
 from ..kafka.open_transactions import OpenTransaction
 from ..models.apart.building import build
+from ..state.names import merge_key
 from .activity import Step
 from .deployments import Make, PartitionControl
 from .endings import Endings
@@ -24,6 +25,7 @@ from .observations import Observations
 from .partition import Partition
 from .records import record_of
 from .shared import Shared
+from .sharing.merges import PartitionMerges
 from .storing.checkpointing import Checkpointing
 from .storing.restoring import Restoring
 from .storing.steps import Steps
@@ -48,6 +50,8 @@ class Assigned(PartitionView):
             tp.topic, tp.partition, shared.config, self._store.load, time.perf_counter, shared.dead_letter_log
         )
         super().__init__(partition, PartitionControl(models_topic, partition, self._store.load))
+        if shared.config.sharded:
+            self.merges = PartitionMerges(partition, self._store.load)
         self._control_tp = TP(models_topic, tp.partition)
         self._transactions = [(at, OpenTransaction(f"{at.topic}[{at.partition}]")) for at in (tp, self._control_tp)]
         self._steps = Steps()
@@ -73,7 +77,7 @@ class Assigned(PartitionView):
             self._steps,
             self._goes_on,
         )
-        self._is_leaving = self._control_has_begun = False
+        self._is_leaving = self._control_has_begun = self._are_merges_restored = False
 
     @property
     def is_ours(self) -> bool:
@@ -114,6 +118,31 @@ class Assigned(PartitionView):
             await self._delivery.store(outcome.outgoing, outcome.writes)
             await commit_exactly(self._shared.app, message.tp, message.offset + 1)
 
+    async def handle_shard(self, message: Any) -> None:
+        """Take one record of the topic of shards, and make what follows from it durable before the next one."""
+        self._shared.slices.note_record()
+        async with self._storing.between():
+            await self._begin()
+            if not self._goes_on() or self.merges is None:
+                return
+            step = Step("shard", message.tp, message.offset, self._shared.known_key(message.key))
+            with self._activity.doing(step), self._shared.view.lock:
+                outcome = self.merges.take(record_of(message))
+            await self._delivery.store(outcome.outgoing, outcome.writes)
+            await commit_exactly(self._shared.app, message.tp, message.offset + 1)
+
+    async def _begin(self) -> None:
+        """Note which models are stored, and restore the merges of shards; the first call counts."""
+        if self._goes_on():
+            await self._restoring.begin()
+        if self.merges is None or self._are_merges_restored or not self._goes_on():
+            return
+        self._are_merges_restored = True
+        for model_id in sorted(self._shared.config.sharded):
+            await self._store.fetch(merge_key(model_id, self.tp.partition))
+            with self._shared.view.lock:
+                self.merges.restore(model_id)
+
     async def _build(self, deployment: Deployment, offset: int) -> Make | None:
         """Build a deployment's model in a process of its own; return what gives its bytes, or says why there are none.
 
@@ -141,8 +170,7 @@ class Assigned(PartitionView):
             What is stored cannot be used by this release, as far as that can be told without loading it.
         """
         async with self._steps:
-            if self._goes_on():
-                await self._restoring.begin()
+            await self._begin()
 
     def restore_shown(self, shown: Collection[str]) -> None:
         """Begin to restore, beside the records, the models that are to have series; the first call counts."""

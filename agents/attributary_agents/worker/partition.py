@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from attributary_explainers.wording import show_names
 from attributary_topics import (
     ChangeEvent,
-    ImportanceEvent,
     InvalidRecordError,
     RecoveredEvent,
+    ShardImportance,
     decode_model_id,
     encode_json,
     event_headers,
@@ -22,7 +22,7 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
-from ..models.prequential import StepError, prequential
+from ..models.prequential import Event, StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_key
 from .dead_letter_log import DeadLetterLog
@@ -97,7 +97,7 @@ class Partition:
             return []  # delivered again after a restart or rebalance, and already in the checkpoint
         self.offset = record.offset
         self.counters.consumed += 1
-        events: list[ImportanceEvent | ChangeEvent] = []
+        events: list[Event] = []
         try:
             self._explain(record, events)
         except InvalidRecordError as error:
@@ -126,7 +126,7 @@ class Partition:
         )
         return [self._dead_letter(record, "handle", error.reason, error)]
 
-    def _explain(self, record: Record, events: list[ImportanceEvent | ChangeEvent]) -> None:
+    def _explain(self, record: Record, events: list[Event]) -> None:
         if record.unread is not None:
             record.check_read()
         reader = self._readers.get(record.key) or self._reader(record.key)  # type: ignore[arg-type]  # None is no key
@@ -164,7 +164,7 @@ class Partition:
         reader = self._readers[key] = ObservationReader(key, config, self.config.max_observation_bytes)
         return reader
 
-    def _publish(self, events: list[ImportanceEvent | ChangeEvent], record: Record) -> list[Outgoing]:
+    def _publish(self, events: list[Event], record: Record) -> list[Outgoing]:
         if not events:
             return []
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
@@ -187,11 +187,14 @@ class Partition:
                 state.failed_offsets = {n: reason for n, reason in state.failed_offsets.items() if n > offset}
             state.stored_deployed = deployed.get(model_id, state.stored_deployed)
 
-    def _outgoing(self, event: ImportanceEvent | ChangeEvent, n: int, record: Record) -> Outgoing:
+    def _outgoing(self, event: Event, n: int, record: Record) -> Outgoing:
         topics = self.config.kafka.topics
-        kind, topic = (
-            ("change", topics.changes) if isinstance(event, ChangeEvent) else ("importance", topics.importances)
-        )
+        if isinstance(event, ChangeEvent):
+            kind, topic = "change", topics.changes
+        elif isinstance(event, ShardImportance):
+            kind, topic = "shard", self.config.kafka.shards
+        else:
+            kind, topic = "importance", topics.importances
         headers = event_headers(kind, event.model_id, record.source, record.timestamp_ms, n)
         return Outgoing(topic, event.model_id.encode(), encode_json(event), headers, record.offset, event.model_id)
 

@@ -14,6 +14,7 @@ from ..state.records import StateRecords
 from .activity import Activity
 from .deployments import PartitionControl
 from .partition import Partition
+from .sharing.merges import PartitionMerges
 
 OBSERVATION_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 CHECKPOINT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
@@ -67,6 +68,8 @@ class PartitionView:
     def __init__(self, partition: Partition, control: PartitionControl | None = None) -> None:
         self.partition = partition
         self.control = control
+        self.merges: PartitionMerges | None = None
+        """The topic of shards' partition of the same number; None where no model is sharded."""
         self.lag = Lag()
         """Observations in the topic that are not handled."""
         self.control_lag = Lag()

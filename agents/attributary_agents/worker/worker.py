@@ -54,7 +54,16 @@ class Worker:
 
     async def handle_control(self, event: Any) -> None:
         """Take one record of the models topic."""
-        message = event.message
+        if (assigned := self._owner(event.message)) is not None:
+            await assigned.handle_control(event.message)
+
+    async def handle_shard(self, event: Any) -> None:
+        """Take one record of the topic of shards."""
+        if (assigned := self._owner(event.message)) is not None:
+            await assigned.handle_shard(event.message)
+
+    def _owner(self, message: Any) -> Assigned | None:
+        """Return the partition of the observations that a record of another topic belongs to; None: not ours."""
         observations = TP(self.config.kafka.topics.observations, message.partition)
         if observations not in self.app.consumer.assignment():
             # Workers of several releases in one group: the assignor keeps topics apart that not all of them read.
@@ -64,9 +73,10 @@ class Worker:
                 message.partition,
                 *observations,
             )
-            return
-        if not self._is_late(observations, message.generation_id):
-            await self._assign(observations, message.generation_id).handle_control(message)
+            return None
+        if self._is_late(observations, message.generation_id):
+            return None
+        return self._assign(observations, message.generation_id)
 
     def _is_late(self, tp: TP, generation: int) -> bool:
         """Return whether a record was fetched before the rebalance that gave us the partition; it comes again."""

@@ -173,7 +173,9 @@ class MergedImportance:
 
     def mean(self, values: Mapping[int, float | None]) -> float | None:
         """Return the weighted mean of one figure of the shards, of those that have it; None where none has."""
-        known = [(weight, value) for number, weight in self.weights.items() if (value := values.get(number)) is not None]
+        known = [
+            (weight, value) for number, weight in self.weights.items() if (value := values.get(number)) is not None
+        ]
         total = math.fsum(weight for weight, _ in known)
         return math.fsum(weight * value for weight, value in known) / total if total else None
 
@@ -199,7 +201,7 @@ class MergedImportance:
         weights = self.weights
         errors = {number: self._shards[number].last.std_error for number in weights}
         return {
-            name: {number: (weight * errors[number].get(name, 0.0)) ** 2 for number, weight in weights.items()}
+            name: {number: _square(weight * errors[number].get(name, 0.0)) for number, weight in weights.items()}
             for name in _names(errors.values())
         }
 
@@ -219,6 +221,10 @@ class MergedImportance:
         for number, shard in snapshot["shards"].items():
             merged._shards[number] = replace(_Shard(**shard), last=ShardEstimate(**shard["last"]))
         return merged
+
+
+def _square(value: float) -> float:
+    return value * value
 
 
 def _names(values: Iterable[Importance]) -> list[Any]:

@@ -167,7 +167,7 @@ def _needed_partitions(config: Config, found: Mapping[str, FoundTopic]) -> int:
 def partition_faults(config: Config, name: str, seen: Seen) -> Iterator[str]:
     """Yield what is wrong with the number of partitions of a topic, with the remedy that loses least."""
     kafka, observations = config.kafka, config.kafka.topics.observations
-    if name not in (observations, kafka.topics.models, kafka.changelog):
+    if name not in (observations, kafka.topics.models, kafka.changelog, kafka.shards):
         return
     needed, n = _needed_partitions(config, seen.found), seen.found[name].partitions
     has = f"{name} has {n} partition{'' if n == 1 else 's'}"

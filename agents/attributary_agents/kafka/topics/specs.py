@@ -53,6 +53,9 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
         (kafka.changelog, CHANGELOG_SETTINGS, "state of every model"),
     ]
+    if config.sharded:
+        week = {"retention.ms": str(7 * DAY_MS)}
+        wanted.append((kafka.shards, {**large, **week}, "internal: importance of the shards of sharded models"))
     return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from attributary_explainers import RemovalExplainer, ranks, shares
+from attributary_explainers import MergedImportance, RemovalExplainer, ranks, shares
 from attributary_topics import FeatureImportance, ImportanceEvent, Source
 
 from ..model_state import ModelState
@@ -50,8 +50,8 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
     )
 
 
-def feature_importances(explainer: RemovalExplainer) -> dict[str, FeatureImportance]:
-    """Return the importances of an explainer as they go over the wire, the most important first."""
+def feature_importances(explainer: RemovalExplainer | MergedImportance) -> dict[str, FeatureImportance]:
+    """Return the importances of an explainer, or of a merge, as they go over the wire, the most important first."""
     importance, std_error, half_width = explainer.importance, explainer.std_error, explainer.half_width
     share, rank = shares(importance), ranks(importance)
     return {

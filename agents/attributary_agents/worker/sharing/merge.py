@@ -1,0 +1,135 @@
+"""The merge of the shards of one sharded model: what they said last, which of it belongs together, and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attributary_explainers import MergedImportance
+from attributary_topics import ImportanceEvent, InvalidRecordError, ShardImportance, Source, decode_shard, encode_json
+
+from ...errors import DamagedStateError
+from ...models.telling.shards import estimate_of, merged_event
+from ...state.packing import PackError, pack, unpack
+
+MAGIC = b"ATH1"
+
+KINDS = 16
+"""How many of the latest kinds of estimates are told apart."""
+
+
+class MergedExplainer:
+    """Merges the estimates of one explainer of a sharded model.
+
+    Only estimates of one *kind* are merged: of one version of the model, by one set of parameters. The newest kind is
+    the one that was first reported last. When the first shard reports a new kind, the estimates of the kind before are
+    dropped, and each shard is in the merge again from the moment on at which it reports the new one. A shard that still
+    reports an older kind is behind, and is left out, unless it has reported the newest one already: then it has gone
+    back, by a deployment of an older version, and the others are going to follow.
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self.merged = MergedImportance(alpha)
+        self.last: dict[int, ShardImportance] = {}
+        """By shard: what it has said last, of any kind."""
+        self._kinds: list[tuple[str, str]] = []
+        """The kinds, by when each was first reported or gone back to: the last is merged."""
+
+    @property
+    def shards(self) -> dict[int, ShardImportance]:
+        """By shard, what those have said that are in the merge."""
+        return {number: self.last[number] for number in self.merged.weights}
+
+    @property
+    def latest(self) -> ShardImportance | None:
+        """What was said last by time of the observation, of the shards in the merge; None where none is."""
+        return max(self.shards.values(), key=lambda said: (said.timestamp_ms, said.source.partition), default=None)
+
+    def take(self, said: ShardImportance) -> bool:
+        """Take what a shard says; return whether it is news, and in the merge.
+
+        A shard that was restarted repeats what it has said, with the same source: that is no news.
+        """
+        number = said.source.partition
+        before = self.last.get(number)
+        if before is not None and said.source.offset <= before.source.offset:
+            return False
+        self.last[number] = said
+        kind = _kind(said)
+        goes_back = before is not None and self._kinds[-1:] == [_kind(before)]
+        if kind not in self._kinds or (kind != self._kinds[-1] and goes_back):
+            self._kinds = [*(one for one in self._kinds if one != kind), kind][-KINDS:]
+            self.merged = MergedImportance(said.alpha)
+        if kind != self._kinds[-1]:
+            return False
+        self.merged.update(number, estimate_of(said))
+        return True
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {
+            "merged": self.merged.snapshot(),
+            "last": {number: encode_json(said) for number, said in self.last.items()},
+            "kinds": self._kinds,
+        }
+
+    @classmethod
+    def from_snapshot(cls, model_id: str, snapshot: Mapping[str, Any]) -> MergedExplainer:
+        """Return the merge that the snapshot was taken of."""
+        merge = cls(snapshot["merged"]["alpha"])
+        merge.merged = MergedImportance.from_snapshot(snapshot["merged"])
+        merge.last = {number: decode_shard(model_id.encode(), said) for number, said in snapshot["last"].items()}
+        merge._kinds = [tuple(kind) for kind in snapshot["kinds"]]
+        return merge
+
+
+def _kind(said: ShardImportance) -> tuple[str, str]:
+    return said.model_version, said.parameters
+
+
+class MergedModel:
+    """Merges what the shards of one model say, by explainer."""
+
+    def __init__(self, model_id: str) -> None:
+        self.model_id = model_id
+        self.explainers: dict[str, MergedExplainer] = {}
+
+    def take(self, said: ShardImportance, source: Source) -> ImportanceEvent | None:
+        """Take what a shard says in a record; return the event that follows, None where nothing does."""
+        merge = self.explainers.setdefault(said.explainer, MergedExplainer(said.alpha))
+        if not merge.take(said):
+            return None
+        return merged_event(merge.merged, merge.shards, said.source.partition, source)
+
+    @property
+    def n_observations(self) -> int:
+        """Observations that the shards had handled when they reported last, whatever the version."""
+        last: dict[int, int] = {}
+        for merge in self.explainers.values():
+            for number, said in merge.last.items():
+                last[number] = max(last.get(number, 0), said.observation)
+        return sum(last.values())
+
+
+def encode_merge(model: MergedModel) -> bytes:
+    """Return the bytes to store."""
+    merges = {name: merge.snapshot() for name, merge in model.explainers.items()}
+    return pack(MAGIC, {"explainers": merges})
+
+
+def decode_merge(model_id: str, blob: bytes) -> MergedModel:
+    """Return the stored merge of a model.
+
+    Raises
+    ------
+    DamagedStateError
+        The bytes are torn, or of another format: the merge begins afresh, and lacks nothing once each shard has
+        reported again.
+    """
+    model = MergedModel(model_id)
+    try:
+        for name, snapshot in unpack(MAGIC, blob)["explainers"].items():
+            model.explainers[name] = MergedExplainer.from_snapshot(model_id, snapshot)
+    except (PackError, InvalidRecordError, KeyError, TypeError, ValueError) as error:
+        raise DamagedStateError(f"the stored merge of the shards of {model_id}: {error}") from error
+    return model
