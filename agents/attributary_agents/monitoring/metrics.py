@@ -10,13 +10,13 @@ import math
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
-from attributary_explainers import SKIP_REASONS, shares
+from attributary_explainers import SKIP_REASONS
 from attributary_topics import REASONS
 
 from ..config.settings import Config
@@ -28,17 +28,12 @@ from ..models.telling.changes import exemplar
 from ..models.telling.events import finite
 from ..state.checkpoints import PartitionCounters
 from ..worker.view import Durations, PartitionView, WorkerView
+from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
 from .series_limits import ShownFeatures, ShownModels
 
-OTHER = "__other__"
+__all__ = ["CATALOGUE", "EXPORTED", "OF_MACHINE", "OTHER", "AttributaryCollector"]
 
 _PATTERNS = ("trend", "recurring")
-
-
-class _Add(Protocol):
-    def __call__(
-        self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None, /
-    ) -> None: ...
 
 
 _FEATURE = ("model_id", "explainer", "feature")
@@ -63,6 +58,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
         _EXPLAINER,
     ),
     "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
+    "explainer_shards": ("Of a sharded model: shards whose estimates the importance is made of", _EXPLAINER),
     "explainer_skipped_total": ("Observations that were not explained", (*_EXPLAINER, "reason")),
     "explain_every_observations": ("One in so many observations is explained now; 1 is all", _MODEL),
     "explain_share_ratio": ("Share of the time that explaining took, when last measured", _MODEL),
@@ -260,21 +256,31 @@ class AttributaryCollector(Collector):
                 families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
 
         view = self._view
+        sharded = self._config.sharded
+        # A shard has no series of its model: those are of the merge, by its owner alone.
         models = {
             model_id: (state, owned)
             for owned in view.partitions.values()
             for model_id, state in owned.partition.models.items()
+            if model_id not in sharded
         }
-        self._features.keep_only(models.keys())
-        shown = self._models.choose({model_id: self._n_series(state) for model_id, (state, _) in models.items()})
+        merged_by = [owned.merges.models for owned in view.partitions.values() if owned.merges is not None]
+        merges = {model_id: merge for one in merged_by for model_id, merge in one.items()}
+        self._features.keep_only(models.keys() | merges.keys())
+        n_series = {model_id: self._n_series(state) for model_id, (state, _) in models.items()}
+        for model_id, merge in merges.items():
+            n_series[model_id] = n_merged_series(merge, self._config.metrics.max_features)
+        shown = self._models.choose(n_series)
         view.shown = self._models.remembered
-        for model_id in sorted(models):
-            if model_id in shown:
+        for model_id in sorted(n_series.keys() & shown):
+            if model_id in merges:
+                add_merge(merges[model_id], self._features, add)
+            else:
                 self._model(*models[model_id], add)
-                turns.yield_lock()
+            turns.yield_lock()
         owned_by = [owned.partition.models for owned in view.partitions.values()]
-        n_resting = len({model_id for one in owned_by for model_id in one.resting} - models.keys())
-        add("series_dropped_models", (), float(len(models) - len(shown) + n_resting))
+        n_resting = len({model_id for one in owned_by for model_id in one.resting} - models.keys() - sharded)
+        add("series_dropped_models", (), float(len(n_series) - len(shown) + n_resting))
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
         add("models_resting", (), float(n_resting))
         add("models_refused", (), float(sum(len(one.refused) for one in owned_by)))
@@ -293,6 +299,8 @@ class AttributaryCollector(Collector):
                 place = (topics.models, str(number))
                 _add_records(place, owned.control.counters, owned.control_lag.records, add)
                 add("transaction_open_seconds", place, owned.control_transaction_s)
+            if owned.merges is not None:
+                _add_records((owned.merges.topic, str(number)), owned.merges.counters, None, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):
             families["stage_duration_seconds"].add_metric((stage,), *_histogram(durations))  # type: ignore[attr-defined]
@@ -304,23 +312,16 @@ class AttributaryCollector(Collector):
         of_explainers = state.explainers.values()
         return sum((5 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
 
-    def _model(self, state: ModelState, owned: PartitionView, add: _Add) -> None:
+    def _model(self, state: ModelState, owned: PartitionView, add: Add) -> None:
         model = (state.model_id,)
         for name, explainer in state.explainers.items():
             labels = (state.model_id, name)
-            importance, half_width, doubt = explainer.importance, explainer.half_width, explainer.observational_doubt
-            share = shares(importance)
-            shown = self._features.choose(state.model_id, name, importance)
+            doubt = explainer.observational_doubt
+            shown = add_importances(labels, explainer, self._features, add)
             for feature in shown:
-                add("feature_importance", (*labels, str(feature)), importance[feature])
-                add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
-                add("feature_importance_half_width", (*labels, str(feature)), finite(half_width[feature]))
                 if feature in doubt:
                     add("feature_importance_doubt", (*labels, str(feature)), finite(doubt[feature]))
-            if rest := importance.keys() - set(shown):
-                add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
-                add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))
-            moved, gain = state.publications[name].movement(importance)
+            moved, gain = state.publications[name].movement(explainer.importance)
             add("importance_shift_ratio", labels, moved)
             add("importance_ndcg_ratio", labels, gain)
             known = [share for share in explainer.locality.values() if math.isfinite(share)]
@@ -347,7 +348,7 @@ class AttributaryCollector(Collector):
         change, counts = state.change, state.counts
         detector = change.detector_name or "none" if change else "none"
         loss = state.loss
-        largest = "+Inf" if loss.largest is None else f"{loss.largest:.3g}"
+        largest = shown_largest(loss.largest)
         add("model_info", (*model, state.version, loss.name, loss.unit, largest, detector), 1.0)
         for outcome in VERSION_OUTCOMES:
             add("model_versions_total", (*model, outcome), float(counts.versions[outcome]))
@@ -368,14 +369,14 @@ class AttributaryCollector(Collector):
             add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
 
 
-def _quality(state: ModelState, add: _Add) -> None:
+def _quality(state: ModelState, add: Add) -> None:
     """Add the metrics of the model's predictions that are known, beside the same over the reference."""
     for name, figure in quality_figures(state.quality).items():
         add("model_quality", (state.model_id, name), figure.value)
         add("model_quality_reference", (state.model_id, name), figure.reference)
 
 
-def _shifts(state: ModelState, name: str, shown: Collection[Any], add: _Add) -> None:
+def _shifts(state: ModelState, name: str, shown: Collection[Any], add: Add) -> None:
     """Add what is known of lasting shifts of an explainer's importances, of the features that are shown."""
     labels, watch = (state.model_id, name), state.shifts[name]
     shifted, least = watch.shift.shift, watch.least
@@ -389,7 +390,7 @@ def _shifts(state: ModelState, name: str, shown: Collection[Any], add: _Add) -> 
         add("importance_shifted", (*labels, str(shifted.feature)), 1.0)
 
 
-def _loss_shifts(state: ModelState, add: _Add) -> None:
+def _loss_shifts(state: ModelState, add: Add) -> None:
     """Add what is known of lasting shifts of the loss, where the configuration has it watched."""
     model, watch = (state.model_id,), state.loss_watch
     if watch is None:
@@ -408,7 +409,7 @@ def _loss_shifts(state: ModelState, add: _Add) -> None:
         add("loss_shifts_total", (*model, kind), float(state.counts.loss_shifts[kind]))
 
 
-def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int | None, add: _Add) -> None:
+def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int | None, add: Add) -> None:
     add("records_consumed_total", place, float(counters.consumed))
     add("records_unavailable_total", place, float(counters.unavailable))
     add("transaction_offsets_total", place, float(counters.transactional))

@@ -50,8 +50,8 @@ def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
     data = _unpack(model_id, blob)
     if data.get("sharded") and not config.sharded:
         raise StateError(
-            f"model {model_id}: its state is that of a shard, of a part of the observations: set `sharded: true` again, "
-            f"or start the model afresh with `attributary models reset {model_id}`"
+            f"model {model_id}: its state is that of a shard, of a part of the observations: set `sharded: true` "
+            f"again, or start the model afresh with `attributary models reset {model_id}`"
         )
     allowlist = allowlist_of(config)
     with uncollected(), loading_with(allowlist.find_class):

@@ -44,8 +44,8 @@ def note_key(partition: int) -> bytes:
 def wanted_names(models: Iterable[str]) -> Callable[[bytes, int], bool]:
     """Return a test of names: whether a partition can have one, of a listed model or of the partition itself.
 
-    They are those of a model's state, deployments and merge, of a checkpoint and of a note. The changelog's records with other
-    names, and with names of other partitions, are counted and left alone.
+    They are those of a model's state, deployments and merge, of a checkpoint and of a note. The changelog's records
+    with other names, and with names of other partitions, are counted and left alone.
     """
     wanted = {
         key for model_id in models for key in (model_id.encode(), control_key(model_id, 0), merge_key(model_id, 0))

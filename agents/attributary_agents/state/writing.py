@@ -14,7 +14,7 @@ from ..kafka.clients import client_log_muted, producer
 from ..kafka.transactions import fence
 from .admin import read_records, store_of
 from .checkpoints import StoredAt, with_stored
-from .names import checkpoint_key, control_checkpoint_key, control_key
+from .names import checkpoint_key, control_checkpoint_key, control_key, merge_key
 from .store import PartitionStore, Send
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,8 @@ async def _reset(config: Config, model_id: str) -> list[int]:
     places = []
     async with changelog_writer(config) as send:
         for n in range(config.kafka.partitions):
-            names = [name for name in (model_id.encode(), control_key(model_id, n)) if records.epochs(n, name)]
+            of_model = model_id.encode(), control_key(model_id, n), merge_key(model_id, n)
+            names = [name for name in of_model if records.epochs(n, name)]
             if names:
                 places.append(n)
             store = store_of(config, records, n, send)

@@ -173,9 +173,8 @@ class MergedImportance:
 
     def mean(self, values: Mapping[int, float | None]) -> float | None:
         """Return the weighted mean of one figure of the shards, of those that have it; None where none has."""
-        known = [
-            (weight, value) for number, weight in self.weights.items() if (value := values.get(number)) is not None
-        ]
+        weights = self.weights
+        known = [(weights[number], one) for number, one in values.items() if one is not None and number in weights]
         total = math.fsum(weight for weight, _ in known)
         return math.fsum(weight * value for weight, value in known) / total if total else None
 

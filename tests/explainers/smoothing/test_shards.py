@@ -224,7 +224,7 @@ def test_dummy_and_efficiency_survive_the_merge():
         n[shard] += int(rng.integers(1, 100))
         a, b = rng.normal(size=2)
         merged.update(shard, ShardEstimate(n[shard], {"a": a, "dummy": 0.0, "b": b}, {"a": 1, "dummy": 0, "b": 1}, 9.0))
-        totals = totals[-1:] + [(shard, a + b)]
+        totals = [*totals[-1:], (shard, a + b)]
     assert merged.importance["dummy"] == merged.std_error["dummy"] == merged.half_width["dummy"] == 0.0
     weights = merged.weights
     assert sum(merged.importance.values()) == pytest.approx(sum(weights[one] * total for one, total in totals))

@@ -59,7 +59,11 @@ def estimate_of(said: ShardImportance) -> ShardEstimate:
 
 
 def merged_event(
-    merged: MergedImportance, shards: dict[int, ShardImportance], number: int, source: Source
+    merged: MergedImportance,
+    shards: dict[int, ShardImportance],
+    losses: tuple[float | None, float | None],
+    number: int,
+    source: Source,
 ) -> ImportanceEvent:
     """Return the event that says what the shards of a model know together.
 
@@ -70,6 +74,8 @@ def merged_event(
     ----------
     shards
         What those shards that are in the merge have said last.
+    losses
+        Those of the model and of its mean prediction, in the merge.
     number
         The shard that has spoken last.
     source
@@ -87,8 +93,8 @@ def merged_event(
         alpha=last.alpha,
         observation=sum(one.observation for one in shards.values()),
         n_observations=sum(one.n_observations for one in shards.values()),
-        model_loss=finite(merged.mean({shard: one.model_loss for shard, one in shards.items()})),
-        baseline_loss=finite(merged.mean({shard: one.baseline_loss for shard, one in shards.items()})),
+        model_loss=finite(losses[0]),
+        baseline_loss=finite(losses[1]),
         quality={},
         discrepancy=None,
         shift=None,

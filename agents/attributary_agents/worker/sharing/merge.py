@@ -41,6 +41,15 @@ class MergedExplainer:
         return {number: self.last[number] for number in self.merged.weights}
 
     @property
+    def losses(self) -> tuple[float | None, float | None]:
+        """Smoothed loss of the model, and of its mean prediction, in the merge; None where no shard knows it."""
+        said = self.shards.items()
+        return (
+            self.merged.mean({number: one.model_loss for number, one in said}),
+            self.merged.mean({number: one.baseline_loss for number, one in said}),
+        )
+
+    @property
     def latest(self) -> ShardImportance | None:
         """What was said last by time of the observation, of the shards in the merge; None where none is."""
         return max(self.shards.values(), key=lambda said: (said.timestamp_ms, said.source.partition), default=None)
@@ -99,7 +108,7 @@ class MergedModel:
         merge = self.explainers.setdefault(said.explainer, MergedExplainer(said.alpha))
         if not merge.take(said):
             return None
-        return merged_event(merge.merged, merge.shards, said.source.partition, source)
+        return merged_event(merge.merged, merge.shards, merge.losses, said.source.partition, source)
 
     @property
     def n_observations(self) -> int:
