@@ -54,7 +54,8 @@ for _command in (export, import_, reset):
 @click.option(
     "--partition",
     type=click.IntRange(min=0),
-    help="Send to this partition, that of the model's observations. [default: the one that Kafka's own clients choose]",
+    help="Send to this partition, that of the model's observations. [default: the one that Kafka's own clients choose; "
+    "of a sharded model all]",
 )
 @click.option("--dry-run", is_flag=True, help="Check everything and send nothing.")
 @json_option
@@ -107,12 +108,17 @@ def deploy(
 
     with told_when_slow(config), client_log_muted():
         check_topics(config, config.kafka.topics.models)
-        place, offset = asyncio.run(send_deployment(config, model_id, encode_json(value), partition))
+        places = asyncio.run(send_deployment(config, model_id, encode_json(value), partition))
     topic = config.kafka.topics.models
     if as_json:
-        click.echo(json.dumps({**said, "sent": True, "topic": topic, "partition": place, "offset": offset}))
+        place, offset = places[0]
+        found: dict[str, Any] = {"partition": place, "offset": offset}
+        if len(places) > 1:
+            found = {"places": [{"partition": place, "offset": offset} for place, offset in places]}
+        click.echo(json.dumps({**said, "sent": True, "topic": topic, **found}))
     else:
-        say(f"version {deployment.version} of {model_id} is deployed: {topic}[{place}]@{offset}")
+        where = ", ".join(f"{topic}[{place}]@{offset}" for place, offset in places)
+        say(f"version {deployment.version} of {model_id} is deployed: {where}")
 
 
 def checked(config: Config, model_id: str, value: Any) -> Deployment:

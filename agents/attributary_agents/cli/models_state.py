@@ -39,6 +39,15 @@ def _prepare(config: Config, model_id: str) -> None:
         check_topics(config, config.kafka.changelog)
 
 
+def _refuse_shards(config: Config, model_id: str) -> None:
+    """Refuse to move the states of shards: each belongs to the offsets of its partition."""
+    if model_id in config.sharded:
+        raise AttributaryError(
+            f"{model_id} is sharded: it has a state on each partition, and none of them can be moved. What it knows it "
+            "has from the last observations; `attributary models reset` lets it begin afresh"
+        )
+
+
 def _confirm(question: str, yes: bool) -> None:
     if yes:
         return
@@ -68,6 +77,7 @@ def export(config: Config, model_id: str, file: Path, force: bool, as_json: bool
     from ..state.objects import check_objects
     from ..state.seal import seal_of
 
+    _refuse_shards(config, model_id)
     check_free(file, force=force)
     _prepare(config, model_id)
     check_objects(config)
@@ -114,6 +124,7 @@ def import_(
     from ..state.objects import check_objects
     from ..state.seal import seal_of
 
+    _refuse_shards(config, model_id)
     exported = read_file(file, seal_of(config))
     _prepare(config, model_id)
     check_objects(config)

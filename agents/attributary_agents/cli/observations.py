@@ -166,6 +166,8 @@ def produce(
 ) -> None:
     """Send the observations of FILE (CSV, JSON lines, Parquet) to the observations topic, in order.
 
+    Those of a sharded model go to all partitions in turn.
+
     While no broker acknowledges what is sent, it waits, and says so. Where a broker refuses, or at Ctrl-C, it says how
     many rows of FILE are in the topic and with which --skip another run goes on behind them. The few that were sent
     and not acknowledged may be in the topic, too: that run sends them once more.
@@ -186,7 +188,7 @@ def produce(
         check_topics(config, config.kafka.topics.observations)
     with progress("produce", source.count(limit)) as shown, client_log_muted("aiokafka"):
         values = (encode_value(value) for value in islice(source.values(), skip, limit))
-        sending = Sending(config, chosen, rate=rate, progress=lambda n: shown(skip + n), silent=_say_silent)
+        sending = Sending(config, chosen, rate=rate, first=skip, progress=lambda n: shown(skip + n), silent=_say_silent)
         try:
             sent = asyncio.run(sending.send(values))
         except (UnsentError, KeyboardInterrupt) as error:

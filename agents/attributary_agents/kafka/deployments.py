@@ -14,8 +14,12 @@ SENT_WITHIN_S = 30.0
 """Longest wait for the acknowledgement of a deployment."""
 
 
-async def send_deployment(config: Config, model_id: str, value: bytes, partition: int | None = None) -> tuple[int, int]:
-    """Send one record; return its partition and offset once the broker has it.
+async def send_deployment(
+    config: Config, model_id: str, value: bytes, partition: int | None = None
+) -> list[tuple[int, int]]:
+    """Send one record, and of a sharded model one to each partition; return partitions and offsets.
+
+    Once this returns, the brokers have them. Sent again, a shard that has the version already ignores it.
 
     Raises
     ------
@@ -26,7 +30,11 @@ async def send_deployment(config: Config, model_id: str, value: bytes, partition
     async with producer(config.kafka, topic) as client:
         try:
             async with asyncio.timeout(SENT_WITHIN_S):
-                sent = await client.send_and_wait(topic, value, model_id.encode(), partition)
+                if partition is None and model_id in config.sharded:
+                    partitions: list[int | None] = sorted(await client.partitions_for(topic))
+                else:
+                    partitions = [partition]
+                sent = [await client.send_and_wait(topic, value, model_id.encode(), number) for number in partitions]
         except TimeoutError:
             told = f"the brokers have not acknowledged the version within {SENT_WITHIN_S:.0f} s"
             raise BrokersAwayError(
@@ -35,7 +43,7 @@ async def send_deployment(config: Config, model_id: str, value: bytes, partition
             ) from None
         except AssertionError as error:  # it asserts that the partition exists
             raise PreflightError(f"{topic}: {error}. `attributary check` says what is missing") from None
-        return sent.partition, sent.offset
+        return [(one.partition, one.offset) for one in sent]
 
 
 async def read_deployments(config: Config) -> dict[str, Any]:

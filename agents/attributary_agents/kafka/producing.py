@@ -58,13 +58,16 @@ def _is_refused(row: asyncio.Future[object]) -> bool:
 class Sending:
     """Sends the rows of one model in order, and counts those that the brokers have acknowledged.
 
-    All of them have the model id as their key, so they go to one partition, which keeps their order. While no broker
+    All of them have the model id as their key, so they go to one partition, which keeps their order. Those of a sharded
+    model go to all partitions, row n to partition n modulo their number, wherever the sending begins. While no broker
     acknowledges, it waits: what is under way is sent again by the client, which does not write it twice.
 
     Parameters
     ----------
     rate
         Observations per second at most; None sends as fast as the broker takes them.
+    first
+        Number of the first row, from 0.
     progress
         Called with the number of rows acknowledged so far, for each of them.
     silent
@@ -85,11 +88,14 @@ class Sending:
         model_id: str,
         *,
         rate: float | None = None,
+        first: int = 0,
         progress: Callable[[int], None] | None = None,
         silent: Callable[[float, int], None] | None = None,
     ) -> None:
         self._kafka, self._topic, self._key = config.kafka, config.kafka.topics.observations, model_id.encode()
         self._rate, self._progress, self._silent = rate, progress, silent
+        self._is_sharded, self._next = model_id in config.sharded, first
+        self._partitions: list[int] = []
         self._under_way: deque[asyncio.Future[object]] = deque()
         self._quiet_since = 0.0
         self.acknowledged = 0
@@ -127,6 +133,8 @@ class Sending:
         return self.acknowledged
 
     async def _send(self, client: AIOKafkaProducer, values: Iterable[bytes]) -> None:
+        if self._is_sharded:
+            self._partitions = sorted(await client.partitions_for(self._topic))
         began = time.monotonic()
         for n, value in enumerate(values, 1):
             future = await self._hand_over(client, value)
@@ -144,9 +152,11 @@ class Sending:
     async def _hand_over(self, client: AIOKafkaProducer, value: bytes) -> asyncio.Future[object]:
         while True:
             try:
-                future: asyncio.Future[object] = await client.send(self._topic, value, key=self._key)
+                to = self._partitions[self._next % len(self._partitions)] if self._partitions else None
+                future: asyncio.Future[object] = await client.send(self._topic, value, key=self._key, partition=to)
             except KafkaTimeoutError:  # the client's buffer is full, and the row is not in it
                 continue
+            self._next += 1
             return future
 
     async def _settle_those_before(self) -> None:
