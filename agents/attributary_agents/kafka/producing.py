@@ -152,12 +152,17 @@ class Sending:
     async def _hand_over(self, client: AIOKafkaProducer, value: bytes) -> asyncio.Future[object]:
         while True:
             try:
-                to = self._partitions[self._next % len(self._partitions)] if self._partitions else None
-                future: asyncio.Future[object] = await client.send(self._topic, value, key=self._key, partition=to)
+                future: asyncio.Future[object] = await client.send(self._topic, value, key=self._key, **self._place)
             except KafkaTimeoutError:  # the client's buffer is full, and the row is not in it
                 continue
             self._next += 1
             return future
+
+    @property
+    def _place(self) -> dict[str, int]:
+        """Where the next row goes; empty where its key decides."""
+        n = len(self._partitions)
+        return {"partition": self._partitions[self._next % n]} if n else {}
 
     async def _settle_those_before(self) -> None:
         """Wait for the rows before the one that is refused, and take it out of those that the topic may have."""

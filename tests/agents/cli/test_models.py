@@ -25,9 +25,9 @@ BAYES = "river.naive_bayes.GaussianNB"
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any], int | None]]:
     found: list[tuple[str, dict[str, Any], int | None]] = []
 
-    async def send(_config: Any, model_id: str, value: bytes, partition: int | None) -> tuple[int, int]:
+    async def send(_config: Any, model_id: str, value: bytes, partition: int | None) -> list[tuple[int, int]]:
         found.append((model_id, json.loads(value), partition))
-        return partition or 0, len(found) - 1
+        return [(partition or 0, len(found) - 1)]
 
     monkeypatch.setattr(models_topic, "send_deployment", send)
     monkeypatch.setattr(topic_admin, "check_topics", lambda _config, _only: None)

@@ -29,12 +29,16 @@ class FakeProducer:
 
     def __init__(self, acknowledging: int) -> None:
         self.rows: list[bytes] = []
+        self.places: list[int | None] = []
         self.futures: list[asyncio.Future[object]] = []
         self.full = 0
         self.too_large: bytes | None = None
         self._acknowledging = acknowledging
 
-    async def send(self, _topic: str, value: bytes, key: bytes) -> asyncio.Future[object]:
+    async def partitions_for(self, _topic: str) -> set[int]:
+        return {2, 0, 1}
+
+    async def send(self, _topic: str, value: bytes, key: bytes, **where: int) -> asyncio.Future[object]:
         assert key == b"credit"
         if self.full:
             self.full -= 1
@@ -42,6 +46,7 @@ class FakeProducer:
         if value == self.too_large:
             raise MessageSizeTooLargeError("too large")
         self.rows.append(value)
+        self.places.append(where.get("partition"))
         self.futures.append(asyncio.get_running_loop().create_future())
         if len(self.futures) <= self._acknowledging:
             self.futures[-1].set_result(None)
@@ -86,6 +91,20 @@ def test_progress_counts_what_is_acknowledged(client: Any) -> None:
 
     assert asyncio.run(run()) == 10
     assert counted == list(range(1, 11))
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_rows_of_a_sharded_model_go_to_all_partitions_in_turn_wherever_it_begins(client: Any, first: int) -> None:
+    config = config_of("credit")
+    fake = client(10)
+    assert asyncio.run(produce(config, "credit", ROWS)) == 10
+    assert fake.places == [None] * 10, "the key decides"
+    fake = client(10)
+    model = config.models["credit"].model_copy(update={"sharded": True})
+    sharded = config.model_copy(update={"models": {"credit": model}})
+    fake.full = 1  # the first attempt at a row is no row
+    assert asyncio.run(Sending(sharded, "credit", first=first).send(ROWS)) == 10
+    assert fake.places == [(first + n) % 3 for n in range(10)]
 
 
 def test_no_more_rows_are_under_way_than_the_window_has(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
