@@ -140,12 +140,12 @@ def test_a_worker_that_is_killed_leaves_the_merge_as_one_worker_has_it(
 
 
 def test_a_new_version_reaches_every_shard(kafka_broker: Broker, tmp_path: Path) -> None:
-    raw, config = created(kafka_broker)
+    factory = "tests.agents.worker.sharing.streams:pair_classifier"
+    raw, config = created(kafka_broker, control={"allowed": [factory]})
     worker = WorkerProcess(raw, tmp_path)
     with worker:
         send(kafka_broker, config, 0.0, 0.5)
         wait_observed(kafka_broker, config, 2000, [worker])
-        factory = "tests.agents.worker.sharing.streams:pair_classifier"
         arguments = ["models", "deploy", "m", "--version", "2", "--factory", factory]
         done = CliRunner().invoke(cli, [*arguments, "--config", str(worker.config_path), "--json"])
         assert done.exit_code == 0, done.output

@@ -98,7 +98,7 @@ class MergedImportance:
     >>> merged = MergedImportance(alpha=1e-16)
     >>> merged.update(0, ShardEstimate(300, {"age": 1.0}, {"age": 0.2}, 20.0))
     >>> merged.update(1, ShardEstimate(100, {"age": 5.0}, {"age": 0.2}, 20.0))
-    >>> merged.importance
+    >>> {name: round(value, 3) for name, value in merged.importance.items()}
     {'age': 2.0}
     """
 
