@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from attributary_explainers import (
     IncrementalPFI,
@@ -175,8 +176,12 @@ def test_a_silent_shard_fades_from_the_moment_it_is_overdue_and_is_forgotten():
     assert len(seen) > 5
     assert (1.0 - alpha) ** ((n - 1000 - 200) / 2) < FADED
     assert merged.importance == {"a": 1.0}
-    merged.update(1, said(1100, 5.0))
-    assert merged.weights[1] == pytest.approx(0.5, abs=0.1), "it is back"
+    for back in range(1100, 3000, 100):
+        merged.update(1, said(back, 5.0))
+        n += 100
+        merged.update(0, said(n, 1.0))
+        assert 0.3 < merged.weights[1] < 0.7
+    assert merged.weights[1] == pytest.approx(0.5, abs=1e-3), "it is back"
 
 
 def test_with_plain_means_a_silent_shard_keeps_its_weight():
@@ -259,3 +264,13 @@ def test_a_merge_goes_on_from_its_snapshot(alpha):
 def test_an_alpha_that_is_none_is_refused():
     with pytest.raises(InvalidParameterError):
         MergedImportance(0.0)
+
+
+def test_the_interval_is_that_of_welch_and_satterthwaite():
+    merged = MergedImportance(PLAIN)
+    merged.update(0, ShardEstimate(300, {"a": 1.0}, {"a": 0.4}, 5.0))
+    merged.update(1, ShardEstimate(100, {"a": 2.0}, {"a": 0.9}, 15.0))
+    parts = [(0.75 * 0.4) ** 2, (0.25 * 0.9) ** 2]
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 5.0 + parts[1] ** 2 / 15.0)
+    assert merged.std_error["a"] == pytest.approx(math.sqrt(sum(parts)))
+    assert merged.half_width["a"] == pytest.approx(t.ppf(0.975, freedom) * math.sqrt(sum(parts)))

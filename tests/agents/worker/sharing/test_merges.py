@@ -11,6 +11,7 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError, StateError
+from attributary_agents.models.explainers import ShiftWatch
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.state.names import merge_key, wanted_names
 from attributary_agents.worker.partition import Partition
@@ -102,6 +103,15 @@ def test_a_shard_publishes_nothing_but_its_estimates_at_its_intervals() -> None:
     sent = [one for i in range(800) for one in shards.handle(0, pair(i))]
     assert [one.topic for one in sent] == ["attributary-shards"] * 16
     assert [header(one, "ce_type") for one in sent] == ["attributary.shard.v1"] * 16
+
+
+@pytest.mark.parametrize("is_sharded", [True, False])
+def test_a_shard_is_not_watched_for_shifts(is_sharded: bool) -> None:
+    partition = Partition(TOPIC, 0, sharded_config(sharded=is_sharded, alpha=0.1), lambda _key: None)
+    for i in range(200):
+        partition.handle(record(0, i, pair(i)))
+    is_fresh = partition.models["m"].shifts["pfi"].snapshot() == ShiftWatch(1).snapshot()
+    assert is_fresh == is_sharded
 
 
 def test_estimates_that_come_again_change_nothing_and_send_nothing() -> None:
@@ -233,6 +243,11 @@ def test_a_version_that_is_gone_back_to_is_merged_again() -> None:
         merge = broker.merges.models["m"].explainers["pfi"]
         assert {said.model_version for said in merge.shards.values()} == {version}
         assert len(merge.shards) == 4
+        last = values_of(broker.events[-1])
+        assert (last["model_version"], last["n_observations"]) == (
+            version,
+            sum(said.n_observations for said in merge.shards.values()),
+        )
 
 
 def test_estimates_by_other_parameters_are_not_merged_with_those_before() -> None:
