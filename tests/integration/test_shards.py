@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -20,6 +21,8 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics
+from attributary_agents.state.admin import read_records
+from attributary_agents.state.names import merge_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.sharing.merges import PartitionMerges
@@ -162,3 +165,22 @@ def test_a_new_version_reaches_every_shard(kafka_broker: Broker, tmp_path: Path)
     assert versions == sorted(versions)
     # Of the second half alone, without what each shard has stored before: explained from its first observation on.
     assert (events[-1]["model_version"], events[-1]["n_observations"]) == ("2", 2000)
+    stored = names_of(config)
+    assert {name for name in stored if b"merge" in name} == {merge_key("m", events_partition(kafka_broker, config))}
+    assert b"m" in stored
+    done = CliRunner().invoke(cli, ["models", "reset", "m", "--yes", "--config", str(worker.config_path), "--json"])
+    assert json.loads(done.output)["partitions"] == [0, 1, 2, 3]
+    assert not {name for name in names_of(config) if name.endswith(b"m")}, (
+        "neither states nor deployments nor the merge"
+    )
+
+
+def names_of(config: Config) -> set[bytes]:
+    """The names under which something is stored, on any partition."""
+    records = asyncio.run(read_records(config))
+    return {name for number in range(4) for name in records.names(number)}
+
+
+def events_partition(broker: Broker, config: Config) -> int:
+    (number,) = {one.partition for one in read_all(broker.bootstrap, config.kafka.shards)}
+    return number

@@ -163,3 +163,15 @@ def test_only_a_configured_model_can_be_deployed(folder: Path, sent: list[Any]) 
 def test_a_class_that_is_not_below_model_is_sent_there(folder: Path, content: dict[str, Any], said: str) -> None:
     with pytest.raises(DeploymentError, match=said):
         deploy(folder, file(folder, content), "--dry-run")
+
+
+@pytest.mark.parametrize("command", ["export", "import"])
+def test_states_of_shards_are_not_moved(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "attributary.yaml"
+    path.write_text(json.dumps({"models": {"credit": {"factory": FACTORY, "learn": False, "sharded": True}}}))
+    file = tmp_path / "credit.state"
+    file.write_bytes(b"")
+    arguments = ["models", command, "credit", str(file), "--config", str(path)]
+    done = CliRunner().invoke(cli, [*arguments, "--force"] if command == "export" else [*arguments, "--yes"])
+    assert done.exit_code != 0
+    assert "credit is sharded" in str(done.exception) + done.output
