@@ -79,7 +79,7 @@ class ClassSignals(Signals):
         if y not in columns or not columns.keys() >= y_pred.keys():
             if len(columns.keys() | y_pred.keys() | {y}) > MOST_CLASSES:
                 return False
-            for label in (y, *y_pred):
+            for label in (*y_pred, y):  # in the order of the predictions, which `add` takes as they are
                 columns.setdefault(label, len(columns))
             self._order = list(columns)
         row = [y_pred.get(label, 0.0) for label in columns]
