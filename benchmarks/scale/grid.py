@@ -34,7 +34,7 @@ from benchmarks.scale.records import MODEL_ID, values
 from benchmarks.scale.running import Runner
 
 FOLDER = HERE / "build" / "scale-grid"
-LIGHT, HEAVY = 5000, 1500
+LIGHT, HEAVY = 20_000, 1500
 """Measured records of light models, and of those that take milliseconds."""
 
 
