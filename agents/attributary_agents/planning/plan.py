@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
@@ -121,6 +121,7 @@ def make_plan(
         No number of workers carries the load.
     """
     n_workers = 1
+    most = MOST_WORKERS if is_sharded(config, timed) else min(wanted.models, MOST_WORKERS)
     while True:
         found = _of(config, wanted, timed, yardstick_s, capacity, n_workers)
         if found.carried is None or found.carried.busiest <= wanted.busy:
@@ -129,8 +130,13 @@ def make_plan(
         # Models are spread unevenly: the least that may do, and from there on by a twentieth.
         least = math.ceil(wanted.rate * found.record_us * 1e-6 / wanted.busy)
         n_workers = max(n_workers + 1 + n_workers // 20, least)
-        if n_workers > min(wanted.models, MOST_WORKERS):
+        if n_workers > most:
             raise PlanError(_impossible(wanted, found))
+
+
+def is_sharded(config: Config, names: Iterable[str]) -> bool:
+    """Return whether all of these models are sharded, so that each worker has an even part of all records."""
+    return config.sharded.issuperset(names)
 
 
 def _impossible(wanted: Wanted, found: Plan) -> str:
@@ -148,8 +154,8 @@ def _impossible(wanted: Wanted, found: Plan) -> str:
     return (
         f"no number of workers carries {wanted.rate:,.0f} records/s of {models}: {why} handles {most:,.0f} a second in "
         f"{wanted.busy:.0%} of its time. "
-        "Explain fewer of them (explain.budget, explain.every), draw less (n_samples), or give parts of the stream "
-        "models of their own"
+        "Explain fewer of them (explain.budget, explain.every), draw less (n_samples), give parts of the stream "
+        "models of their own, or have a model that does not learn sharded (learn: false, sharded: true)"
     )
 
 
@@ -161,11 +167,16 @@ def _of(
     capacity: Capacity,
     n_workers: int,
 ) -> Plan:
-    partitions = max(config.kafka.partitions, n_workers * (4 if wanted.models >= 8 * n_workers else 1))
-    share = largest_share(wanted.models, partitions, n_workers)
+    has_shards = is_sharded(config, timed)
+    is_even = not has_shards and wanted.models >= 8 * n_workers
+    partitions = max(config.kafka.partitions, n_workers * (4 if is_even else 1))
+    per_worker = math.ceil(partitions / n_workers)
+    share = per_worker / partitions if has_shards else largest_share(wanted.models, partitions, n_workers)
+    # Of a sharded model each partition has a state of its own.
+    copies, states = (partitions, wanted.models * per_worker) if has_shards else (1, math.ceil(wanted.models * share))
     rate = None if wanted.rate is None else wanted.rate * share
     prices = [
-        _price(config, timed[name], name, wanted, n_workers, partitions, rate, yardstick_s, capacity) for name in timed
+        _price(config, timed[name], name, states, partitions / n_workers, rate, yardstick_s, capacity) for name in timed
     ]
     record_s, step_s, settings_s, stored = (fmean(one[i] for one in prices) for i in range(4))
     state_bytes = fmean(one.state_bytes for one in timed.values())
@@ -192,8 +203,8 @@ def _of(
         1e6 * settings_s,
         capacity.by_step.error,
         1.0 / record_s,
-        capacity.worker_bytes + capacity.bytes_per_stored * state_bytes * math.ceil(wanted.models * share),
-        state_bytes * wanted.models,
+        capacity.worker_bytes + capacity.bytes_per_stored * state_bytes * states,
+        state_bytes * wanted.models * copies,
         carried,
     )
 
@@ -202,18 +213,21 @@ def _price(
     config: Config,
     timed: Timed,
     name: str,
-    wanted: Wanted,
-    n_workers: int,
-    partitions: int,
+    models: int,
+    per_worker: float,
     rate: float | None,
     yardstick_s: float,
     capacity: Capacity,
 ) -> tuple[float, float, float, float]:
-    """Return the seconds of a record, of its step, and of it by its settings alone; and the models stored for it."""
+    """Return the seconds of a record, of its step, and of it by its settings alone; and the models stored for it.
+
+    Parameters
+    ----------
+    models, per_worker, rate
+        Of one worker: models, partitions and records a second.
+    """
     own = config.models[name]
     draws = tuple(e.n_samples * (e.n_permutations or 1) for e in own.explainers.values())
-    models = math.ceil(wanted.models / n_workers)
-    per_worker = partitions / n_workers
     per_s = 1.0 / (timed.step_s + 1e-9) if rate is None else rate
     stored = models_stored(config, timed, models, per_worker, per_s)
     load = Load(

@@ -51,6 +51,19 @@ def test_one_model_cannot_have_two_workers() -> None:
         plan_of(6_100.0, 1)
 
 
+def test_a_sharded_model_has_as_many_workers_as_its_records_need() -> None:
+    model = {"model": {"class": "river.linear_model.LogisticRegression"}, "learn": False, "sharded": True}
+    sharded = parse_config({"models": {"m": {**model, "features": {"a": "number"}}}, "kafka": {"partitions": 8}})
+    found = make_plan(sharded, Wanted(18_000.0, 1), {"m": TIMED}, 10e-6, PLAIN)
+    # 100 us each: 1.8 workers are busy all the time. Of 8 partitions three workers have 3, 3 and 2, and four 2 each.
+    assert (found.carried.workers, found.carried.partitions) == (4, 8)
+    assert found.carried.busiest == pytest.approx(18_000 * 100e-6 * 2 / 8)
+    assert found.worker_bytes == 2e8 + 5.0 * 10_000 * 2
+    assert found.stored_bytes == 8 * 10_000
+    with pytest.raises(PlanError, match=r"one worker, which .* sharded: true"):
+        plan_of(18_000.0, 1, kafka={"partitions": 8})
+
+
 def test_where_each_model_would_fit_the_hash_is_what_is_said() -> None:
     # 5 000 a second each, of the 6 000 that a worker handles: no model is too large, and two are at one worker.
     with pytest.raises(PlanError, match="a hash spreads them over the partitions") as told:
