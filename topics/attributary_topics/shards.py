@@ -68,6 +68,12 @@ class ShardImportance:
 LARGEST = 1e150
 """Largest importance: as far as its square is a number, too."""
 
+MOST = 2**53
+"""Largest count and offset: sums of them, over thousands of shards, are integers of 64 bits, too."""
+
+LEAST_ALPHA = 1e-18
+"""Smallest smoothing factor: below it nothing fades in any stream, and what is computed with it underflows."""
+
 _TEXTS = ("model_id", "model_version", "explainer", "parameters", "removal", "loss", "loss_unit")
 _COUNTS = ("observation", "n_observations", "n_represented")
 _NUMBERS = ("loss_largest", "degrees_of_freedom", "model_loss", "baseline_loss")
@@ -95,12 +101,14 @@ def decode_shard(key: bytes | None, value: bytes | None, *, max_bytes: int | Non
         _check(isinstance(data[name], str), name, "a text", data[name])
     _check(data["model_id"] == model_id, "model_id", f"the record's key, {model_id!r}", data["model_id"])
     for name in _COUNTS:
-        _check(type(data[name]) is int and data[name] > 0, name, "an integer above 0", data[name])
+        is_count = type(data[name]) is int and 0 < data[name] <= MOST
+        _check(is_count, name, f"an integer from 1 to {MOST}", data[name])
     for name in _NUMBERS:
         _check(data[name] is None or _is_number(data[name]), name, "a finite number or null", data[name])
     freedom = data["degrees_of_freedom"]
     _check(freedom is None or freedom > 0, "degrees_of_freedom", "a number above 0", freedom)
-    _check(_is_number(data["alpha"]) and 0 < data["alpha"] <= 1, "alpha", "above 0 and at most 1", data["alpha"])
+    is_alpha = _is_number(data["alpha"]) and LEAST_ALPHA <= data["alpha"] <= 1
+    _check(is_alpha, "alpha", f"a number from {LEAST_ALPHA:g} to 1", data["alpha"])
     _check(type(data["stale"]) is bool, "stale", "true or false", data["stale"])
     _check(type(data["timestamp_ms"]) is int, "timestamp_ms", "an integer", data["timestamp_ms"])
     given = data["features"]
@@ -125,7 +133,8 @@ def _source(data: Any) -> Source:
     )
     _check(isinstance(data["topic"], str), "source.topic", "a text", data["topic"])
     for name in ("partition", "offset"):
-        _check(type(data[name]) is int and data[name] >= 0, f"source.{name}", "an integer from 0 on", data[name])
+        is_place = type(data[name]) is int and 0 <= data[name] <= MOST
+        _check(is_place, f"source.{name}", f"an integer from 0 to {MOST}", data[name])
     return Source(**data)
 
 

@@ -93,6 +93,8 @@ def deploy(
         attributary models deploy credit --version 3 --factory mymodels:build --params '{"depth": 6}'
     """
     check_model_id(config, model_id)
+    if partition is not None and model_id in config.sharded:
+        raise AttributaryError(f"{model_id} is sharded: its version goes to all partitions; leave --partition out")
     value = _value(config, file, version, class_path, params, factory, artefact)
     deployment = checked(config, model_id, value)
     said = {"model_id": model_id, "version": deployment.version, **deployment.spec}

@@ -16,7 +16,11 @@ from ..validation import check_number
 from .quantiles import t_quantile
 
 FADED = 1e-3
-"""A shard that has been silent until its weight has fallen by this factor is forgotten."""
+"""A shard that has been silent until its weight has fallen by this factor is left out until it reports again."""
+
+
+PATIENCE = 2.0
+"""A shard is overdue after so many times its last silence: the time that so many observations take varies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,12 @@ class MergedImportance:
     small that nothing fades, d = 1, c is the number of the shard's observations, and the merge is the plain mean of
     all. With traffic p of a shard, c tends to p / (1 - d) to first order in alpha: w is its share of the traffic.
 
+    Of the first estimate of a shard it is not known since when its observations have come: they are taken to be spread
+    over all observations that the shards have reported, S being the sum of their numbers. So a shard with a hundredth
+    of the traffic has a hundredth of the weight at once.
+
     **Silence.** Between two estimates of a shard the others report, too. What they report counts against it only from
-    the moment on at which it has been silent for longer than the last time: then it fades by d for each further
+    the moment on at which it has been silent for twice as long as the last time: then it fades by d for each further
     observation of the others, as its observations would fade for one explainer of all. Nothing here is a clock: the
     order of the estimates decides, and a replay gives the same.
 
@@ -106,6 +114,8 @@ class MergedImportance:
         self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
         self._shards: dict[int, _Shard] = {}
         self._n_reported = 0
+        self._n_merged = 0
+        """Shards in the merge: without those that have faded."""
 
     def update(self, shard: int, said: ShardEstimate) -> None:
         """Put what a shard says now in place of what it said before."""
@@ -113,16 +123,17 @@ class MergedImportance:
         if known is not None and said.n_represented < known.last.n_represented:
             known = None
         new = said.n_represented - (known.last.n_represented if known else 0)
-        n_shards = len(self._shards.keys() | {shard})
+        n_shards = len({*self._merged(), shard})
         if known is None:
-            # Since when it explains is not known: as if all shards had the same traffic, and nobody had been silent.
-            weight, apart = 0.0, float(new * n_shards)
+            others = sum(one.last.n_represented for number, one in self._shards.items() if number != shard)
+            weight, apart = 0.0, float(new + others)
         else:
             self._n_reported += new
             weight, apart = known.weight, float(self._n_reported - known.at)
         weight = weight * self._faded(apart, n_shards) + self._block(new, apart, n_shards)
         self._shards[shard] = _Shard(said, weight, self._n_reported, apart)
-        self._forget()
+        self._n_merged = n_shards
+        self._n_merged = len(self._merged())
 
     def _faded(self, n: float, n_shards: int) -> float:
         """Return d^n."""
@@ -139,18 +150,17 @@ class MergedImportance:
 
     def _silence(self, shard: _Shard) -> float:
         """Return by which factor a shard has faded because it has been silent."""
-        overdue = max(0.0, self._n_reported - shard.at - shard.apart)
-        return self._faded(overdue, len(self._shards))
+        overdue = max(0.0, self._n_reported - shard.at - PATIENCE * shard.apart)
+        return self._faded(overdue, self._n_merged)
 
-    def _forget(self) -> None:
-        gone = [number for number, shard in self._shards.items() if self._silence(shard) < FADED]
-        for number in gone:
-            del self._shards[number]
+    def _merged(self) -> dict[int, _Shard]:
+        """Return the shards that have not faded. What the others said last stays known, for when they report again."""
+        return {number: shard for number, shard in sorted(self._shards.items()) if self._silence(shard) >= FADED}
 
     @property
     def weights(self) -> dict[int, float]:
         """Shard to its weight; they sum to 1."""
-        weights = {number: shard.weight * self._silence(shard) for number, shard in sorted(self._shards.items())}
+        weights = {number: shard.weight * self._silence(shard) for number, shard in self._merged().items()}
         total = math.fsum(weights.values())
         if not total:  # nobody has explained anything yet
             return dict.fromkeys(weights, 1.0 / len(weights)) if weights else {}
@@ -159,7 +169,7 @@ class MergedImportance:
     @property
     def n_represented(self) -> int:
         """Observations that the importances of the shards stand for."""
-        return sum(shard.last.n_represented for shard in self._shards.values())
+        return sum(shard.last.n_represented for shard in self._merged().values())
 
     @property
     def importance(self) -> Importance:
@@ -209,6 +219,7 @@ class MergedImportance:
         return {
             "alpha": self.alpha,
             "n_reported": self._n_reported,
+            "n_merged": self._n_merged,
             "shards": {number: asdict(shard) for number, shard in self._shards.items()},
         }
 
@@ -216,7 +227,7 @@ class MergedImportance:
     def from_snapshot(cls, snapshot: Snapshot) -> MergedImportance:
         """Return the merge that the snapshot was taken of."""
         merged = cls(snapshot["alpha"])
-        merged._n_reported = snapshot["n_reported"]
+        merged._n_reported, merged._n_merged = snapshot["n_reported"], snapshot["n_merged"]
         for number, shard in snapshot["shards"].items():
             merged._shards[number] = replace(_Shard(**shard), last=ShardEstimate(**shard["last"]))
         return merged

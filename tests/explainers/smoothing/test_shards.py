@@ -100,15 +100,14 @@ def test_weights_are_those_of_observations_spread_over_what_the_model_reported(a
         new = int(rng.integers(1, 40))
         n += new if shard in at else 0
         counts[shard] = counts.get(shard, 0) + new
-        known = i + 1 if i < n_shards else n_shards
         merged.update(shard, said(counts[shard]))
-        apart[shard] = n - at[shard] if shard in at else new * known
+        apart[shard] = n - at[shard] if shard in at else sum(counts.values())
         spacing = apart[shard] / new
         places.setdefault(shard, []).extend(n - spacing * k for k in range(new))
         at[shard] = n
     # The first blocks were weighted when fewer shards were known, and have faded.
     c = {
-        shard: sum(decay ** (at[shard] - place) for place in placed) * decay ** max(0, n - at[shard] - apart[shard])
+        shard: sum(decay ** (at[shard] - place) for place in placed) * decay ** max(0, n - at[shard] - 2 * apart[shard])
         for shard, placed in places.items()
     }
     expected = {shard: one / sum(c.values()) for shard, one in c.items()}
@@ -169,19 +168,38 @@ def test_a_silent_shard_fades_from_the_moment_it_is_overdue_and_is_forgotten():
             # Of its last block on, the other one has all the traffic, and twice the weight in the end.
             decay = (1.0 - alpha) ** 0.5
             of_all = sum(decay**k for k in range(n - 1100)) + 0.5 * sum(decay**k for k in range(n - 1100, 10_000))
-            of_silent = 1.0 / alpha * decay ** (n - 1000 - 200)
+            of_silent = 1.0 / alpha * decay ** max(n - 1000 - 400, 0)
             assert merged.weights[1] == pytest.approx(of_silent / (of_silent + of_all), abs=0.03)
             seen.append(merged.importance["a"])
     assert seen == sorted(seen, reverse=True)
     assert len(seen) > 5
-    assert (1.0 - alpha) ** ((n - 1000 - 200) / 2) < FADED
+    assert (1.0 - alpha) ** ((n - 1000 - 400) / 2) < FADED
     assert merged.importance == {"a": 1.0}
+    rising = []
     for back in range(1100, 3000, 100):
         merged.update(1, said(back, 5.0))
         n += 100
         merged.update(0, said(n, 1.0))
-        assert 0.3 < merged.weights[1] < 0.7
+        rising.append(merged.weights[1])
+    assert rising == sorted(rising), "its first block may have come at any time since it was heard"
     assert merged.weights[1] == pytest.approx(0.5, abs=1e-3), "it is back"
+
+
+@pytest.mark.parametrize(("alpha", "rare"), [(0.01, 0.01), (0.004, 0.01), (0.02, 0.03)])
+def test_a_shard_with_little_traffic_has_its_share_from_its_first_estimate_on(alpha, rare):
+    rng, every = np.random.default_rng(1), 100
+    shares = [(1.0 - rare) / 3] * 3 + [rare]
+    merged, n, seen = MergedImportance(alpha), [0] * 4, []
+    for shard in rng.choice(4, size=150_000, p=shares).tolist():
+        n[shard] += 1
+        if n[shard] % every == 0:
+            merged.update(shard, said(n[shard], 5.0 if shard == 3 else 1.0))
+            if n[3] >= every:
+                seen.append(merged.weights.get(3, 0.0))
+    assert len(seen) > 1000
+    assert min(seen) > 0.2 * rare
+    assert max(seen) < 3.0 * rare
+    assert np.mean(seen) == pytest.approx(rare, rel=0.4)
 
 
 def test_with_plain_means_a_silent_shard_keeps_its_weight():

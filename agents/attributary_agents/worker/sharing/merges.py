@@ -14,6 +14,7 @@ from collections.abc import Callable
 from attributary_explainers.wording import show_names
 from attributary_topics import (
     InvalidRecordError,
+    ShardImportance,
     decode_model_id,
     decode_shard,
     encode_json,
@@ -67,6 +68,16 @@ class PartitionMerges:
         except DamagedStateError as error:
             logger.error("%s. It begins afresh, and is whole again once each shard has reported", error)
 
+    def _check(self, said: ShardImportance) -> None:
+        """Check that a shard of this group can have said it."""
+        topic, n = self._config.kafka.topics.observations, self._config.kafka.partitions
+        if said.source.topic != topic or said.source.partition >= n:
+            place = f"{said.source.topic}[{said.source.partition}]"
+            raise InvalidRecordError("wrong_type", "source", f"one of the {n} partitions of {topic}", place)
+        known = self._config.models[said.model_id].explainers
+        if said.explainer not in known:
+            raise InvalidRecordError("wrong_type", "explainer", f"one of {show_names(known)}", said.explainer)
+
     def take(self, record: Record) -> Outcome:
         """Take what a shard says: into the merge of its model, or into the dead letters. Never raises for it."""
         self.counters.consumed += 1
@@ -78,6 +89,7 @@ class PartitionMerges:
                 known = show_names(sorted(self._config.sharded))
                 raise InvalidRecordError("unknown_model", "key", f"one of the sharded models ({known})", model_id)
             said = decode_shard(record.key, record.value, max_bytes=self._config.kafka.max_record_bytes)
+            self._check(said)
         except InvalidRecordError as error:
             self.counters.dead_letters[error.reason] += 1
             outcome.outgoing.append(self._partition.dead_letter(record, "decode", error.reason, error))
