@@ -114,15 +114,18 @@ def reference(board: Board) -> None:
         graph(
             "Observations",
             "Observed, those of the chosen explainer that were not explained, by reason, values that were missing, "
-            "categories beyond the bound, and observations that the model forgot when it went back to a good state.",
+            "categories beyond the bound, and observations that the model forgot when it went back to a good state. "
+            "Of a sharded model, how many shards the importance is made of.",
             Query(per_second("model_observations_total", **OF), "observed"),
             Query(known(skipped, ever, "reason"), "skipped: {{reason}}"),
             Query(per_second("model_missing_values_total", **OF), "missing values"),
             Query(per_second("model_other_categories_total", **OF), "categories as __other__"),
             Query(per_second("model_observations_forgotten_total", **OF), "forgotten"),
+            Query(latest("explainer_shards", **OF_EXPLAINER), "shards"),
             unit="ops",
             least=0,
             size=(8, 8),
+            right=("shards", "short"),
         ),
         graph(
             "What explaining takes",

@@ -165,6 +165,15 @@ def test_a_class_that_is_not_below_model_is_sent_there(folder: Path, content: di
         deploy(folder, file(folder, content), "--dry-run")
 
 
+def test_a_version_of_a_sharded_model_is_not_sent_to_one_partition_alone(tmp_path: Path) -> None:
+    path = tmp_path / "attributary.yaml"
+    path.write_text(json.dumps({"models": {"credit": {"factory": FACTORY, "learn": False, "sharded": True}}}))
+    given = ["--version", "2", "--factory", FACTORY, "--partition", "1", "--config", str(path)]
+    done = CliRunner().invoke(cli, ["models", "deploy", "credit", *given])
+    assert done.exit_code != 0
+    assert "goes to all partitions" in str(done.exception) + done.output
+
+
 @pytest.mark.parametrize("command", ["export", "import"])
 def test_states_of_shards_are_not_moved(command: str, tmp_path: Path) -> None:
     path = tmp_path / "attributary.yaml"

@@ -163,6 +163,15 @@ BAD: dict[str, tuple[bytes | None, Callable[[dict[str, Any]], Any], str]] = {
     "a field too few": (b"m", lambda said: {k: v for k, v in said.items() if k != "alpha"}, "wrong_type"),
     "a number as text": (b"m", lambda said: {**said, "n_observations": "9"}, "wrong_type"),
     "a count below 1": (b"m", lambda said: {**said, "n_represented": 0}, "wrong_type"),
+    "a count beyond all": (b"m", lambda said: {**said, "n_observations": 2**64 - 1}, "wrong_type"),
+    "an alpha that underflows": (b"m", lambda said: {**said, "alpha": 5e-324}, "wrong_type"),
+    "an explainer that is not configured": (b"m", lambda said: {**said, "explainer": "zzz"}, "wrong_type"),
+    "a partition that there is not": (
+        b"m",
+        lambda said: {**said, "source": {**said["source"], "partition": 99}},
+        "wrong_type",
+    ),
+    "another topic": (b"m", lambda said: {**said, "source": {**said["source"], "topic": "elsewhere"}}, "wrong_type"),
     "no alpha": (b"m", lambda said: {**said, "alpha": 2.0}, "wrong_type"),
     "an importance beyond all": (
         b"m",
