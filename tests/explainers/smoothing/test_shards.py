@@ -152,7 +152,7 @@ def test_the_merge_follows_a_change_as_one_explainer_with_the_alpha_that_its_doc
     assert max(apart) < 0.03, "of swings of 1 and a step of 3"
 
 
-def test_a_silent_shard_fades_from_the_moment_it_is_overdue_and_is_forgotten():
+def test_a_silent_shard_fades_from_the_moment_it_is_overdue_and_is_left_out():
     alpha, merged = 0.01, MergedImportance(0.01)
     for n in range(100, 1001, 100):
         merged.update(0, said(n, 1.0))
