@@ -101,6 +101,29 @@ async def test_a_model_that_is_asked_for_is_restored_first_and_the_rest_beside_t
 
 
 @in_a_loop
+async def test_a_model_that_is_asked_for_before_the_others_are_counted_is_counted_too(
+    restored: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    running = Running(*IDS, broker=await stored())
+    begin = Assigned.begin
+
+    async def begin_and_handle(assigned: Assigned) -> None:
+        await begin(assigned)
+        if assigned.tp.partition == 0:  # its record comes while the second partition begins
+            await running.handle(12, key=b"m4")
+            assert restored == ["m4"]
+
+    monkeypatch.setattr(Assigned, "begin", begin_and_handle)
+    assigned, _ = await running.own(2)
+    assert assigned._restores is not None
+    await assigned._restores
+    assert sorted(restored) == list(IDS), "each of them once"
+    lines = [one.getMessage() for one in caplog.records if one.getMessage().startswith("restored")]
+    assert [line.partition(" in ")[0] for line in lines] == ["restored 6 models"]
+
+
+@in_a_loop
 async def test_what_waits_to_be_restored_leaves_with_the_partition(
     one_by_one: None, restored: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:

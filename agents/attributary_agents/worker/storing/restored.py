@@ -17,13 +17,15 @@ class Restored:
         self.n_times = 0
         """How often all have been restored."""
 
-    def add(self, n: int, n_resting: int = 0) -> None:
-        """Note that so many models are to be restored, and so many only when they are asked for."""
+    def add(self, n: int, n_resting: int, n_restored: int) -> None:
+        """Note how many models are to be restored, how many only when they are asked for, and how many are already."""
         if not self._left:
             self._n, self._n_resting, self._began = 0, 0, time.perf_counter()
-        self._n += n
+        self._n += n + n_restored
         self._n_resting += n_resting
         self._left += n
+        if n_restored:
+            self._say()
 
     def note(self) -> None:
         """Note that a model is restored."""

@@ -58,6 +58,8 @@ class Restoring:
         self._unchecked: set[str] = set()
         """Ids of the models of which only restoring them tells whether this release can use their state."""
         self._has_begun = self._is_counted = False
+        self._n_before = 0
+        """How many were restored for their records before the others were counted."""
 
     async def begin(self) -> None:
         """Note that the partition has an owner, and which of its models are stored; look at what wrote them.
@@ -119,7 +121,7 @@ class Restoring:
         models = self._partition.models
         with self._shared.view.lock:
             models.rest_but({*shown, *self._unchecked})
-        self._shared.restored.add(len(models.waiting), len(models.resting))
+        self._shared.restored.add(len(models.waiting), len(models.resting), self._n_before)
         self._is_counted = True
 
     async def restore_chosen(self, steps: Steps) -> None:
@@ -155,14 +157,16 @@ class Restoring:
             is_allowed = await self._endings.allows_restore(
                 model_id, self._partition.checkpointed, lambda: self._try(model_id)
             )
-            is_counted = self._is_counted and model_id in models.waiting
+            is_waiting = model_id in models.waiting
             with self._shared.view.lock, uncollected():
                 if is_allowed:
                     models.restore(model_id)
                 else:
                     models.refuse(model_id)
                 self._shared.memory.set_aside()
-        if is_counted:
+        if not self._is_counted:  # its record came before the others were counted
+            self._n_before += 1
+        elif is_waiting:
             self._shared.restored.note()
 
     async def _try(self, model_id: str) -> None:
