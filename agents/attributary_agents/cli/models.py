@@ -226,9 +226,9 @@ def models_list(config: Config, as_json: bool) -> None:
         found = asyncio.run(read_deployments(config))
     rows = []
     for model_id, model in config.models.items():
-        said = found.get(model_id)
         row: dict[str, Any] = {"model_id": model_id, "configured": model.version, "deployed": None}
-        if said is not None:
+        if model_id in found:
+            said, *others = found[model_id]
             row["at"] = f"{said.topic}[{said.partition}]@{said.offset}"
             row["time"] = datetime.fromtimestamp(said.timestamp / 1000, UTC).isoformat(timespec="seconds")
             try:
@@ -236,6 +236,9 @@ def models_list(config: Config, as_json: bool) -> None:
                 row |= {"deployed": deployment.version, **deployment.spec}
             except InvalidRecordError as error:
                 row["fault"] = str(error)
+            if model.sharded:  # each shard takes it from its own partition
+                have = [one.partition for one in (said, *others) if one.value == said.value]
+                row["lacking"] = sorted({*range(config.kafka.partitions)}.difference(have))
         rows.append(row)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
@@ -252,4 +255,6 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
         f"{way} {json.dumps(row[way])}" for way in ("model", "factory", "artefact") if way in row
     )
     version = "a dead letter" if "fault" in row else f"deployed {row['deployed']}"
+    if lacking := ", ".join(map(str, row.get("lacking", ()))):
+        version += f", but not to the shards of partitions {lacking}: deploy it again"
     return *head, version, f"{row['time']} {row['at']}", what

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
 from attributary_explainers.wording import did_you_mean
@@ -241,7 +241,7 @@ class ModelConfig(ModelSettings):
     @classmethod
     def _turn_off_for_shards(cls, data: Any) -> Any:
         """Turn off what a shard cannot tell of the whole model, where nothing is said of it."""
-        if isinstance(data, dict) and data.get("sharded") is True:
+        if isinstance(data, dict) and _is_true(data.get("sharded")):
             return {"change": None, "watch_loss": False, "quality": [], **data}
         return data
 
@@ -341,6 +341,14 @@ class ModelConfig(ModelSettings):
         if self.factory is not None:
             return {"factory": self.factory}
         return self.model_dump(mode="json", by_alias=True, include={"model"})
+
+
+def _is_true(value: Any) -> bool:
+    """Return whether the field will be true: environment variables are text, and YAML's may be."""
+    try:
+        return TypeAdapter(bool).validate_python(value)
+    except ValidationError:  # which the field will say
+        return False
 
 
 def _check_ends(ends: tuple[float | None, float | None], where: str = "") -> None:

@@ -10,7 +10,8 @@ from attributary_explainers.wording import did_you_mean
 
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
-Alpha = Annotated[float, Field(gt=0, le=1)]
+Alpha = Annotated[float, Field(ge=1e-16, le=1)]
+"""With the smallest nothing fades in any stream; whole numbers that follow from a smaller one would be too large."""
 
 
 class Section(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from ..config.settings import Config
@@ -46,28 +47,24 @@ async def send_deployment(
         return [(one.partition, one.offset) for one in sent]
 
 
-async def read_deployments(config: Config) -> dict[str, Any]:
-    """Return the last record of the models topic for each model id; ids that are no UTF-8 are left out.
+async def read_deployments(config: Config) -> dict[str, list[Any]]:
+    """Return, for each model id, the last record of it on each partition of the models topic, the latest first.
+
+    Only a sharded model has them on several partitions, unless by somebody's mistake. Ids that are no UTF-8 are left
+    out.
 
     Raises
     ------
     PreflightError
         The broker cannot be reached.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, dict[int, Any]] = {}
     async with topic_reader(config.kafka, config.kafka.topics.models) as reader:
         async for batch in reader.present():
             for record in batch:
-                _note(found, record)
-    return found
-
-
-def _note(found: dict[str, Any], record: Any) -> None:
-    try:
-        model_id = (record.key or b"").decode()
-    except UnicodeDecodeError:
-        return
-    other = found.get(model_id)
-    # On two partitions only by somebody's mistake: the later one in time.
-    if other is None or (record.timestamp, record.offset) >= (other.timestamp, other.offset):
-        found[model_id] = record
+                with suppress(UnicodeDecodeError):
+                    found.setdefault((record.key or b"").decode(), {})[record.partition] = record
+    return {
+        model_id: sorted(last.values(), key=lambda one: (one.timestamp, one.offset), reverse=True)
+        for model_id, last in found.items()
+    }

@@ -10,6 +10,8 @@ from ..validation import check_number
 
 _FADED = 1e-12
 _SHORTEST_MEMORY = 1000
+_LONGEST_MEMORY = 2.0**62
+"""No stream has so many observations; an alpha below 1e-307 would ask for more than a float can hold."""
 
 
 def memory_of(alpha: float) -> int:
@@ -19,7 +21,7 @@ def memory_of(alpha: float) -> int:
     bounded state.
     """
     faded = math.log(_FADED) / math.log1p(-alpha) if alpha < 1.0 else 0.0
-    return max(_SHORTEST_MEMORY, math.ceil(faded))
+    return max(_SHORTEST_MEMORY, math.ceil(min(faded, _LONGEST_MEMORY)))
 
 
 class Weights:

@@ -55,13 +55,20 @@ class _Shard:
     at
         Number of observations of the whole model that had been reported then, without first estimates of shards.
     apart
-        How many of them had been reported since the shard's estimate before.
+        How many observations of the whole model had been reported since the shard's estimate before; of the first
+        estimate, all that had been.
+    new
+        How many of them were the shard's.
+    is_first
+        Whether there was no estimate before.
     """
 
     last: ShardEstimate
     weight: float
     at: int
     apart: float
+    new: int
+    is_first: bool
 
 
 class MergedImportance:
@@ -87,7 +94,8 @@ class MergedImportance:
     **Silence.** Between two estimates of a shard the others report, too. What they report counts against it only from
     the moment on at which it has been silent for twice as long as the last time: then it fades by d for each further
     observation of the others, as its observations would fade for one explainer of all. Nothing here is a clock: the
-    order of the estimates decides, and a replay gives the same.
+    order of the estimates decides, and a replay gives the same. After its first estimate a shard is expected to be
+    silent for as many observations of its own as the other shards, by its share of the traffic.
 
     **Standard error.** Shards explain different observations with draws of their own, so their errors are independent:
 
@@ -131,7 +139,7 @@ class MergedImportance:
             self._n_reported += new
             weight, apart = known.weight, float(self._n_reported - known.at)
         weight = weight * self._faded(apart, n_shards) + self._block(new, apart, n_shards)
-        self._shards[shard] = _Shard(said, weight, self._n_reported, apart)
+        self._shards[shard] = _Shard(said, weight, self._n_reported, apart, new, known is None)
         self._n_merged = n_shards
         self._n_merged = len(self._merged())
 
@@ -145,13 +153,18 @@ class MergedImportance:
         """Return the weights of `new` observations together, spread over the last `apart`."""
         if new == 0 or self.alpha == 1.0:
             return float(new > 0)
-        rate = math.log1p(-self.alpha) / n_shards
-        return math.expm1(rate * apart) / math.expm1(rate * apart / new)
+        rate = math.log1p(-self.alpha) / n_shards * apart
+        if not rate / new:  # too small for a float
+            return float(new)
+        return math.expm1(rate) / math.expm1(rate / new)
 
     def _silence(self, shard: _Shard) -> float:
         """Return by which factor a shard has faded because it has been silent."""
-        overdue = max(0.0, self._n_reported - shard.at - PATIENCE * shard.apart)
-        return self._faded(overdue, self._n_merged)
+        usual = shard.apart
+        if shard.is_first and shard.new:  # all that it has seen: from one estimate to the next there are fewer
+            between = max((one.new for one in self._shards.values() if not one.is_first), default=0) or shard.new
+            usual *= min(1.0, between / shard.new)
+        return self._faded(max(0.0, self._n_reported - shard.at - PATIENCE * usual), self._n_merged)
 
     def _merged(self) -> dict[int, _Shard]:
         """Return the shards that have not faded. What the others said last stays known, for when they report again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -184,3 +185,27 @@ def test_states_of_shards_are_not_moved(command: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, [*arguments, "--force"] if command == "export" else [*arguments, "--yes"])
     assert done.exit_code != 0
     assert "credit is sharded" in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize(("n", "lacks"), [(3, ", but not to the shards of partitions 3: deploy it again"), (4, "")])
+def test_a_list_says_which_shards_lack_a_version(
+    n: int, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = json.dumps({"version": "2", "factory": FACTORY}).encode()
+
+    async def read(_config: Any) -> dict[str, list[Any]]:
+        said = [
+            SimpleNamespace(topic="models", partition=number, offset=7, timestamp=1000, key=b"credit", value=value)
+            for number in reversed(range(n))
+        ]
+        return {"credit": said}
+
+    monkeypatch.setattr(models_topic, "read_deployments", read)
+    monkeypatch.setattr(topic_admin, "check_topics", lambda _config, _only: None)
+    path = tmp_path / "attributary.yaml"
+    credit = {"factory": FACTORY, "learn": False, "sharded": True}
+    config = {"models": {"credit": credit}, "kafka": {"partitions": 4}, "control": {"allowed": [FACTORY]}}
+    path.write_text(json.dumps(config))
+    done = CliRunner().invoke(cli, ["models", "list", "--config", str(path)])
+    assert done.exit_code == 0, done.output
+    assert done.output.split("\t")[:3] == ["credit", "configured 1", f"deployed 2{lacks}"]

@@ -99,8 +99,9 @@ WRONG_VALUES = [
     ("kafka.session_timeout_s", -1, "a number above 0"),
     ("kafka.transaction_timeout_s", 0, "a number from 1 to 2000000"),
     ("delivery", "once", "'at_least_once' or 'exactly_once'"),
-    ("models.m.alpha", 1.5, "a number above 0 and at most 1"),
-    ("models.m.alpha", 0, "above 0"),
+    ("models.m.alpha", 1.5, "a number from 1e-16 to 1"),
+    ("models.m.alpha", 0, "from 1e-16"),
+    ("models.m.alpha", 5e-324, "from 1e-16"),
     ("models.m.loss", "hinge", "cross_entropy"),
     ("models.m.learn", "perhaps", "true or false"),
     ("models.m.seed", "x", "integer"),
@@ -113,7 +114,7 @@ WRONG_VALUES = [
     ("models.m.explainers.sage.n_permutations", 0, "an integer of at least 1"),
     ("models.m.missing", "ignore", "absent, skip, value"),
     ("models.m.explainers.pfi.reservoir_size", 0, "an integer of at least 1"),
-    ("models.m.explainers.pfi.alpha", 2, "a number above 0 and at most 1"),
+    ("models.m.explainers.pfi.alpha", 2, "a number from 1e-16 to 1"),
     ("models.m.change.window", 19, "an integer of at least 20"),
     ("models.m.change.threshold", -0.1, "a number of at least 0"),
     ("models.m.change.detector", "cusum", "adwin, "),
@@ -131,7 +132,7 @@ WRONG_VALUES = [
     ("models.m.change.importances", [], "a list with 1 of them or more"),
     ("models.m.change.importances", ["mdi"], "'pfi' or 'sage'"),
     ("models.m.version", "", "text that is not empty"),
-    ("defaults.alpha", 1.5, "a number above 0 and at most 1"),
+    ("defaults.alpha", 1.5, "a number from 1e-16 to 1"),
     ("defaults.change.window", 19, "an integer of at least 20"),
     ("control.allowed", ["../x"], "a package or module"),
     ("control.allowed", "river", "list"),
@@ -472,3 +473,9 @@ def test_settings_of_the_shell_are_forgotten_where_brokers_are_ones_own(monkeypa
     forget_settings(Config)
     assert not settings.keys() & os.environ.keys()
     assert {name: os.environ[name] for name in others} == others
+
+
+@pytest.mark.parametrize("said", [True, "true", "yes", 1])
+def test_what_a_sharded_model_cannot_have_is_off_however_true_is_written(said: Any) -> None:
+    (model,) = parse_config(with_model(learn=False, sharded=said)).models.values()
+    assert (model.sharded, model.change, model.watch_loss, model.quality) == (True, None, False, [])

@@ -88,6 +88,7 @@ def test_names_are_remembered_until_their_weight_has_faded():
     assert memory_of(0.001) == 27618  # 0.999^27618 is the first power below 1e-12
     assert 0.999**27618 < 1e-12 < 0.999**27617
     assert memory_of(0.5) == memory_of(1.0) == 1000
+    assert memory_of(5e-324) == 2**62, "the smallest alpha that there is"
 
 
 @pytest.mark.parametrize("alpha", [0.02, 0.5, 1.0])

@@ -185,6 +185,24 @@ def test_a_silent_shard_fades_from_the_moment_it_is_overdue_and_is_left_out():
     assert merged.weights[1] == pytest.approx(0.5, abs=1e-3), "it is back"
 
 
+@pytest.mark.parametrize("n", [1_000, 1_000_000])
+def test_a_shard_that_is_silent_after_its_first_estimate_is_left_out_as_soon_however_long_it_has_been_there(n):
+    alpha, merged = 0.01, MergedImportance(0.01)
+    merged.update(0, said(n, 1.0))
+    merged.update(1, said(n, 5.0))
+    weights, n_reported = [merged.weights[1]], 0
+    while 1 in merged.weights:
+        n_reported += 100
+        merged.update(0, said(n + n_reported, 1.0))
+        weights.append(merged.weights.get(1, 0.0))
+    assert weights[0] == pytest.approx(0.5)
+    assert weights == sorted(weights, reverse=True)
+    # With equal traffic one estimate of it is expected within 200 observations of the model; it is overdue after 400.
+    n_fading = math.log(FADED) / math.log1p(-alpha) * 2
+    assert 400 + n_fading < n_reported < 500 + n_fading
+    assert merged.importance == {"a": 1.0}
+
+
 @pytest.mark.parametrize(("alpha", "rare"), [(0.01, 0.01), (0.004, 0.01), (0.02, 0.03)])
 def test_a_shard_with_little_traffic_has_its_share_from_its_first_estimate_on(alpha, rare):
     rng, every = np.random.default_rng(1), 100
@@ -266,7 +284,7 @@ def test_an_unknown_error_of_a_shard_is_one_of_the_merge_and_a_feature_that_it_l
     assert merged.mean({}) is None
 
 
-@pytest.mark.parametrize("alpha", [0.01, 1.0, PLAIN])
+@pytest.mark.parametrize("alpha", [0.01, 1.0, PLAIN, 5e-324])
 def test_a_merge_goes_on_from_its_snapshot(alpha):
     merged = MergedImportance(alpha)
     assert merged.weights == merged.importance == merged.std_error == merged.half_width == {}
