@@ -21,7 +21,7 @@ from faust.types import TP
 
 from ..kafka.fetches import Inbox
 from .activity import Step
-from .endings import Endings
+from .endings import Begun, Endings
 from .endings.trial import try_observation
 from .partition import Partition
 from .records import Outgoing, Record, record_from_client
@@ -158,10 +158,10 @@ class Observations:
         if record.offset <= self._partition.offset:
             return True  # delivered again, and not handled
 
-        async def trial() -> None:
+        async def trial(begun: Begun) -> None:
             step = Step("trial", self._tp, record.offset, self._shared.known_key(record.key))
             with self._shared.view.activity.doing(step):
-                await try_observation(self._partition, record)
+                await try_observation(self._partition, record, begun)
 
         return await self._endings.allows(record.offset, self._partition.checkpointed, trial)
 

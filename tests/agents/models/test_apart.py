@@ -78,6 +78,36 @@ def test_where_the_caller_is_cancelled_the_process_ends() -> None:
     asyncio.run(run())
 
 
+def test_the_work_begins_when_that_is_noted(tmp_path: Path) -> None:
+    seen = []
+
+    async def begun() -> None:
+        await asyncio.sleep(0.2)
+        seen.append((tmp_path / "child").exists())
+
+    assert asyncio.run(run_apart(WORK, f"child {tmp_path}".encode(), **LIMITS, begun=begun)) == b"left"
+    assert seen == [False], "once, and before the work"
+
+
+def test_what_cannot_be_noted_is_not_begun(tmp_path: Path) -> None:
+    async def begun() -> None:
+        raise DeploymentError("no broker")
+
+    with pytest.raises(DeploymentError, match="no broker"):
+        asyncio.run(run_apart(WORK, f"child {tmp_path}".encode(), **LIMITS, begun=begun))
+    assert not (tmp_path / "child").exists()
+
+
+@pytest.mark.parametrize("what", ["nothing", "absent"])
+def test_what_never_is_ready_does_not_begin(what: str) -> None:
+    async def begun() -> None:
+        raise AssertionError
+
+    with pytest.raises(ApartError) as caught:
+        asyncio.run(run_apart(WORK if what == "nothing" else "tests.no:work", what.encode(), **LIMITS, begun=begun))
+    assert caught.value.kind == "start"
+
+
 def test_the_memory_of_a_container_counts_before_that_of_the_machine(tmp_path: Path) -> None:
     whole = memory_there_is(tmp_path)
     assert whole is not None

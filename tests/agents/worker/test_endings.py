@@ -11,7 +11,8 @@ import pytest
 from attributary_agents.errors import DamagedStateError
 from attributary_agents.models.apart import ApartError
 from attributary_agents.state.names import note_key, wanted_names
-from attributary_agents.worker.endings import Endings
+from attributary_agents.worker.endings import Begun, Endings
+from attributary_agents.worker.endings.endings import MAX_ENDED, MAX_MADE
 from attributary_agents.worker.endings.note import Note, decode_note, encode_note
 
 REACH = 10
@@ -58,10 +59,15 @@ class Stream:
         self.handled: list[int] = []
         self.refused_models: list[str] = []
         self.n_trials = 0
+        self.n_made = 0
+        """Trials of which the owner is killed while it makes the process."""
 
-    def trial(self, kills: bool) -> Callable[[], Awaitable[None]]:
-        async def run() -> None:
+    def trial(self, kills: bool) -> Callable[[Begun], Awaitable[None]]:
+        async def run(begun: Begun) -> None:
             self.n_trials += 1
+            if self.n_made and self.n_trials <= self.n_made:
+                raise Died
+            await begun()
             if kills:
                 raise ApartError("ended", "its process ended with SIGKILL")
 
@@ -193,8 +199,9 @@ def test_what_was_refused_is_forgotten_with_the_checkpoint() -> None:
 def test_a_trial_that_ends_the_worker_too_is_not_made_for_ever() -> None:
     stream = Stream(20, {7})
 
-    def trial(_kills: bool) -> Callable[[], Awaitable[None]]:
-        async def run() -> None:
+    def trial(_kills: bool) -> Callable[[Begun], Awaitable[None]]:
+        async def run(begun: Begun) -> None:
+            await begun()
             raise Died
 
         return run
@@ -204,12 +211,45 @@ def test_a_trial_that_ends_the_worker_too_is_not_made_for_ever() -> None:
     assert stream.handled[7] == ~7
 
 
+@pytest.mark.parametrize("n_made", range(1, 8))
+@pytest.mark.parametrize("what", ["observation", "model"])
+def test_owners_that_end_while_they_make_the_process_say_nothing_of_the_suspect(what: str, n_made: int) -> None:
+    """Making it takes seconds, so that is when others kill a worker; a suspect is condemned by what its work does."""
+    stream = Stream(50)
+    if what == "observation":
+        for _ in range(2):
+            with pytest.raises(Died):
+                asyncio.run(stream.own(dies_at=7))
+    else:
+        stream.killing_models = {"b"}
+        for _ in range(2):
+            with pytest.raises(Died):
+                asyncio.run(stream.own())
+        stream.killing_models = set()
+    stream.n_made = n_made
+    assert stream.supervise() == min(n_made, MAX_MADE)
+    assert (stream.handled, stream.refused_models) == (list(range(50)), [])
+    assert stream.table.note.trying == ""
+    asyncio.run(stream.own())
+    assert stream.table.note.trials == {}, "with the checkpoint it is suspect no more"
+    assert stream.n_trials == min(n_made + 1, MAX_MADE), "beyond that it is done without one"
+
+
+@pytest.mark.parametrize("n_made", range(6))
+def test_what_ends_workers_is_refused_although_the_making_of_its_process_ended_some(n_made: int) -> None:
+    stream = Stream(50, {7})
+    stream.n_made = n_made
+    # Two before it is suspect. Without a trial it ends as many more as it takes to be sure.
+    assert stream.supervise() == 2 + min(n_made, MAX_MADE) + (MAX_ENDED - 1 if n_made >= MAX_MADE else 0)
+    assert stream.handled == [~n if n == 7 else n for n in range(50)]
+
+
 @pytest.mark.parametrize("kind", ["start", "failed", "size"])
 def test_a_process_that_could_not_try_it_is_no_proof(kind: str) -> None:
     stream = Stream(20)
 
-    def trial(_kills: bool) -> Callable[[], Awaitable[None]]:
-        async def run() -> None:
+    def trial(_kills: bool) -> Callable[[Begun], Awaitable[None]]:
+        async def run(_begun: Begun) -> None:
             raise ApartError(kind, "no process")
 
         return run
@@ -272,7 +312,7 @@ def test_a_note_that_cannot_be_read_says_nothing(blob: bytes) -> None:
 
 
 def test_a_note_survives_its_bytes() -> None:
-    note = Note(True, 7, 3, "m", (4, 1), {"5": 2}, {"n": 1}, [9])
+    note = Note(True, 7, 3, "m", (4, 1), {"5": 2}, {"n": 1}, [9], "suspect", {"suspect": 2})
     assert decode_note(encode_note(note)) == note
     assert decode_note(None) == Note()
     assert wanted_names([])(note_key(12), 12)

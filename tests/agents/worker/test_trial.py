@@ -18,6 +18,7 @@ from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import observations as observations_module
+from attributary_agents.worker.endings import Begun
 from attributary_agents.worker.endings.trial import try_observation, try_restore
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
@@ -52,6 +53,10 @@ def record(offset: int, value: bytes, key: bytes | None = b"m") -> Record:
     return Record(TOPIC, 0, offset, 0, key, value)
 
 
+async def at_once() -> None:
+    pass
+
+
 def partition(n: int) -> Partition:
     made = Partition(TOPIC, 0, config(), {}.get)
     for offset in range(n):
@@ -62,24 +67,24 @@ def partition(n: int) -> Partition:
 @pytest.mark.parametrize("key", [b"m", b"other", b"\xff", None])
 def test_what_harms_nobody_is_told_apart_whatever_it_is(key: bytes | None) -> None:
     tried = partition(2)
-    asyncio.run(try_observation(tried, record(2, FINE if key == b"m" else KILLS, key)))
+    asyncio.run(try_observation(tried, record(2, FINE if key == b"m" else KILLS, key), at_once))
     assert (tried.offset, tried.counters.consumed, tried.models["m"].n_observations) == (1, 2, 2), "left as it was"
 
 
 @pytest.mark.parametrize(("value", "kind"), [(KILLS, "ended"), (NO_MEMORY, "memory")])
 def test_what_ends_the_process_is_told(value: bytes, kind: str) -> None:
     with pytest.raises(ApartError) as caught:
-        asyncio.run(try_observation(partition(2), record(2, value)))
+        asyncio.run(try_observation(partition(2), record(2, value), at_once))
     assert caught.value.kind == kind
 
 
 def test_a_state_is_restored_apart() -> None:
     few, many = (encode_state(partition(n).models["m"]) for n in (2, 6))
-    asyncio.run(try_restore(config(), "m", few))
+    asyncio.run(try_restore(config(), "m", few, at_once))
     with pytest.raises(ApartError, match="SIGKILL"):
-        asyncio.run(try_restore(config(), "m", many))
+        asyncio.run(try_restore(config(), "m", many, at_once))
     with pytest.raises(ApartError) as caught:
-        asyncio.run(try_restore(config(), "m", b"torn"))
+        asyncio.run(try_restore(config(), "m", b"torn", at_once))
     assert caught.value.kind == "failed", "for the worker itself to find and to say"
 
 
@@ -95,7 +100,8 @@ def test_a_partition_goes_on_behind_what_ended_two_owners(monkeypatch: pytest.Mo
             raise Died
         return handle(self, one)
 
-    async def trial(_partition: Partition, one: Record) -> None:
+    async def trial(_partition: Partition, one: Record, begun: Begun) -> None:
+        await begun()
         tried.append(one.offset)
         raise ApartError("ended", "its process ended with SIGKILL")
 

@@ -1,6 +1,7 @@
 """What runs in the process of its own: it limits itself, takes its work from stdin, and answers on stdout.
 
-The answer begins with one byte when the work begins, and goes on with another when it is done: `+` for a result, `M`
+Stdin begins with eight bytes, the length of what is to be done. The answer begins with one byte when all is ready. The
+work begins when another byte has come. The answer goes on with one more when it is done: `+` for a result, `M`
 for too little memory, `!` for the type and place of an exception. Eight bytes with the length of what follows come
 next: the end of the stream does not tell, since processes that the work has started may hold it open.
 """
@@ -21,7 +22,9 @@ from ...errors import without_text
 
 BEGUN, RESULT, NO_MEMORY, FAILED = b".", b"+", b"M", b"!"
 
-HEAD_BYTES = 9
+LENGTH_BYTES = 8
+
+HEAD_BYTES = 1 + LENGTH_BYTES
 """How an answer was come to, and how long it is."""
 
 
@@ -37,20 +40,22 @@ def main(job: dict[str, Any]) -> None:
     answers = os.dup(1)
     # What a model prints is no answer.
     os.dup2(2, 1)
-    with os.fdopen(0, "rb", closefd=False) as given:
-        payload = given.read()
+    given = os.fdopen(os.dup(0), "rb")
+    payload = given.read(int.from_bytes(given.read(LENGTH_BYTES)))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     with os.fdopen(answers, "wb") as out:
         try:
             work = _prepare(job["function"], payload)
             out.write(BEGUN)
             out.flush()
+            if not given.read(1):  # nobody wants it any more
+                os._exit(0)
             answer = RESULT + work()
         except MemoryError:
             answer = NO_MEMORY
         except Exception as error:  # noqa: BLE001 - said by the worker
             answer = FAILED + without_text(error).encode()
-        out.write(answer[:1] + (len(answer) - 1).to_bytes(HEAD_BYTES - 1) + answer[1:])
+        out.write(answer[:1] + (len(answer) - 1).to_bytes(LENGTH_BYTES) + answer[1:])
     os._exit(0)  # threads of the model, and what it registered for the end, are not waited for
 
 

@@ -11,8 +11,9 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 
-from .child import BEGUN, FAILED, HEAD_BYTES, NO_MEMORY, RESULT
+from .child import BEGUN, FAILED, HEAD_BYTES, LENGTH_BYTES, NO_MEMORY, RESULT
 
 _BOOTSTRAP = (
     "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; "
@@ -39,8 +40,18 @@ class ApartError(Exception):
         self.kind = kind
 
 
+async def _at_once() -> None:
+    pass
+
+
 async def run_apart(
-    function: str, payload: bytes, *, within_s: float, memory: int | None = None, max_bytes: int = 2**31
+    function: str,
+    payload: bytes,
+    *,
+    within_s: float,
+    memory: int | None = None,
+    max_bytes: int = 2**31,
+    begun: Callable[[], Awaitable[None]] = _at_once,
 ) -> bytes:
     """Return what a function makes of the payload in a process of its own, and leave nothing of the process behind.
 
@@ -56,6 +67,8 @@ async def run_apart(
         Bytes of data that it may have; None sets no limit.
     max_bytes
         Longest result.
+    begun
+        Awaited when the process is ready, before it begins with the work.
 
     Raises
     ------
@@ -81,7 +94,7 @@ async def run_apart(
     answer = bytearray()
     try:
         async with asyncio.timeout(within_s):
-            await _exchange(process, payload, answer, max_bytes)
+            await _exchange(process, payload, answer, max_bytes, begun)
             if not _is_whole(answer):
                 await process.wait()
     except TimeoutError:
@@ -116,13 +129,27 @@ def _is_whole(answer: bytes | bytearray) -> bool:
     return len(answer) >= end and len(answer) == end + int.from_bytes(answer[head + 1 : end])
 
 
-async def _exchange(process: asyncio.subprocess.Process, payload: bytes, answer: bytearray, max_bytes: int) -> None:
+async def _exchange(
+    process: asyncio.subprocess.Process,
+    payload: bytes,
+    answer: bytearray,
+    max_bytes: int,
+    begun: Callable[[], Awaitable[None]],
+) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
-    with contextlib.suppress(ConnectionError):  # it has ended: how it ended says why
-        process.stdin.write(payload)
-        await process.stdin.drain()
-    process.stdin.close()
+    try:
+        with contextlib.suppress(ConnectionError):  # it has ended: how it ended says why
+            process.stdin.write(len(payload).to_bytes(LENGTH_BYTES) + payload)
+            await process.stdin.drain()
+        answer += await process.stdout.read(1)
+        if answer == BEGUN:
+            await begun()
+            with contextlib.suppress(ConnectionError):
+                process.stdin.write(BEGUN)
+                await process.stdin.drain()
+    finally:
+        process.stdin.close()
     most = max_bytes + HEAD_BYTES + 1
     while len(answer) <= most and not _is_whole(answer) and (piece := await process.stdout.read(_PIECE)):
         answer += piece

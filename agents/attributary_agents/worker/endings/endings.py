@@ -5,6 +5,9 @@ owner finds the note open, the one before it has ended, and the next one is care
 and each observation that the one before it may have come to, it notes which one it is. If it ends too, that one is
 suspect. The third owner lets a process of its own restore the model or handle the observation. What ends that process
 as well is refused, and noted; what does not was not the reason, and is handled like any other.
+
+Whoever kills a worker kills it at some moment, and making that process takes seconds, its work a moment. So what the
+owner does is noted in two parts: an owner that ends while it makes the process has said nothing about the suspect.
 """
 
 from __future__ import annotations
@@ -23,10 +26,16 @@ logger = logging.getLogger(__name__)
 MAX_ENDED = 3
 """Workers that may end at a suspect: where its trials end them too, it is refused without a further one."""
 
+MAX_MADE = 3
+"""Workers that may end while they make the process for a suspect: then it is handled without a trial."""
+
 MAX_BUILDING = 2
 """Workers that may end while they build a deployment."""
 
-Trial = Callable[[], Awaitable[None]]
+Begun = Callable[[], Awaitable[None]]
+"""Is awaited when the process of its own has been made, before it does what is suspect."""
+
+Trial = Callable[[Begun], Awaitable[None]]
 """Does what is suspect in a process of its own; raises ApartError where that process does not finish."""
 
 
@@ -67,6 +76,10 @@ class Endings:
             suspects[str(note.observation)] = suspects.get(str(note.observation), 0) + 1
         if note.is_open and note.restore:
             models[note.restore] = models.get(note.restore, 0) + 1
+        trials = dict(note.trials)
+        if note.is_open and note.trying:
+            trials[note.trying] = trials.get(note.trying, 0) + 1
+        known = {*map(_observation, suspects), *map(_restoring, models)}
         ended = [offset for offset in note.ended if offset > checkpointed]
         self._note = Note(
             is_open=True,
@@ -75,6 +88,7 @@ class Endings:
             suspects=suspects,
             suspect_models=models,
             ended=ended,
+            trials={what: n for what, n in trials.items() if what in known},
         )
         self._is_open = False
         self._watched = self._find_watched(checkpointed)
@@ -112,7 +126,7 @@ class Endings:
         """Note that the partition has been released with all that was handled stored."""
         if self._is_open:
             self._is_open = self._note.is_open = False
-            self._note.observation, self._note.restore = -1, ""
+            self._note.observation, self._note.restore, self._note.trying = -1, "", ""
             await self._write()
 
     @property
@@ -132,21 +146,32 @@ class Endings:
         note, name = self._note, str(offset)
         if offset in note.ended:
             return False
-        is_suspect = name in note.suspects
-        noted = offset if is_suspect or offset <= self._careful_to else -1
         is_further = offset - checkpointed > note.reach
         if is_further:
             note.reach = offset - checkpointed + self._step
+        if name in note.suspects:
+            note.observation = -1
+            return await self._allows_suspect(offset, trial)
+        noted = offset if offset <= self._careful_to else -1
         if is_further or noted != note.observation:
             note.observation = noted
             await self._write()
-        if is_suspect and not await _survives(f"the observation at offset {name}", note.suspects[name], trial):
-            note.ended.append(offset)
-            note.observation = -1
-            del note.suspects[name]
-            await self._write()  # before the dead letter: a successor sends the same one
-            return False
         return True
+
+    async def _allows_suspect(self, offset: int, trial: Trial) -> bool:
+        note, name = self._note, str(offset)
+
+        async def begun() -> None:
+            note.observation, note.trying = offset, ""
+            await self._write()
+
+        if await self._survives(_observation(name), note.suspects[name], trial, begun):
+            return True
+        note.ended.append(offset)
+        note.observation = -1
+        del note.suspects[name]
+        await self._write()  # before the dead letter: a successor sends the same one
+        return False
 
     async def allows_restore(self, model_id: str, checkpointed: int, trial: Trial) -> bool:
         """Note durably which model is about to be restored, where that is needed; return whether it may be.
@@ -154,16 +179,43 @@ class Endings:
         It is needed until a checkpoint has what the owner before may have come to.
         """
         note = self._note
-        is_suspect = model_id in note.suspect_models
-        if (self.is_careful and checkpointed < self._careful_to) or is_suspect:
-            note.restore = model_id
+
+        async def begun() -> None:
+            note.restore, note.trying = model_id, ""
             await self._write()
-        if is_suspect:
-            if not await _survives(f"restoring model {model_id}", note.suspect_models[model_id], trial):
+
+        if model_id in note.suspect_models:
+            note.restore = ""
+            if not await self._survives(_restoring(model_id), note.suspect_models[model_id], trial, begun):
                 # Tried again by the next owner: it may have been mended.
                 note.suspect_models[model_id] = min(note.suspect_models[model_id], MAX_ENDED - 1)
                 return False
             del note.suspect_models[model_id]
+        elif self.is_careful and checkpointed < self._careful_to:
+            await begun()
+        return True
+
+    async def _survives(self, what: str, n_ended: int, trial: Trial, begun: Begun) -> bool:
+        """Return whether a process of its own survives what workers have not; it is noted as begun in the end."""
+        note = self._note
+        if n_ended >= MAX_ENDED:
+            return False
+        if note.trials.get(what, 0) >= MAX_MADE:
+            logger.warning("%s: %d workers ended before they could try it apart: it is done here", what, MAX_MADE)
+            await begun()
+            return True
+        note.trying = what
+        await self._write()
+        try:
+            await trial(begun)
+        except ApartError as error:
+            if error.kind in ("time", "memory", "ended"):
+                logger.error("%s has ended a worker, and a process of its own too: %s", what, error)
+                note.trying = ""
+                return False
+            logger.warning("%s cannot be tried apart, %s: it is done here", what, error)
+        if note.trying:  # it has not come to its work
+            await begun()
         return True
 
     async def restored(self) -> None:
@@ -188,15 +240,9 @@ class Endings:
         await self._write()
 
 
-async def _survives(what: str, n_ended: int, trial: Trial) -> bool:
-    """Return whether a process of its own survives what workers have not."""
-    if n_ended >= MAX_ENDED:
-        return False
-    try:
-        await trial()
-    except ApartError as error:
-        if error.kind in ("time", "memory", "ended"):
-            logger.error("%s has ended a worker, and a process of its own too: %s", what, error)
-            return False
-        logger.warning("%s cannot be tried apart, %s: it is handled", what, error)
-    return True
+def _observation(offset: str) -> str:
+    return f"the observation at offset {offset}"
+
+
+def _restoring(model_id: str) -> str:
+    return f"restoring model {model_id}"

@@ -37,6 +37,10 @@ class Note:
         Model id to the number of owners that ended when they had noted last that they restore it.
     ended
         Observations that are not to be handled: they end whatever handles them.
+    trying
+        The suspect for which a process of its own is being made; "" for none.
+    trials
+        Suspect to the number of owners that ended when they had noted last that they make a process for it.
     """
 
     is_open: bool = False
@@ -47,6 +51,8 @@ class Note:
     suspects: dict[str, int] = field(default_factory=dict)
     suspect_models: dict[str, int] = field(default_factory=dict)
     ended: list[int] = field(default_factory=list)
+    trying: str = ""
+    trials: dict[str, int] = field(default_factory=dict)
 
 
 def encode_note(note: Note) -> bytes:

@@ -19,6 +19,7 @@ from ...state.deployment_log import encode_log
 from ...state.names import control_key
 from ..partition import Partition
 from ..records import Record
+from .endings import Begun
 
 _SHARE = 0.9
 """Part of the memory that is free, and of the time after which a worker ends itself."""
@@ -40,8 +41,13 @@ class _Restoring:
     blob: bytes
 
 
-async def try_observation(partition: Partition, record: Record) -> None:
+async def try_observation(partition: Partition, record: Record, begun: Begun) -> None:
     """Handle an observation apart, from the state that its model has now.
+
+    Parameters
+    ----------
+    begun
+        Awaited when everything is ready, before the observation is handled.
 
     Raises
     ------
@@ -57,24 +63,30 @@ async def try_observation(partition: Partition, record: Record) -> None:
             stored[key] = encode_state(state)
         with contextlib.suppress(DamagedStateError):  # a dead letter, as it will be when it is handled
             stored[control_key(model_id, partition.number)] = encode_log(partition.models.log(model_id))
-    await _run(f"{__name__}:handle_here", _Handling(_public(config), record, stored), config)
+    await _run(f"{__name__}:handle_here", _Handling(_public(config), record, stored), config, begun)
 
 
-async def try_restore(config: Config, model_id: str, blob: bytes) -> None:
+async def try_restore(config: Config, model_id: str, blob: bytes, begun: Begun) -> None:
     """Restore a stored state apart.
+
+    Parameters
+    ----------
+    begun
+        Awaited when everything is ready, before the state is restored.
 
     Raises
     ------
     ApartError
         As for `try_observation`.
     """
-    await _run(f"{__name__}:restore_here", _Restoring(_public(config), model_id, blob), config)
+    await _run(f"{__name__}:restore_here", _Restoring(_public(config), model_id, blob), config, begun)
 
 
-async def _run(function: str, work: object, config: Config) -> None:
+async def _run(function: str, work: object, config: Config, begun: Begun) -> None:
     there_is = memory_there_is()
     memory = None if there_is is None else max(int(_SHARE * (there_is - memory_in_use())), _LEAST_MEMORY)
-    await run_apart(function, pickle.dumps(work), within_s=_SHARE * config.watchdog.end_after_s, memory=memory)
+    within_s = _SHARE * config.watchdog.end_after_s
+    await run_apart(function, pickle.dumps(work), within_s=within_s, memory=memory, begun=begun)
 
 
 def _public(config: Config) -> Config:

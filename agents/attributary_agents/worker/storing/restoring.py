@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 
 from faust.types import TP
 
@@ -20,7 +21,7 @@ from ...state.codec import check_release
 from ...state.names import control_key
 from ...state.store import PartitionStore
 from ..activity import Step
-from ..endings import Endings
+from ..endings import Begun, Endings
 from ..endings.trial import try_restore
 from ..partition import Partition
 from ..shared import Shared
@@ -155,7 +156,7 @@ class Restoring:
         with self._shared.view.activity.doing(Step("restore", self._tp, self._partition.offset, name)):
             await self._store.fetch(name)
             is_allowed = await self._endings.allows_restore(
-                model_id, self._partition.checkpointed, lambda: self._try(model_id)
+                model_id, self._partition.checkpointed, partial(self._try, model_id)
             )
             is_waiting = model_id in models.waiting
             with self._shared.view.lock, uncollected():
@@ -169,14 +170,14 @@ class Restoring:
         elif is_waiting:
             self._shared.restored.note()
 
-    async def _try(self, model_id: str) -> None:
+    async def _try(self, model_id: str, begun: Begun) -> None:
         """Restore a model apart, where workers have ended."""
         try:
             blob = self._store.load(model_id.encode())
         except StateError:
             return
         if blob is not None:
-            await try_restore(self._shared.config, model_id, blob)
+            await try_restore(self._shared.config, model_id, blob, begun)
         await self._store.fetch(model_id.encode())  # once more: a fetched object is there for one reader
 
     async def _sign(self) -> None:
