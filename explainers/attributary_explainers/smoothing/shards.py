@@ -59,8 +59,8 @@ class _Shard:
         estimate, all that had been.
     new
         How many of them were the shard's.
-    is_first
-        Whether there was no estimate before.
+    first
+        How many observations the first estimate of the shard was of.
     """
 
     last: ShardEstimate
@@ -68,7 +68,12 @@ class _Shard:
     at: int
     apart: float
     new: int
-    is_first: bool
+    first: int
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the shard has said nothing before."""
+        return self.new == self.last.n_represented
 
 
 class MergedImportance:
@@ -139,7 +144,7 @@ class MergedImportance:
             self._n_reported += new
             weight, apart = known.weight, float(self._n_reported - known.at)
         weight = weight * self._faded(apart, n_shards) + self._block(new, apart, n_shards)
-        self._shards[shard] = _Shard(said, weight, self._n_reported, apart, new, known is None)
+        self._shards[shard] = _Shard(said, weight, self._n_reported, apart, new, known.first if known else new)
         self._n_merged = n_shards
         self._n_merged = len(self._merged())
 
@@ -162,8 +167,11 @@ class MergedImportance:
         """Return by which factor a shard has faded because it has been silent."""
         usual = shard.apart
         if shard.is_first and shard.new:  # all that it has seen: from one estimate to the next there are fewer
-            between = max((one.new for one in self._shards.values() if not one.is_first), default=0) or shard.new
-            usual *= min(1.0, between / shard.new)
+            others = [one for one in self._shards.values() if one is not shard]
+            between = max((one.new for one in others if not one.is_first), default=0) or shard.new
+            # Those that spoke first for the first time later were there before, too.
+            whole = max(usual, float(shard.new + sum(one.first for one in others)))
+            usual = whole * min(1.0, between / shard.new)
         return self._faded(max(0.0, self._n_reported - shard.at - PATIENCE * usual), self._n_merged)
 
     def _merged(self) -> dict[int, _Shard]:

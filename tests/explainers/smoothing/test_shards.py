@@ -203,6 +203,22 @@ def test_a_shard_that_is_silent_after_its_first_estimate_is_left_out_as_soon_how
     assert merged.importance == {"a": 1.0}
 
 
+@pytest.mark.parametrize("n", [100, 50_000])
+@pytest.mark.parametrize("alpha", [0.01, 0.1])
+def test_the_shard_that_spoke_first_of_all_has_as_much_time_as_the_others(alpha, n):
+    merged, n_reported, spoke = MergedImportance(alpha), 0, [n] * 4
+    for shard in range(4):
+        merged.update(shard, said(n))
+    while 0 in merged.weights:
+        shard = 1 + n_reported // 100 % 3
+        spoke[shard] += 100
+        n_reported += 100
+        merged.update(shard, said(spoke[shard]))
+    # One estimate of it is expected within 400 observations of the model; it is overdue after 800.
+    n_fading = math.log(FADED) / math.log1p(-alpha) * 4
+    assert 800 + n_fading < n_reported < 900 + n_fading
+
+
 @pytest.mark.parametrize(("alpha", "rare"), [(0.01, 0.01), (0.004, 0.01), (0.02, 0.03)])
 def test_a_shard_with_little_traffic_has_its_share_from_its_first_estimate_on(alpha, rare):
     rng, every = np.random.default_rng(1), 100
