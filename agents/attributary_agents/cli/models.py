@@ -234,11 +234,11 @@ def models_list(config: Config, as_json: bool) -> None:
             try:
                 deployment = decode(config, said.key, said.value)
                 row |= {"deployed": deployment.version, **deployment.spec}
+                if model.sharded:  # each shard takes it from its own partition
+                    have = [one.partition for one in (said, *others) if one.value == said.value]
+                    row["lacking"] = sorted({*range(config.kafka.partitions)}.difference(have))
             except InvalidRecordError as error:
                 row["fault"] = str(error)
-            if model.sharded:  # each shard takes it from its own partition
-                have = [one.partition for one in (said, *others) if one.value == said.value]
-                row["lacking"] = sorted({*range(config.kafka.partitions)}.difference(have))
         rows.append(row)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
