@@ -16,7 +16,7 @@ from attributary_agents.worker.storing import restoring
 from tests.agents.stand_ins import TOPIC
 from tests.agents.worker.test_assigned import Running, fetch, in_a_loop, record
 from tests.agents.worker.test_observations import Slices, begun, settle, take
-from tests.agents.worker.test_slices import IDS, stored
+from tests.agents.worker.test_restoring import IDS, stored
 
 
 @in_a_loop

@@ -15,7 +15,7 @@ from attributary_agents.worker.assigned import Assigned
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from tests.agents.worker.test_assigned import GOOD, Running, fetch, in_a_loop, record
-from tests.agents.worker.test_slices import stored
+from tests.agents.worker.test_restoring import stored
 
 
 class Slices:
