@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import threading
 import time
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import WatchdogConfig
 from attributary_agents.errors import ConfigError
+from attributary_agents.worker import activity as activity_module
 from attributary_agents.worker.activity import Activity, Step
 from attributary_agents.worker.stopping.watchdog import POLL_S, Watchdog
 from tests.agents.stand_ins import FACTORY
 
 CONFIG = WatchdogConfig(warn_after_s=30, end_after_s=100, stop_within_s=20)
 STEP = "observation of model 'credit' at t[3]@17"
+
+
+@pytest.fixture(autouse=True)
+def whole_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let steps begin at whole seconds: a sum with another number of seconds and its difference are exact."""
+    monkeypatch.setattr(activity_module, "time", SimpleNamespace(monotonic=lambda: math.floor(time.monotonic())))
 
 
 class Watched:
