@@ -87,7 +87,7 @@ def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: 
     assert "elevel gained" in sentence[1]
     assert "salary lost" in sentence[1]
     assert re.search(r"2100/3000 observations, \d+/s, discrepancy 0\.\d+: ", text)
-    assert f"all {LIMIT} observations handled: {LIMIT} explained, 0 dead letters" in text
+    assert f"all {LIMIT} observations handled: {LIMIT} explained, 0 dead letters\nmetrics at http://" in text
     with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/metrics", timeout=10) as answer:
         assert b'attributary_feature_importance{explainer="pfi",feature="elevel",model_id="credit"}' in answer.read()
     _ends_cleanly(demo, signal.SIGINT)

@@ -28,7 +28,7 @@ class View(Protocol):
     """Receives what the demo has to show."""
 
     def say(self, text: str) -> None:
-        """Show one line that stays."""
+        """Show text that stays, of one or more lines."""
 
     def importance(self, event: dict[str, Any]) -> None:
         """Take an importance event."""
@@ -108,8 +108,8 @@ class PlainView:
         self._shown: dict[str, Any] | None = None
 
     def say(self, text: str) -> None:
-        """Print the line."""
-        self._console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        """Print the text, of one or more lines."""
+        self._console.print(printable(text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
     def importance(self, event: dict[str, Any]) -> None:
         """Print a line at every thousandth observation."""
@@ -168,8 +168,8 @@ class LiveView:
         self._live = Live(self._render(), console=console, refresh_per_second=5)
 
     def say(self, text: str) -> None:
-        """Print the line above the table."""
-        self._live.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        """Print the text above the table."""
+        self._live.console.print(printable(text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
     def importance(self, event: dict[str, Any]) -> None:
         """Redraw the table."""

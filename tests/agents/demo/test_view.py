@@ -45,6 +45,15 @@ def test_a_stream_of_any_length_has_some_lines_and_its_last_importances(n: int, 
     assert f"{last}/{n}" not in rows[-2]
 
 
+@pytest.mark.parametrize("kind", [PlainView, LiveView])
+def test_what_is_said_keeps_its_lines_and_nothing_else_that_moves_the_cursor(
+    kind: type[PlainView] | type[LiveView],
+) -> None:
+    text = io.StringIO()
+    kind(Console(file=text, width=200), 10).say("first\nsec\x1b[2Jond")
+    assert text.getvalue().splitlines() == ["first", "sec\\x1b[2Jond"]
+
+
 def test_a_change_is_shown_when_so_many_observations_have_passed() -> None:
     _, *rows = lines(3000)
     assert "age 0.03 (brier loss" in rows[0]
