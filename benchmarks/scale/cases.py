@@ -109,7 +109,7 @@ _PFI = {"pfi": {"n_samples": N_SAMPLES}}
 
 def loops() -> dict[str, Subject]:
     """Return the subjects that are not the product, as far as they are installed, by name."""
-    found = [Subject("bare Faust agent", "bare")]
+    found = [Subject("bare Faust agent", "bare"), Subject("aiokafka, learn", "aio")]
     if find_spec("confluent_kafka"):
         found.append(Subject("confluent-kafka, learn", "confluent"))
         if find_spec("ixai"):
