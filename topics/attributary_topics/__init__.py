@@ -35,7 +35,21 @@ from .loss_shifts import (
 )
 from .names import Topics
 from .observations import FEATURE_TYPES, Observation, ObservationDecoder, decode_model_id, decode_observation
+from .origins import (
+    LABEL,
+    OBSERVATION,
+    ORIGIN_HEADER,
+    RECORD_HEADER,
+    RECORD_KINDS,
+    REQUEST,
+    RESPONSE,
+    Origin,
+    OriginPlace,
+    decode_origin,
+    find_header,
+)
 from .shards import FeatureEstimate, ShardImportance, decode_shard
+from .times import read_time
 from .version import installed_version
 
 __version__ = installed_version()
@@ -43,7 +57,14 @@ __version__ = installed_version()
 __all__ = [
     "DEAD_LETTER_HEADER_PREFIX",
     "FEATURE_TYPES",
+    "LABEL",
+    "OBSERVATION",
+    "ORIGIN_HEADER",
     "REASONS",
+    "RECORD_HEADER",
+    "RECORD_KINDS",
+    "REQUEST",
+    "RESPONSE",
     "AlarmEvent",
     "ChangeEvent",
     "ChangeLosses",
@@ -71,6 +92,8 @@ __all__ = [
     "Observation",
     "ObservationDecoder",
     "OnsetEstimate",
+    "Origin",
+    "OriginPlace",
     "QualityFigure",
     "RecoveredEvent",
     "ShardImportance",
@@ -81,11 +104,14 @@ __all__ = [
     "decode_json",
     "decode_model_id",
     "decode_observation",
+    "decode_origin",
     "decode_shard",
     "encode_json",
     "event_headers",
     "event_id",
     "event_time",
+    "find_header",
     "find_not_finite",
     "fit_dead_letter",
+    "read_time",
 ]

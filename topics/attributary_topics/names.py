@@ -28,6 +28,11 @@ class Topics:
         return f"{self.prefix}.{noun}.{VERSION}"
 
     @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return [self.observations, self.models, self.importances, self.changes, self.dead_letters]
+
+    @property
     def observations(self) -> str:
         """Input topic: one observation with its label per record."""
         return self._name("observations")

@@ -121,6 +121,8 @@ def _line(
         return f"{name} is missing{_missing(root, path)}"
     if kind in ("value_error", "assertion_error"):
         said, _, question = fault["msg"].removeprefix("Value error, ").partition(": did you mean")
+        if not path:  # what sections say of each other: it names them itself
+            return fault["msg"].removeprefix("Value error, ")
         got = "" if ", got " in said else _got(root, path, given)
         return f"{name}: {said}{got}{f': did you mean{question}' if question else ''}"
     expected = _expected(annotation, fault)

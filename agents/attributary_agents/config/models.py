@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
 
@@ -14,6 +14,7 @@ from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
+from .joining import Join
 from .section import Alpha, PositiveInt, Section, one_of
 
 
@@ -216,6 +217,16 @@ class ModelConfig(ModelSettings):
         "`learn: false`. The merged importance is published. Changes, quality and shifts are not looked for: `change`, "
         "`watch_loss` and `quality` are off.",
     )
+    mode: Literal["labelled", "unlabelled", "mirror"] = Field(
+        "labelled",
+        description="labelled: each observation has a label, in it or later. unlabelled: none has, and what the model "
+        "relies on is told by its own predictions. mirror: the model learns what another one, whose predictions "
+        "`y_pred` are logged, predicts, and is explained in its place.",
+    )
+    fidelity: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.8, description="Of a mirror: it is doubted where it explains less of the logged predictions."
+    )
+    _join: Join | None = PrivateAttr(None)
     _allowed: tuple[str, ...] = PrivateAttr(())
     _own_types: frozenset[str] | None = PrivateAttr(None)
 
@@ -228,6 +239,15 @@ class ModelConfig(ModelSettings):
     def own_types(self) -> frozenset[str] | None:
         """What the pickle of the model names as it is made here; None until somebody has looked."""
         return self._own_types
+
+    @property
+    def join(self) -> Join | None:
+        """How its observations wait for their labels; None where they come whole."""
+        return self._join
+
+    def take_join(self, join: Join | None) -> None:
+        """Take over what `sources` and `labels` say of the model."""
+        self._join = join
 
     def take(self, allowed: Sequence[str]) -> None:
         """Take over what other sections of the configuration say of stored states."""

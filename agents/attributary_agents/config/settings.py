@@ -13,10 +13,12 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
+from .attached import check_attached, join_of
 from .environment import Environment
 from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
+from .sources import LabelsConfig, Name, SourceConfig
 from .state import StateConfig
 
 
@@ -194,6 +196,15 @@ class MetricsConfig(Section):
     max_series: PositiveInt = Field(10_000, description="Series of features in all; further models are dropped.")
 
 
+class RunConfig(Section):
+    """What `attributary run` does beside the observations."""
+
+    mapper: bool = Field(
+        True,
+        description="Map the records of `sources` in the worker's process; false: `attributary map` does it alone.",
+    )
+
+
 class LogConfig(Section):
     """Logs go to stderr."""
 
@@ -214,6 +225,13 @@ class Config(BaseSettings):
         default_factory=ModelSettings, description="Settings of every model that it does not give itself."
     )
     models: dict[str, ModelConfig] = Field(min_length=1, description="Model id to model. The id is the records' key.")
+    sources: dict[Name, SourceConfig] = Field(
+        default_factory=dict, description="Name to topics of others with observations, which are attached as they are."
+    )
+    labels: dict[Name, LabelsConfig] = Field(
+        default_factory=dict, description="Name to topics of others with the labels of such observations."
+    )
+    run: RunConfig = Field(default_factory=RunConfig)
     control: ControlConfig = Field(default_factory=ControlConfig)
     artefacts: ArtefactsConfig = Field(default_factory=ArtefactsConfig)
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
@@ -283,6 +301,16 @@ class Config(BaseSettings):
             model.take([*self.control.allowed, *self.state.allowed])
             if isinstance(model.model, FileConfig):
                 model.model.take(self.artefacts.directory, self.control.allowed)
+        return self
+
+    @model_validator(mode="after")
+    def _attach(self) -> Config:
+        if self.sources or self.labels:
+            kafka = self.kafka
+            ours = [*kafka.topics.names, kafka.changelog, kafka.shards]
+            check_attached(self.sources, self.labels, self.models, ours, has_registry=False)
+        for entry, model in self.models.items():
+            model.take_join(join_of(entry, self.sources, self.labels, self.models))
         return self
 
     @field_validator("models")

@@ -1,0 +1,275 @@
+"""What the configuration says of topics that are not ours: where observations and labels are, and what is what there.
+
+Roles are expressions in JMESPath (`expressions`). What one section must fit of another is checked in `attached`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from ..expressions import parse, parse_text
+from .durations import Duration
+from .section import PositiveInt, Section, one_of
+
+FORMATS = ("json", "avro", "protobuf", "cloudevents", "open-inference")
+"""How the value of a record can become an object."""
+
+CASTS = ("text", "number", "boolean")
+"""What the value of a feature can be turned into."""
+
+_ROLES_OF_SHADOWS = ("x", "y", "y_pred")
+
+
+def _expression(value: str | None) -> str | None:
+    if value is not None:
+        parse(value)
+    return value
+
+
+class ShadowConfig(Section):
+    """Roles of one model where a source is for several, each with its own."""
+
+    x: str | dict[str, Any] | None = Field(None, description="As `x` of the source.")
+    y: str | None = Field(None, description="As `y` of the source.")
+    y_pred: str | None = Field(None, description="As `y_pred` of the source.")
+
+    _check_x = field_validator("x")(lambda value: check_features(value))
+    _check_expressions = field_validator("y", "y_pred")(_expression)
+
+
+class Attached(Section):
+    """What a source of observations and one of labels have in common."""
+
+    topic: list[str] = Field(min_length=1, description="An existing topic, or several; none is ever created.")
+    format: Literal["json", "avro", "protobuf", "cloudevents", "open-inference"] = Field(
+        "json",
+        description="How a value becomes an object. avro and protobuf need kafka.schema_registry.",
+    )
+    unwrap: Literal["debezium"] | None = Field(
+        None,
+        description="debezium: short for `record: after`, `where: contains(['c', 'r'], op)` and `time: source.ts_ms`, "
+        "as far as these are not given.",
+    )
+    record: str | None = Field(
+        None, description="The object that x, y, y_pred and id are read from; null: the whole value."
+    )
+    y: str | None = Field(None, description="The label or target.")
+    id: str | None = Field(None, description="What observations and labels are joined by.")
+    time: str | None = Field(
+        None,
+        description="Event time: a number of seconds, ms, µs or ns since 1970, or RFC 3339; read from the whole value. "
+        "null: Kafka's timestamp of the record.",
+    )
+    where: str | None = Field(
+        None, description="Only records for which it is true are taken; read from the whole value."
+    )
+    start: str = Field(
+        "earliest", description="Where to begin the first time: earliest, latest, or a time in RFC 3339."
+    )
+    max_ahead: Duration = Field(
+        3600.0, description="A time further ahead of Kafka's timestamp goes to the dead letters: a clock is wrong."
+    )
+
+    @field_validator("topic", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("topic")
+    @classmethod
+    def _topics(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) or name in (".", ".."):
+                raise ValueError(f"{name!r} cannot be a topic: letters, digits, '.', '_' and '-', at most 249")
+        if len(set(value)) < len(value):
+            raise ValueError("a topic is named twice")
+        return value
+
+    @field_validator("record", "y", "id", "time", "where")
+    @classmethod
+    def _expressions(cls, value: str | None) -> str | None:
+        return _expression(value)
+
+    @field_validator("start")
+    @classmethod
+    def _known_start(cls, value: str) -> str:
+        if value in ("earliest", "latest"):
+            return value
+        try:
+            at = datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError(
+                f"expected earliest, latest or a time such as 2026-05-01T00:00:00Z, got {value!r}"
+            ) from None
+        if at.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone: write Z behind it for UTC")
+        return value
+
+    @property
+    def record_read(self) -> str | None:
+        """The expression of the object that the roles are read from, `unwrap` included."""
+        return self.record or ("after" if self.unwrap else None)
+
+    @property
+    def where_read(self) -> str | None:
+        """The expression of the filter, `unwrap` included."""
+        return self.where or ("contains(['c', 'r'], op)" if self.unwrap else None)
+
+    @property
+    def time_read(self) -> str | None:
+        """The expression of the event time, `unwrap` included."""
+        return self.time or ("source.ts_ms" if self.unwrap else None)
+
+
+class SourceConfig(Attached):
+    """Topics with observations that others write."""
+
+    model: str | list[str] | dict[str, ShadowConfig] | None = Field(
+        None,
+        description='Model id, with expressions between braces: bikes, "store-{station}". A list: each observation is '
+        "for each of these. A mapping of id to {x, y, y_pred}: the same with roles of their own. null: the only model.",
+    )
+    x: str | dict[str, Any] | None = Field(
+        None,
+        description="The features: an expression that gives an object; {all_but: [names]}; {only: [names]}; or name to "
+        "expression. null: every field that is a number, text, a boolean or null and has no other role.",
+    )
+    cast: dict[str, str] = Field(
+        default_factory=dict, description="Feature to text, number or boolean: what its values are turned into."
+    )
+    y_pred: str | None = Field(None, description="The prediction that was logged.")
+    key: Literal["copy", "direct"] = Field(
+        "copy",
+        description="copy: a mapper writes observations to our topic, under their model id. direct: workers read this "
+        "topic in place of ours; its key must be the model id, and it must be the only source, without labels.",
+    )
+    pair: Duration = Field(
+        60.0,
+        description="So long request and response of open-inference wait for each other, in time of the stream.",
+    )
+    merge_wait: Duration = Field(
+        1.0,
+        description="How long a partition that has brought nothing and is not at its end is waited for, before records "
+        "of others that are later are taken.",
+    )
+
+    @field_validator("model")
+    @classmethod
+    def _models(cls, value: Any) -> Any:
+        if value is None:
+            return value
+        names = [value] if isinstance(value, str) else list(value)
+        if not names:
+            raise ValueError("it is empty: name a model")
+        for name in names:
+            parse_text(name)
+        if len(set(names)) < len(names):
+            raise ValueError("a model is named twice")
+        return value
+
+    @field_validator("x")
+    @classmethod
+    def _features(cls, value: Any) -> Any:
+        return check_features(value)
+
+    @field_validator("y_pred")
+    @classmethod
+    def _prediction(cls, value: str | None) -> str | None:
+        return _expression(value)
+
+    @field_validator("cast")
+    @classmethod
+    def _casts(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, kind in value.items():
+            try:
+                one_of(kind, CASTS)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        return value
+
+    @property
+    def model_texts(self) -> list[str] | None:
+        """The model ids as they are written; None where none is said."""
+        if self.model is None:
+            return None
+        return [self.model] if isinstance(self.model, str) else list(self.model)
+
+    def roles(self, model: str) -> ShadowConfig:
+        """Return x, y and y_pred as they are read for one of `model_texts`."""
+        own = self.model[model] if isinstance(self.model, dict) else ShadowConfig()
+        return ShadowConfig(
+            **{
+                name: mine if (mine := getattr(own, name)) is not None else getattr(self, name)
+                for name in _ROLES_OF_SHADOWS
+            }
+        )
+
+
+class LabelsConfig(Attached):
+    """Topics with labels, which come after their observations, or before."""
+
+    model: str | None = Field(
+        None, description="Model id, with expressions between braces, as in the source. null: the only model."
+    )
+    ttl: Duration = Field(
+        description="How long an observation waits for its label, and a label for its observation, in time of the "
+        "stream: 90s, 3h, 30d.",
+    )
+    max_waiting: PositiveInt = Field(
+        10_000, description="Observations of a model that wait; the oldest expires beyond."
+    )
+    unlabelled: Literal["drop", "explain"] = Field(
+        "drop",
+        description="explain: an observation whose label has not come still counts where no label is needed: partial "
+        "dependence, and the mean prediction.",
+    )
+
+    @field_validator("model")
+    @classmethod
+    def _model(cls, value: str | None) -> str | None:
+        if value is not None:
+            parse_text(value)
+        return value
+
+    @model_validator(mode="after")
+    def _names_its_roles(self) -> LabelsConfig:
+        for role in ("y", "id"):
+            if getattr(self, role) is None:
+                raise ValueError(f"give `{role}`: labels are joined to their observations by id, and hold y")
+        return self
+
+
+def check_features(value: Any) -> Any:
+    """Return what `x` says; raise ValueError where it is none of its forms, or holds what is no expression."""
+    if value is None:
+        return value
+    if isinstance(value, str):
+        return _expression(value)
+    if not value:
+        raise ValueError("it is empty: leave it out for all fields, or name some")
+    for form in ("all_but", "only"):
+        if isinstance(value.get(form), list):
+            if len(value) > 1:
+                others = ", ".join(name for name in value if name != form)
+                raise ValueError(f"{form} stands alone, without {others}")
+            if not all(isinstance(name, str) for name in value[form]):
+                raise ValueError(f"{form}: expected a list of names, got {value[form]!r}")
+            if form == "only" and not value[form]:
+                raise ValueError("only: the list is empty")
+            return value
+    for name, text in value.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{name}: expected an expression, got {text!r}")
+        try:
+            parse(text)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return value
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+"""Name of a source, which is a label in metrics and part of a consumer group's name."""

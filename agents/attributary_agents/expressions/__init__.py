@@ -1,0 +1,7 @@
+"""Reads values out of records of any form: expressions in JMESPath, and texts with expressions in them."""
+
+from .expressions import Expression, is_expression_of_names, parse
+from .own import OWN_NAMES, RecordView
+from .texts import Text, parse_text
+
+__all__ = ["OWN_NAMES", "Expression", "RecordView", "Text", "is_expression_of_names", "parse", "parse_text"]

@@ -1,0 +1,79 @@
+"""Says where a mapped record comes from, and which records on our topic are no observations.
+
+A mapper copies records of topics that are not ours to the observations topic. Its header tells the worker enough to
+take each of them once, whatever mappers are killed, repeated or woken (go-back-N): see `Origin`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+ORIGIN_HEADER = "attributary-origin"
+RECORD_HEADER = "attributary-record"
+
+OBSERVATION, LABEL, REQUEST, RESPONSE = "observation", "label", "request", "response"
+RECORD_KINDS = (OBSERVATION, LABEL, REQUEST, RESPONSE)
+"""What a record of the observations topic can be; without the header it is an observation."""
+
+
+class OriginPlace(NamedTuple):
+    """One origin partition: its topic, with a run of reading it again behind `@` where there is one, and its number."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a mapped record comes from, and what its mapper has sent before it.
+
+    Attributes
+    ----------
+    n
+        Which of the records made of that one: an observation can be for several models, a record of several rows.
+    is_first
+        Whether the mapper's run has sent nothing before from this origin partition to this partition of ours.
+    previous
+        Where it is the first: the offset at which the run began. Else the offset that it sent before this one.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    n: int
+    is_first: bool
+    previous: int
+
+    @property
+    def place(self) -> OriginPlace:
+        """The origin partition."""
+        return OriginPlace(self.topic, self.partition)
+
+    def encode(self) -> bytes:
+        """Return the header's value."""
+        kind = "s" if self.is_first else "r"
+        return f"{self.topic}:{self.partition}:{self.offset}:{self.n}:{kind}:{self.previous}".encode()
+
+
+def decode_origin(value: bytes) -> Origin:
+    """Read the value of the header `attributary-origin`.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    try:
+        topic, partition, offset, n, kind, previous = value.decode().rsplit(":", 5)
+        if not topic or kind not in ("s", "r"):
+            raise ValueError
+        return Origin(topic, int(partition), int(offset), int(n), kind == "s", int(previous))
+    except ValueError:
+        raise ValueError("expected topic:partition:offset:n:s or r:previous") from None
+
+
+def find_header(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | None:
+    """Return the value of the last header of this name; None where there is none."""
+    return next((value for known, value in reversed(headers) if known == name), None)
