@@ -122,7 +122,7 @@ def _line(
     if kind in ("value_error", "assertion_error"):
         said, _, question = fault["msg"].removeprefix("Value error, ").partition(": did you mean")
         if not path:  # what sections say of each other: it names them itself
-            return fault["msg"].removeprefix("Value error, ")
+            return str(fault["msg"]).removeprefix("Value error, ")
         got = "" if ", got " in said else _got(root, path, given)
         return f"{name}: {said}{got}{f': did you mean{question}' if question else ''}"
     expected = _expected(annotation, fault)
