@@ -3,6 +3,7 @@
 Knows bytes and JSON; knows neither models nor Faust.
 """
 
+from .absent import optional_fields
 from .changes import (
     AlarmEvent,
     ChangeEvent,
@@ -24,7 +25,7 @@ from .codec import decode_json, encode_json, find_not_finite
 from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
-from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source
+from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source, SourceOrigin
 from .loss_shifts import (
     FigureMoved,
     LevelMoved,
@@ -99,6 +100,7 @@ __all__ = [
     "ShardImportance",
     "ShiftSize",
     "Source",
+    "SourceOrigin",
     "Topics",
     "decode_deployment",
     "decode_json",
@@ -113,5 +115,6 @@ __all__ = [
     "find_header",
     "find_not_finite",
     "fit_dead_letter",
+    "optional_fields",
     "read_time",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .absent import absent
 from .events import OnsetEstimate, Source
 from .loss_shifts import LossShiftEvent, LossShiftExplainedEvent, LossShiftReleasedEvent
 
@@ -163,6 +164,7 @@ class AlarmEvent:
     scale: str
     sentence: str
     source: Source
+    mode: str | None = absent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +218,7 @@ class ExplanationEvent:
     importances: dict[str, ImportanceComparison]
     sentence: str
     source: Source
+    mode: str | None = absent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +252,7 @@ class NotConfirmedEvent:
     losses: ChangeLosses | None
     sentence: str
     source: Source
+    mode: str | None = absent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +302,7 @@ class _ImportanceShift:
     loss_largest: float | None
     sentence: str
     source: Source
+    mode: str | None = absent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,6 +359,7 @@ class RecoveredEvent:
     error: str
     sentence: str
     source: Source
+    mode: str | None = absent()
 
 
 ChangeEvent: TypeAlias = (

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from .absent import present_fields
 from .errors import InvalidRecordError
 
 _FIELDS = "__dataclass_fields__"
@@ -84,7 +85,7 @@ def encode_json(event: Any) -> bytes:
     found = None if _is_finite(event) else find_not_finite(event)
     if found is not None:
         raise ValueError(f"{found[0]} must be finite or null, got {found[1]!r}")
-    return orjson.dumps(event)
+    return orjson.dumps(event, default=present_fields, option=orjson.OPT_PASSTHROUGH_DATACLASS)
 
 
 def _is_finite(data: Any) -> bool:

@@ -8,14 +8,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .absent import absent
+
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Names the observation that an event follows from by its record's topic, partition and offset."""
+class SourceOrigin:
+    """Names a record of a topic that is not ours."""
 
     topic: str
     partition: int
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Names the observation that an event follows from by its record's topic, partition and offset.
+
+    Where its label came later, that is the record of the later of the two.
+
+    Attributes
+    ----------
+    origin
+        Where that record was mapped from; absent where its producer wrote it to our topic.
+    event_time
+        Its time as it says itself, RFC 3339; absent where it says none.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    origin: SourceOrigin | None = absent()
+    event_time: str | None = absent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +100,18 @@ class ImportanceEvent:
         `interval` or `material_change`.
     stale
         Whether no figure has been updated since the last event of the explainer: nothing was explained meanwhile.
+    mode
+        `unlabelled`: the losses are of the model's own predictions in place of labels. `mirror`: the model learns the
+        logged predictions of another one. Absent where observations have labels.
+    fidelity
+        Of a mirror: the share of the logged predictions' loss that it explains, 1 - model_loss / baseline_loss.
+    present_loss
+        Where labels come later: smoothed loss of the model as it is now; `model_loss` is of what it predicted when the
+        observation came.
+    n_waiting, n_expired
+        Where labels come later: observations that wait for theirs, and those so far whose label did not come in time.
+    label_delay_median_s
+        Median of the last 101 delays between observation and label, in seconds of the stream's time.
     """
 
     model_id: str
@@ -100,3 +135,9 @@ class ImportanceEvent:
     stale: bool
     features: dict[str, FeatureImportance]
     source: Source
+    mode: str | None = absent()
+    fidelity: float | None = absent()
+    present_loss: float | None = absent()
+    n_waiting: int | None = absent()
+    n_expired: int | None = absent()
+    label_delay_median_s: float | None = absent()

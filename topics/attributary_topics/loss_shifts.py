@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .absent import absent
 from .events import OnsetEstimate, Source
 
 
@@ -111,6 +112,7 @@ class _LossShift:
     loss_largest: float | None
     sentence: str
     source: Source
+    mode: str | None = absent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from .absent import optional_fields
 from .codec import decode_json
 from .errors import InvalidRecordError
-from .events import Source
+from .events import Source, SourceOrigin
 from .observations import decode_model_id
 
 
@@ -75,6 +76,7 @@ LEAST_ALPHA = 1e-18
 """Smallest smoothing factor: below it nothing fades in any stream, and what is computed with it underflows."""
 
 _TEXTS = ("model_id", "model_version", "explainer", "parameters", "removal", "loss", "loss_unit")
+_PLACE = ("topic", "partition", "offset")
 _COUNTS = ("observation", "n_observations", "n_represented")
 _NUMBERS = ("loss_largest", "degrees_of_freedom", "model_loss", "baseline_loss")
 
@@ -127,15 +129,24 @@ def _feature(field: str, data: Any) -> FeatureEstimate:
 
 
 def _source(data: Any) -> Source:
-    names = {one.name for one in fields(Source)}
-    _check(
-        isinstance(data, dict) and data.keys() == names, "source", f"an object with {', '.join(sorted(names))}", data
-    )
-    _check(isinstance(data["topic"], str), "source.topic", "a text", data["topic"])
+    _check_place(data, Source, "source")
+    origin, time = data.get("origin"), data.get("event_time")
+    if origin is not None:
+        _check_place(origin, SourceOrigin, "source.origin")
+    _check(time is None or isinstance(time, str), "source.event_time", "a text", time)
+    place = {name: data[name] for name in _PLACE}
+    return Source(**place, origin=None if origin is None else SourceOrigin(**origin), event_time=time)
+
+
+def _check_place(data: Any, kind: type[Source] | type[SourceOrigin], field: str) -> None:
+    optional = optional_fields(kind)
+    needed = {one.name for one in fields(kind)} - optional
+    is_like = isinstance(data, dict) and needed <= data.keys() <= needed | optional
+    _check(is_like, field, f"an object with {', '.join(sorted(needed))}", data)
+    _check(isinstance(data["topic"], str), f"{field}.topic", "a text", data["topic"])
     for name in ("partition", "offset"):
         is_place = type(data[name]) is int and 0 <= data[name] <= MOST
-        _check(is_place, f"source.{name}", f"an integer from 0 to {MOST}", data[name])
-    return Source(**data)
+        _check(is_place, f"{field}.{name}", f"an integer from 0 to {MOST}", data[name])
 
 
 def _is_number(value: Any) -> bool:
