@@ -4,6 +4,7 @@ Knows bytes and JSON; knows neither models nor Faust.
 """
 
 from .absent import optional_fields
+from .arrivals import LateLabel, Needs, Response, decode_arrival, kind_of_record
 from .changes import (
     AlarmEvent,
     ChangeEvent,
@@ -82,6 +83,7 @@ __all__ = [
     "ImportanceShiftEvent",
     "ImportanceShiftReleasedEvent",
     "InvalidRecordError",
+    "LateLabel",
     "LevelMoved",
     "LossDifference",
     "LossEstimate",
@@ -89,6 +91,7 @@ __all__ = [
     "LossShiftExplainedEvent",
     "LossShiftReleasedEvent",
     "LossSuspect",
+    "Needs",
     "NotConfirmedEvent",
     "Observation",
     "ObservationDecoder",
@@ -97,11 +100,13 @@ __all__ = [
     "OriginPlace",
     "QualityFigure",
     "RecoveredEvent",
+    "Response",
     "ShardImportance",
     "ShiftSize",
     "Source",
     "SourceOrigin",
     "Topics",
+    "decode_arrival",
     "decode_deployment",
     "decode_json",
     "decode_model_id",
@@ -115,6 +120,7 @@ __all__ = [
     "find_header",
     "find_not_finite",
     "fit_dead_letter",
+    "kind_of_record",
     "optional_fields",
     "read_time",
 ]

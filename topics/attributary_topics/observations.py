@@ -12,6 +12,7 @@ import orjson
 
 from .codec import decode_json
 from .errors import InvalidRecordError
+from .times import read_time
 
 MAX_MODEL_ID_BYTES = 249
 """Longest model id, as long as a topic name in Kafka: an id is a label in metrics and a name in URLs."""
@@ -47,12 +48,21 @@ class Observation:
     x
         Feature name to value; None where it is missing.
     y
-        Label (string, integer, boolean) or target (number).
+        Label (string, integer, boolean) or target (number); None where it comes later, or never.
+    y_pred
+        The prediction that was logged: a label, a number, or class to probability; None where there is none.
+    id
+        What its label, which comes later, is found by.
+    time_ms
+        Its time as it says itself, in milliseconds since 1970.
     """
 
     model_id: str
     x: dict[str, Any]
-    y: str | int | float | bool
+    y: str | int | float | bool | None
+    y_pred: Any = None
+    id: str | None = None
+    time_ms: int | None = None
 
 
 def decode_model_id(key: bytes | None) -> str:
@@ -104,16 +114,34 @@ def decode_observation(
         With the reason, the field, its value and what was expected.
     """
     model_id = decode_model_id(key)
+    data = decode_object(model_id, value, "x and y", max_bytes)
+    x, y = read_features(data, features), read_label(data)
+    return Observation(model_id, x, y, read_prediction(data), None, find_time(data))
+
+
+def decode_object(model_id: str, value: bytes | None, content: str, max_bytes: int | None) -> dict[str, Any]:
+    """Decode the JSON object of a record.
+
+    Parameters
+    ----------
+    content
+        What the object has, in words.
+
+    Raises
+    ------
+    InvalidRecordError
+        It is none, or one of another model, or longer than `max_bytes`.
+    """
     if not value:
-        raise InvalidRecordError("empty_value", "value", "a JSON object with x and y", value)
+        raise InvalidRecordError("empty_value", "value", f"a JSON object with {content}", value)
     if max_bytes is not None and len(value) > max_bytes:
         raise InvalidRecordError("too_large", "value", f"at most {max_bytes} bytes", value)
     data = decode_json(value, nan_is_null=True)
     if not isinstance(data, dict):
-        raise InvalidRecordError("wrong_type", "value", "a JSON object with x and y", data)
+        raise InvalidRecordError("wrong_type", "value", f"a JSON object with {content}", data)
     if "model_id" in data and data["model_id"] != model_id:
         raise InvalidRecordError("wrong_type", "model_id", f"the record's key, {model_id!r}", data["model_id"])
-    return Observation(model_id, _features(data, features), _label(data))
+    return data
 
 
 class ObservationDecoder:
@@ -182,7 +210,9 @@ class ObservationDecoder:
                 return None
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             return None
-        return Observation(self.model_id, x, y)
+        if len(data) == 2:
+            return Observation(self.model_id, x, y)
+        return Observation(self.model_id, x, y, read_prediction(data), None, find_time(data))
 
     def decode(self, value: bytes | None) -> Observation:
         """Decode and check the value of a record; see `decode_observation`.
@@ -195,7 +225,14 @@ class ObservationDecoder:
         return decode_observation(self._key, value, features=self._features, max_bytes=self._max_bytes)
 
 
-def _features(data: dict[str, Any], declared: Mapping[str, str] | None) -> dict[str, Any]:
+def read_features(data: dict[str, Any], declared: Mapping[str, str] | None) -> dict[str, Any]:
+    """Return the features in a record's object.
+
+    Raises
+    ------
+    InvalidRecordError
+        One of them cannot be used.
+    """
     if "x" not in data:
         raise InvalidRecordError("missing_feature", "x", "an object of feature name to value", data)
     x = data["x"]
@@ -221,7 +258,37 @@ def _features(data: dict[str, Any], declared: Mapping[str, str] | None) -> dict[
     return x
 
 
-def _label(data: dict[str, Any]) -> str | int | float | bool:
+def read_prediction(data: dict[str, Any]) -> Any:
+    """Return the prediction that was logged beside an observation; None where there is none that can be read.
+
+    It is a label, a finite number, or an object of class to probability. Other producers may have a field of this name
+    for something else: what is none of these is left alone.
+    """
+    y_pred = data.get("y_pred")
+    if isinstance(y_pred, dict):
+        are_numbers = all(type(p) in (int, float) and math.isfinite(p) for p in y_pred.values())
+        return y_pred if y_pred and are_numbers else None
+    if isinstance(y_pred, float) and not math.isfinite(y_pred):
+        return None
+    return y_pred if isinstance(y_pred, (str, int, float)) else None
+
+
+def find_time(data: dict[str, Any]) -> int | None:
+    """Return the time that an observation says itself, in milliseconds since 1970; None where it says none."""
+    try:
+        return read_time(data["time"]) if data.get("time") is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_label(data: dict[str, Any]) -> str | int | float | bool:
+    """Return the label or target.
+
+    Raises
+    ------
+    InvalidRecordError
+        `missing_label`, `wrong_type` or `not_finite`.
+    """
     y = data.get("y")
     if y is None:
         raise InvalidRecordError("missing_label", "y", "the label or target", y)

@@ -175,10 +175,11 @@ def _of_model(
             )
         if late and role.config.key == "direct":
             yield f"labels.{late[0]}: needs the order of one topic: remove key: direct from sources.{role.source}"
-        if model.mode == "labelled" and role.roles.y is None and not late:
+        if model.mode == "labelled" and not late and (role.roles.y is None or role.is_paired):
             yield (
-                f"model {entry} gets no labels from sources.{role.source}: add y or labels:, or mode: unlabelled, or "
-                "mode: mirror with y_pred"
+                f"model {entry} gets no labels from sources.{role.source}: "
+                + ("add labels:" if role.is_paired else "add y or labels:")
+                + ", or mode: unlabelled, or mode: mirror with y_pred"
             )
         if model.mode == "mirror" and role.roles.y_pred is None:
             yield f"model {entry} has mode: mirror: add y_pred, the prediction to learn, to sources.{role.source}"

@@ -265,6 +265,17 @@ class ModelConfig(ModelSettings):
             return {"change": None, "watch_loss": False, "quality": [], **data}
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _turn_off_without_labels(cls, data: Any) -> Any:
+        """Turn off what needs labels, where there are none and nothing is said of it."""
+        if not isinstance(data, dict) or data.get("mode") != "unlabelled":
+            return data
+        data = {"learn": False, "watch_loss": False, "quality": [], **data}
+        if isinstance(change := data.get("change", {}), dict):
+            data["change"] = {"detector": None, **change}
+        return data
+
     @field_validator("model", mode="before")
     @classmethod
     def _not_there_yet(cls, value: Any) -> Any:
@@ -314,6 +325,10 @@ class ModelConfig(ModelSettings):
             raise ValueError("`clip: true` needs `bounds`")
         if self.sharded:
             self._refuse_of_whole()
+        if self.mode == "unlabelled":
+            self._refuse_of_labels()
+        if self.mode == "mirror" and not self.learn:
+            raise ValueError("`mode: mirror` needs `learn: true`: the mirror learns what the other model predicts")
         if (self.model is None) == (self.factory is None):
             raise ValueError(
                 "give either `model` ({class: …, params: …}, a list of such steps, or {factory: module:function, "
@@ -335,6 +350,18 @@ class ModelConfig(ModelSettings):
                     f"`sharded: true` needs `{key}: {off[key]}`: a shard sees a part of the observations, and what it "
                     "tells would look as if it were of the whole model"
                 )
+
+    def _refuse_of_labels(self) -> None:
+        """Refuse for a model without labels what needs them."""
+        wanted = {
+            "learn: false": self.learn,
+            "watch_loss: false": self.watch_loss,
+            "quality: []": bool(self.quality),
+            "change.detector: null": self.change is not None and self.change.detector is not None,
+        }
+        for remedy, is_wanted in wanted.items():
+            if is_wanted:
+                raise ValueError(f"`mode: unlabelled` needs `{remedy}`: without labels there is no loss to go by")
 
     def _refuse_undeclared(self) -> None:
         """Refuse a name that is not among the features, where they are declared."""

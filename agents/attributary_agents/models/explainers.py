@@ -69,6 +69,7 @@ def new_change_explainer(
             model,
             **given,
             groups=config.groups,
+            own_labels=config.mode == "unlabelled",
             version=version,
             seed=_seed(config.seed, model_id, "change"),
         )

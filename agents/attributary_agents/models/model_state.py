@@ -7,9 +7,7 @@ stored. New states, stored states and new versions follow from these rules.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -38,77 +36,15 @@ from .guards.label_kinds import LabelKind
 from .guards.late_types import LateTypes
 from .guards.ranges import Ranges
 from .guards.vocabulary import Vocabulary
+from .joining.late import Late, restored
+from .joining.logged import Mismatch
+from .keeping.rules import Kept, Rule, plain, ruled, smoothed, snapshot_of, snapshots
 from .loss_watch import LossWatch
 from .publication import Publication, new_publications
 from .quality import new_quality, restored_quality
 from .versions import Version, allowlist_of, check_types, configured_as, configured_version
 
 logger = logging.getLogger(__name__)
-
-
-class Kept(Enum):
-    """How long a field of a model's state is kept."""
-
-    WITH_VERSION = "until the next version takes over, which begins with its own"
-    WITH_MODEL = "until the model begins afresh"
-    ALWAYS = "as long as the model id is known: its place in the stream of observations"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How a field of a model's state begins, how long it is kept, and how it is stored.
-
-    Attributes
-    ----------
-    begin
-        Makes the value that the field has before the first observation, from model id, configuration and version.
-    dump
-        Makes plain data of the value.
-    load
-        Makes the value again from the field's name and all that was stored, for a state that has just begun. `same` in
-        what was stored names the explainers whose parameters are still the same.
-    """
-
-    begin: Callable[[str, ModelConfig, Version], Any]
-    kept: Kept
-    dump: Callable[[Any], Any]
-    load: Callable[[ModelState, str, dict[str, Any]], Any]
-
-
-def _stored(_state: ModelState, name: str, stored: dict[str, Any]) -> Any:
-    return stored[name]
-
-
-def _ruled(
-    begin: Callable[[str, ModelConfig, Version], Any],
-    kept: Kept,
-    dump: Callable[[Any], Any] = lambda value: value,
-    load: Callable[[ModelState, str, dict[str, Any]], Any] = _stored,
-) -> dict[str, Rule]:
-    return {"rule": Rule(begin, kept, dump, load)}
-
-
-def _plain(begin: Callable[[], Any], kept: Kept) -> dict[str, Rule]:
-    return _ruled(lambda *_: begin(), kept)
-
-
-def _smoothed(kind: type[SmoothedMean] | type[SmoothedPrediction]) -> dict[str, Rule]:
-    """Return the rule of a mean, which begins anew with another loss (in another unit) and with another alpha."""
-
-    def load(state: ModelState, name: str, stored: dict[str, Any]) -> Any:
-        same = (stored["loss"], stored[name]["weights"]["alpha"]) == (state.loss.name, state.config.alpha)
-        return kind.from_snapshot(stored[name]) if same else getattr(state, name)
-
-    return _ruled(lambda _id, config, _version: kind(config.alpha), Kept.WITH_VERSION, kind.snapshot, load)
-
-
-def _snapshot_of(kind: Any, kept: Kept) -> dict[str, Rule]:
-    """Return the rule of what begins empty and makes and reads snapshots of itself."""
-    return _ruled(lambda *_: kind(), kept, kind.snapshot, lambda _state, name, stored: kind.from_snapshot(stored[name]))
-
-
-def _snapshots(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value.snapshot() for name, value in values.items()}
 
 
 def _load_explainers(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, RemovalExplainer]:
@@ -151,6 +87,12 @@ def _load_change(state: ModelState, _name: str, stored: dict[str, Any]) -> Chang
     if state.change is not None and "change" in stored["same"]:
         state.change.restore(stored["change"])
     return state.change
+
+
+def _load_present_loss(state: ModelState, known: dict[str, Any] | None) -> SmoothedMean | None:
+    if state.present_loss is None or known is None or known["weights"]["alpha"] != state.config.alpha:
+        return state.present_loss
+    return SmoothedMean.from_snapshot(known)
 
 
 def _load_open_alarms(state: ModelState, name: str, stored: dict[str, Any]) -> dict[int, str]:
@@ -203,11 +145,11 @@ class ModelState:
     current: Version
     """The version as it is now: the configuration's, or a later one by the models topic."""
     configured: dict[str, Any] = field(
-        metadata=_ruled(lambda _id, config, _version: configured_as(config), Kept.WITH_VERSION)
+        metadata=ruled(lambda _id, config, _version: configured_as(config), Kept.WITH_VERSION)
     )
     """`configured_as` of the configuration under which the version took over."""
     loss: Loss = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda _id, config, version: resolve_loss(version.model, config.loss),
             Kept.WITH_VERSION,
             lambda loss: loss.name,
@@ -215,34 +157,34 @@ class ModelState:
         )
     )
     explainers: dict[str, RemovalExplainer] = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda model_id, config, version: {
                 name: new_explainer(model_id, config, name, version.model) for name in config.explainers
             },
             Kept.WITH_VERSION,
-            _snapshots,
+            snapshots,
             _load_explainers,
         )
     )
     publications: dict[str, Publication] = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda _id, config, _version: new_publications(config),
             Kept.WITH_MODEL,
-            _snapshots,
+            snapshots,
             _load_publications,
         )
     )
     shifts: dict[str, ShiftWatch] = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda _id, config, _version: {name: ShiftWatch(len(config.explainers)) for name in config.explainers},
             Kept.WITH_VERSION,
-            _snapshots,
+            snapshots,
             _load_shifts,
         )
     )
     """By explainer: what is watched for lasting shifts of its importances."""
     loss_watch: LossWatch | None = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda model_id, config, version: new_loss_watch(model_id, config, version.model),
             Kept.WITH_VERSION,
             lambda watch: watch.snapshot() if watch else None,
@@ -251,18 +193,18 @@ class ModelState:
     )
     """What is watched for lasting shifts of the loss; None where it is not watched."""
     change: ChangeExplainer | None = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda model_id, config, version: new_change_explainer(model_id, config, version.model, version.name),
             Kept.WITH_VERSION,
             lambda change: change.snapshot() if change else None,
             _load_change,
         )
     )
-    model_loss: SmoothedMean = field(metadata=_smoothed(SmoothedMean))
-    baseline_loss: SmoothedMean = field(metadata=_smoothed(SmoothedMean))
-    marginal: SmoothedPrediction = field(metadata=_smoothed(SmoothedPrediction))
+    model_loss: SmoothedMean = field(metadata=smoothed(SmoothedMean))
+    baseline_loss: SmoothedMean = field(metadata=smoothed(SmoothedMean))
+    marginal: SmoothedPrediction = field(metadata=smoothed(SmoothedPrediction))
     quality: Quality | None = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda _id, config, version: new_quality(config, version.model),
             Kept.WITH_VERSION,
             lambda quality: quality.snapshot() if quality else None,
@@ -270,21 +212,21 @@ class ModelState:
         )
     )
     """Metrics by River, as the model is now and over the reference; None where none is wanted, or none fits."""
-    good: GoodState = field(metadata=_snapshot_of(GoodState, Kept.WITH_VERSION))
+    good: GoodState = field(metadata=snapshot_of(GoodState, Kept.WITH_VERSION))
     """How the version was when it was well, to go back to."""
-    labels: LabelKind = field(metadata=_snapshot_of(LabelKind, Kept.WITH_MODEL))
+    labels: LabelKind = field(metadata=snapshot_of(LabelKind, Kept.WITH_MODEL))
     """Of which kind the labels are."""
-    counts: ModelCounts = field(metadata=_snapshot_of(ModelCounts, Kept.WITH_MODEL))
-    stride: int = field(metadata=_plain(lambda: 1, Kept.WITH_MODEL))
+    counts: ModelCounts = field(metadata=snapshot_of(ModelCounts, Kept.WITH_MODEL))
+    stride: int = field(metadata=plain(lambda: 1, Kept.WITH_MODEL))
     """Within a budget, one in so many observations is explained; changed only where the state is stored."""
-    n_observations: int = field(metadata=_plain(int, Kept.WITH_MODEL))
-    n_failed: int = field(metadata=_plain(int, Kept.WITH_MODEL))
+    n_observations: int = field(metadata=plain(int, Kept.WITH_MODEL))
+    n_failed: int = field(metadata=plain(int, Kept.WITH_MODEL))
     n_missing: int = field(
-        metadata=_ruled(lambda *_: 0, Kept.WITH_MODEL, load=lambda _state, name, stored: stored.get(name, 0))
+        metadata=ruled(lambda *_: 0, Kept.WITH_MODEL, load=lambda _state, name, stored: stored.get(name, 0))
     )
     """Missing values in these observations, whatever the policy makes of them."""
     features: KnownFeatures = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda _id, config, _version: KnownFeatures(config),
             Kept.WITH_MODEL,
             KnownFeatures.snapshot,
@@ -293,7 +235,7 @@ class ModelState:
     )
     """The names of features that the model has taken; it keeps them from growing without end."""
     vocabulary: Vocabulary = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda _id, config, _version: Vocabulary(config),
             Kept.WITH_VERSION,
             Vocabulary.snapshot,
@@ -302,11 +244,11 @@ class ModelState:
     )
     """Labels and categories that the version has met; it keeps them from growing without end."""
     n_other_categories: int = field(
-        metadata=_ruled(lambda *_: 0, Kept.WITH_MODEL, load=lambda _state, name, stored: stored.get(name, 0))
+        metadata=ruled(lambda *_: 0, Kept.WITH_MODEL, load=lambda _state, name, stored: stored.get(name, 0))
     )
     """Categories beyond the bound, for which `__other__` stood."""
     ranges: Ranges = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda model_id, config, _version: Ranges(model_id, config),
             Kept.WITH_MODEL,
             Ranges.snapshot,
@@ -315,7 +257,7 @@ class ModelState:
     )
     """How large the numbers of each feature have been; it refuses those far beyond."""
     target_range: Ranges = field(
-        metadata=_ruled(
+        metadata=ruled(
             lambda model_id, config, _version: Ranges(model_id, config, is_target=True),
             Kept.WITH_MODEL,
             Ranges.snapshot,
@@ -325,17 +267,44 @@ class ModelState:
         )
     )
     """The same of the numbers that a regressor predicts."""
-    last_observation_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
-    last_change_ms: int | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
-    last_change: dict[str, Any] | None = field(metadata=_plain(lambda: None, Kept.WITH_MODEL))
+    last_observation_ms: int | None = field(metadata=plain(lambda: None, Kept.WITH_MODEL))
+    last_change_ms: int | None = field(metadata=plain(lambda: None, Kept.WITH_MODEL))
+    last_change: dict[str, Any] | None = field(metadata=plain(lambda: None, Kept.WITH_MODEL))
     """Summary of the last explanation, for the page about changes and exemplars."""
-    open_alarms: dict[int, str] = field(metadata=_ruled(lambda *_: {}, Kept.WITH_MODEL, dict, _load_open_alarms))
+    open_alarms: dict[int, str] = field(metadata=ruled(lambda *_: {}, Kept.WITH_MODEL, dict, _load_open_alarms))
     """Number of an open alarm, as the change explainer counts, to its `ce_id`, which the event that closes it names."""
-    partition: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
+    present_loss: SmoothedMean | None = field(
+        metadata=ruled(
+            lambda _id, config, _version: None if config.join is None else SmoothedMean(config.alpha),
+            Kept.WITH_VERSION,
+            lambda mean: mean.snapshot() if mean else None,
+            lambda state, name, stored: _load_present_loss(state, stored.get(name)),
+        )
+    )
+    """Loss of the model as it is now on observations whose labels came later; None where they come with them."""
+    mismatch: Mismatch = field(
+        metadata=ruled(
+            lambda _id, config, _version: Mismatch(config.alpha),
+            Kept.WITH_VERSION,
+            Mismatch.snapshot,
+            lambda state, name, stored: Mismatch.from_snapshot(state.config.alpha, stored.get(name)),
+        )
+    )
+    """How often the predictions that were logged are not the model's own."""
+    late: Late | None = field(
+        metadata=ruled(
+            lambda _id, config, _version: Late.of(config.join),
+            Kept.ALWAYS,
+            lambda late: late.snapshot() if late else None,
+            lambda state, name, stored: restored(state.late, state.model_id, stored.get(name)),
+        )
+    )
+    """What waits for its label or response; None where nothing of the model ever does."""
+    partition: int = field(metadata=plain(lambda: -1, Kept.ALWAYS))
     """Partition that the model's observations come on; -1 before the first."""
-    offset: int = field(metadata=_plain(lambda: -1, Kept.ALWAYS))
+    offset: int = field(metadata=plain(lambda: -1, Kept.ALWAYS))
     """Offset of the last observation that is in this state; -1 before the first."""
-    failed_offsets: dict[int, str] = field(metadata=_plain(dict, Kept.ALWAYS))
+    failed_offsets: dict[int, str] = field(metadata=plain(dict, Kept.ALWAYS))
     """Offsets since the last checkpoint on which the model failed, each with the reason of its dead letter."""
     stored_deployed: int = -1
     """`current.deployed` of the stored state, from which a replay would begin."""
@@ -390,6 +359,19 @@ class ModelState:
         """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
         paths = self.together.paths
         return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
+
+    @property
+    def fidelity(self) -> float | None:
+        """Of a mirror: the share of the loss of the mean prediction that it explains; None where that is not known."""
+        loss, baseline = self.model_loss.value, self.baseline_loss.value
+        if self.config.mode != "mirror" or loss is None or not baseline:
+            return None
+        return 1.0 - loss / baseline
+
+    def note_logged(self, logged: Any, own: Any) -> None:
+        """Compare the prediction that was logged with the model's own, where there are both."""
+        if logged is not None and own is not None:
+            self.mismatch.update(logged, own)
 
     def refuse_deployment(self, offset: int) -> None:
         """Count the deployment at this offset of the models topic as refused: the present version goes on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from attributary_explainers import ChangeEvent as Told
@@ -28,10 +29,11 @@ from .budget import StageTimer
 from .guards.label_kinds import DECIDES, MAJORITY, classes_of
 from .guards.limits import AbsurdPredictionError, bounded, features_of_model, is_absurd, n_missing
 from .guards.ranges import TARGET
+from .joining.logged import as_output
 from .model_state import ModelState
 from .quality import update_quality
 from .telling.changes import change_events
-from .telling.events import importance_event
+from .telling.events import importance_event, in_mode
 from .telling.losses import loss_events
 from .telling.shards import shard_importance
 from .telling.shifts import shift_events
@@ -58,6 +60,42 @@ class StepError(Exception):
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
 
+@dataclass(frozen=True, slots=True)
+class KeptPrediction:
+    """What was predicted when an observation came whose label came later.
+
+    Attributes
+    ----------
+    version
+        The model's version then.
+    n_learnt
+        The model's count of observations then; None for a prediction that was logged.
+    """
+
+    y_pred: Any
+    version: str
+    n_learnt: int | None
+
+    def scored(self, state: ModelState, y: Any, y_pred: Any) -> Any:
+        """Return the prediction whose loss counts, the kept one; None where there is none, or it is of an old version.
+
+        Parameters
+        ----------
+        y_pred
+            The present prediction, which it is where the model has learnt nothing in between.
+
+        Raises
+        ------
+        InvalidRecordError
+            `wrong_prediction`: the logged one cannot be compared with the label.
+        """
+        if self.n_learnt is None:
+            return as_output(self.y_pred, y, state.loss.output)
+        if self.version != state.version:
+            return None
+        return y_pred if self.n_learnt == state.n_observations + state.n_failed else self.y_pred
+
+
 Event = ImportanceEvent | ShardImportance | ChangeEvent
 """What can follow from an observation."""
 
@@ -71,6 +109,7 @@ def prequential(
     timestamp_ms: int,
     timer: StageTimer = _UNMEASURED,
     n_before: int = 0,
+    kept: KeptPrediction | None = None,
 ) -> list[Event]:
     """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
 
@@ -85,6 +124,10 @@ def prequential(
     n_before
         Number of events that follow from the observation and come before, because a new version has taken over.
 
+    kept
+        What was predicted when the observation came, where its label came later. That is what is scored; what is
+        explained and learnt is the model as it is now.
+
     Raises
     ------
     StepError
@@ -93,14 +136,16 @@ def prequential(
     """
     stage = "decode"
     config = state.config
+    has_label = config.mode != "unlabelled"
     clock = timer.clock if timer.is_due() else None
     began_at = predicted_at = scored_at = explained_at = 0.0
     if clock is not None:
         began_at = clock()
     try:
         state.features.check(observation.x)
-        _check_label_kind(state, observation.y)
-        if state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
+        if has_label:
+            _check_label_kind(state, observation.y)
+        if has_label and state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
             state.target_range.check({TARGET: observation.y})
         kinds = {*map(type, observation.x.values())}
         observation = bounded(state, observation, has_text=str in kinds)
@@ -115,11 +160,21 @@ def prequential(
         y_pred: Any = together.predict(observation.x, explain=explains)
         if clock is not None:
             predicted_at = clock()
+        scored = y_pred
         if is_usable(y_pred):
             stage = "explain"
             if not state.n_observations:
                 check_label(state.loss, y, y_pred)
-            _score(state, y, y_pred)
+            if kept is not None:
+                stage = "decode"  # what may be wrong here is a prediction that was logged
+                scored = _scored(state, kept, y, y_pred)
+                stage = "explain"
+            elif observation.y_pred is not None:
+                state.note_logged(observation.y_pred, y_pred)
+            if has_label and scored is not None:
+                _score(state, y, scored)
+            if state.present_loss is not None:
+                state.present_loss.update(state.loss(y, y_pred))
         elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
             # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
             # By a fast path, NaN looks like no prediction: the model itself says which it is.
@@ -138,7 +193,7 @@ def prequential(
         if config.learn:
             state.learn(x, y)
         stage = "change"
-        told = state.change.update(x, y, y_pred) if state.change else ()
+        told = state.change.update(x, y, y_pred) if state.change and _is_mature(state) else ()
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         if stage != "decode" and not isinstance(error, LabelError):
@@ -148,7 +203,7 @@ def prequential(
         n_rows = together.n_rows if explains else None
         timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
-    if state.loss.code != SCORE:  # a score is of no label
+    if has_label and state.loss.code != SCORE:  # a score is of no label
         state.labels.note(y)
     forgotten = state.features.note(observation.x)
     if forgotten:
@@ -158,7 +213,22 @@ def prequential(
     if not is_whole:
         state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
-    return _events(state, observation.x, y, y_pred, told, known, source, timestamp_ms, n_before)
+    return _events(state, observation.x, y, scored, told, known, source, timestamp_ms, n_before)
+
+
+MATURE = 2000
+"""Observations of a mirror that are learnt before its changes are looked for: until then it only becomes alike."""
+
+
+def _is_mature(state: ModelState) -> bool:
+    return state.config.mode != "mirror" or state.n_observations >= MATURE
+
+
+def _scored(state: ModelState, kept: KeptPrediction, y: Any, y_pred: Any) -> Any:
+    is_old = kept.n_learnt is not None and kept.version != state.version
+    if is_old and state.late is not None and state.late.labels is not None:
+        state.late.labels.counts.old_version += 1
+    return kept.scored(state, y, y_pred)
 
 
 def _score(state: ModelState, y: Any, y_pred: Any) -> None:
@@ -198,7 +268,7 @@ def _events(
     Parameters
     ----------
     x, y, y_pred
-        The observation, and the prediction that the model made before it learnt it.
+        The observation, and the prediction whose loss counts; None where it was of an earlier version.
     told
         What the change explainer has told after it.
     known
@@ -215,7 +285,8 @@ def _events(
             name for n, (name, one) in zip(known, state.explainers.items(), strict=True) if one.n_observations > n
         ]
         events += shift_events(state, explained, source, n_before + len(events))
-    events += loss_events(state, x, y, y_pred, source, n_before + len(events))
+    if y_pred is not None:
+        events += loss_events(state, x, y, y_pred, source, n_before + len(events))
     for name, publication in state.publications.items():
         if has_changed:
             publication.restart_reference(state.n_observations)
@@ -226,7 +297,7 @@ def _events(
             events.append(shard_importance(state, name, source, timestamp_ms))
         else:
             events.append(importance_event(state, name, trigger, source))
-    return events
+    return events if state.config.mode == "labelled" else [in_mode(event, state.config.mode) for event in events]
 
 
 def _check_label_kind(state: ModelState, y: Any) -> None:

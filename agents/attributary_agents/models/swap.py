@@ -13,7 +13,8 @@ from attributary_topics import ChangeEvent, Source
 
 from ..errors import without_text
 from .explainers import new_change_explainer, new_explainer
-from .model_state import RULES, Kept, ModelState, new_state
+from .keeping.rules import Kept
+from .model_state import RULES, ModelState, new_state
 from .telling.changes import change_events
 from .telling.losses import loss_shift_replaced
 from .telling.shifts import shifts_replaced

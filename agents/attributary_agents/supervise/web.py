@@ -20,8 +20,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import gzip_accepted
 from prometheus_client.registry import Collector
 
+from ..monitoring.catalogue import OF_MACHINE
 from ..monitoring.http_server import HttpServer, Request, Response, SingleFlight, text_response
-from ..monitoring.metrics import OF_MACHINE
 from ..monitoring.web import CHANGES, NOT_FOUND, encoder
 from .asking import Answer, Workers
 from .exposition import END, merge

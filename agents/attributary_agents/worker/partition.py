@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 
 from attributary_explainers.wording import show_names
 from attributary_topics import (
+    OBSERVATION,
+    RECORD_HEADER,
+    REQUEST,
     ChangeEvent,
     InvalidRecordError,
     RecoveredEvent,
@@ -17,12 +20,15 @@ from attributary_topics import (
     decode_model_id,
     encode_json,
     event_headers,
+    find_header,
+    kind_of_record,
 )
 
 from ..config.settings import Config
 from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
-from ..models.prequential import Event, StepError, prequential
+from ..models.joining.arrive import arrive
+from ..models.prequential import Event, KeptPrediction, StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_key
 from .dead_letter_log import DeadLetterLog
@@ -130,7 +136,17 @@ class Partition:
         if record.unread is not None:
             record.check_read()
         reader = self._readers.get(record.key) or self._reader(record.key)  # type: ignore[arg-type]  # None is no key
-        model_id, observation = reader.model_id, reader.read(record.value)
+        model_id = reader.model_id
+        kind = OBSERVATION
+        if record.headers:
+            kind = kind_of_record(find_header(record.headers, RECORD_HEADER))
+        if reader.is_whole:
+            reader.check_whole(kind)
+            observation = reader.read(record.value)
+            record.time_ms = observation.time_ms
+        else:
+            arrival = reader.read_arrival(record.value, kind)
+            record.time_ms = arrival.time_ms
         state = self.models.find_or_make(model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what
@@ -142,16 +158,23 @@ class Partition:
         events += changes
         state.offset = record.offset
         self.dirty.add(model_id)
+        kept: KeptPrediction | None = None
+        if not reader.is_whole:
+            ready = arrive(state, arrival, record.timestamp_ms, is_request=kind == REQUEST)
+            if ready is None:
+                return
+            observation, kept = ready
         timer = self.budget.timer(state)
+        source, at = record.source, record.timestamp_ms
         try:
-            events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
+            events += prequential(state, observation, source, at, timer, len(events), kept)
         except StepError as error:
             recovered = self.models.recover(state, observation, error, record, len(events))
             if recovered is None:
                 raise
             state, told = recovered
             events += told
-            events += prequential(state, observation, record.source, record.timestamp_ms, timer, len(events))
+            events += prequential(state, observation, source, at, timer, len(events), kept)
 
     def _reader(self, key: bytes | None) -> ObservationReader:
         """Make what reads the observations of the model that a record's key names."""

@@ -1,12 +1,23 @@
-"""Reads the observations of one model: decodes them, and checks what can be checked of each by itself."""
+"""Reads the records of one model: decodes them, and checks what can be checked of each by itself."""
 
 from __future__ import annotations
 
-from attributary_topics import Observation, ObservationDecoder
+from attributary_topics import (
+    LABEL,
+    OBSERVATION,
+    REQUEST,
+    RESPONSE,
+    InvalidRecordError,
+    Needs,
+    Observation,
+    ObservationDecoder,
+    decode_arrival,
+)
 
 from ..config.models import ModelConfig
 from ..models.guards.limits import check_size, check_something_there, within_bounds
 from ..models.guards.ranges import check_label_bounds
+from ..models.joining.arrive import Arrival
 
 
 class ObservationReader:
@@ -35,6 +46,10 @@ class ObservationReader:
         self.model_id = self._decoder.model_id
         self._no_larger = min(max_bytes, config.max_text)
         self._is_bounded = bool(config.bounds) or config.label_bounds is not None
+        self._max_bytes = max_bytes
+        self._needs = _needs(config)
+        self.is_whole = self._needs == Needs()
+        """Whether each record is an observation with its label in it."""
 
     def read(self, value: bytes | None) -> Observation:
         """Return the observation in a record's value, with its numbers within their bounds.
@@ -54,3 +69,59 @@ class ObservationReader:
             return observation
         check_label_bounds(observation.y, self._config)
         return within_bounds(observation, self._config)
+
+    def read_arrival(self, value: bytes | None, kind: str) -> Arrival:
+        """Return what a record of a model holds whose observations come in parts, or without labels.
+
+        Parameters
+        ----------
+        kind
+            What the record is, as its header says.
+
+        Raises
+        ------
+        InvalidRecordError
+            It cannot be used, whatever came before.
+        """
+        config = self._config
+        arrival = decode_arrival(
+            self.model_id, value, kind, self._needs, features=config.features, max_bytes=self._max_bytes
+        )
+        if isinstance(arrival, Observation):
+            check_size(arrival, config)
+            check_something_there(arrival, config)
+            if self._needs.label:
+                check_label_bounds(arrival.y, config)
+            return within_bounds(arrival, config) if config.bounds else arrival
+        if kind == LABEL:
+            check_label_bounds(arrival.y, config)  # type: ignore[union-attr]  # a label has one
+        return arrival
+
+    def check_whole(self, kind: str) -> None:
+        """Refuse a record that is no observation, of a model that has no others.
+
+        Raises
+        ------
+        InvalidRecordError
+            `unexpected_record`.
+        """
+        if kind != OBSERVATION:
+            expected = f"observation: the configuration has no more for the model {self.model_id!r}"
+            raise InvalidRecordError("unexpected_record", "attributary-record", expected, kind)
+
+
+def _needs(config: ModelConfig) -> Needs:
+    """Return what the observations of a model have."""
+    join = config.join
+    kinds = {OBSERVATION}
+    if join is not None and join.ttl_ms is not None:
+        kinds.add(LABEL)
+    if join is not None and join.pair_ms is not None:
+        kinds |= {REQUEST, RESPONSE}
+    is_late = LABEL in kinds
+    return Needs(
+        id=is_late,
+        label=config.mode == "labelled" and not is_late and REQUEST not in kinds,
+        prediction=config.mode == "mirror",
+        kinds=frozenset(kinds),
+    )

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attributary_topics import DeadLetter, Source, fit_dead_letter
+from attributary_topics import (
+    ORIGIN_HEADER,
+    DeadLetter,
+    Source,
+    SourceOrigin,
+    decode_origin,
+    event_time,
+    find_header,
+    fit_dead_letter,
+)
 
 from ..config.settings import Config
 from ..kafka.batches import UnreadBatch, unread_batch
@@ -28,6 +37,8 @@ class Record:
     headers: Sequence[tuple[str, bytes | None]] = ()
     unread: UnreadBatch | None = None
     """What it stands for, where it is not a record but the end of a batch that cannot be read."""
+    time_ms: int | None = None
+    """Its time as it says itself, once it has been read; None where it says none."""
     _source: Source | None = field(default=None, init=False, repr=False, compare=False)
 
     def check_read(self) -> None:
@@ -42,8 +53,20 @@ class Record:
     def source(self) -> Source:
         """The record's place, as the events that follow from it name it."""
         if self._source is None:
-            self._source = Source(self.topic, self.partition, self.offset)
+            time = None if self.time_ms is None else event_time(self.time_ms)
+            origin = _origin(self.headers) if self.headers else None
+            self._source = Source(self.topic, self.partition, self.offset, origin=origin, event_time=time)
         return self._source
+
+
+def _origin(headers: Sequence[tuple[str, bytes | None]]) -> SourceOrigin | None:
+    """Return where a mapped record comes from; None where it was written to our topic by its producer."""
+    value = find_header(headers, ORIGIN_HEADER)
+    try:
+        origin = None if value is None else decode_origin(value)
+    except ValueError:
+        return None
+    return None if origin is None else SourceOrigin(origin.topic, origin.partition, origin.offset)
 
 
 def record_of(message: Any) -> Record:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from attributary_agents.monitoring.metrics import EXPORTED
+from attributary_agents.monitoring.catalogue import EXPORTED
 
 PREFIX = "attributary_"
 _OF_TARGET = {"job", "instance"}

@@ -106,6 +106,9 @@ class ChangeExplainer(Examining, Described):
     batch_size
         Valid range >= 1; the reference is asked for so many observations at once. None is 32 where the model predicts
         many rows at once, else 1.
+    own_labels
+        Whether there are no labels, and `y` is what the model predicts: the importances of each of two models are then
+        measured against its own predictions. Verdicts and losses say nothing.
     version
         Name of the model's version, for events.
     seed
@@ -154,6 +157,7 @@ class ChangeExplainer(Examining, Described):
         n_samples: int = 4,
         margin: float = 0.2,
         batch_size: int | None = None,
+        own_labels: bool = False,
         version: str | None = None,
         seed: int | None = None,
     ) -> None:
@@ -171,6 +175,7 @@ class ChangeExplainer(Examining, Described):
             check_groups(groups),
             check_integer("n_permutations", n_permutations, minimum=1),
             check_integer("n_samples", n_samples, minimum=1),
+            bool(own_labels),
         )
         if detector == "adwin" and detector_params is None:
             detector_params = {"delta": _DELTA}

@@ -12,7 +12,8 @@ from ..batch.contributions import Contributions, pfi_contributions, sage_contrib
 from ..batch.tables import DataTable
 from ..errors import InvalidParameterError
 from ..losses.losses import Loss
-from ..typing import Features, Groups, Importance
+from ..predictions import most_probable
+from ..typing import Features, Groups, Importance, Prediction
 from ..validation import check_choice
 from .importance import ImportanceChange
 
@@ -41,11 +42,13 @@ class Measure:
     groups: Groups
     n_permutations: int
     n_samples: int
+    own_labels: bool = False
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
+        """The constructor's arguments as plain data; those that are as before they were there are left out."""
         return {
+            **({"own_labels": True} if self.own_labels else {}),
             "importances": list(self.methods),
             "loss": self.loss.name,
             "groups": {group: list(features) for group, features in self.groups.items()},
@@ -63,6 +66,9 @@ class Measure:
         """
         taken: dict[str, list[Contributions]] = {}
         tables = [DataTable(model, data, self.loss, self.groups) for model in models]
+        if self.own_labels:
+            for table in tables:
+                table.ys = [_as_label(y_pred) for y_pred in table.predictions(table.xs)]
         if not self.methods:  # what is not explained has to predict, too
             for table in tables:
                 table.predictions(table.xs)
@@ -104,6 +110,10 @@ class Measure:
             error = b.minus(a).std_error if before is None else independent(a.std_error, b.std_error)
             found[method] = change_of(method, self.loss, a, b, error, margin * total, is_paired=before is None)
         return found
+
+
+def _as_label(y_pred: Prediction) -> Any:
+    return most_probable(y_pred) if isinstance(y_pred, dict) else y_pred
 
 
 def change_of(

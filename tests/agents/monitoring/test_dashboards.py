@@ -23,8 +23,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from attributary_agents.cli.main import cli
+from attributary_agents.monitoring.catalogue import EXPORTED
 from attributary_agents.monitoring.dashboards import dashboards, provisioning
-from attributary_agents.monitoring.metrics import EXPORTED
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGED = ROOT / "agents" / "attributary_agents" / "monitoring" / "grafana"

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from attributary_agents.cli.main import cli
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError
-from attributary_agents.monitoring.metrics import EXPORTED
+from attributary_agents.monitoring.catalogue import EXPORTED
 from attributary_agents.monitoring.rules.files import KUBERNETES_FILE, RULES_FILE, alerts, groups, kubernetes_text
 from attributary_agents.monitoring.rules.files import prometheus_text as text_of
 from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds

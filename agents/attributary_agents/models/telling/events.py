@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 from attributary_explainers import MergedImportance, RemovalExplainer, ranks, shares
-from attributary_topics import FeatureImportance, ImportanceEvent, Source
+from attributary_topics import ExplanationEvent, FeatureImportance, ImportanceEvent, NotConfirmedEvent, Source
 
 from ..model_state import ModelState
 from ..quality import quality_figures
@@ -47,7 +49,29 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
         stale=publication.published_stale,
         features=feature_importances(explainer),
         source=source,
+        **_of_late_labels(state),
+        fidelity=finite(state.fidelity),
     )
+
+
+def _of_late_labels(state: ModelState) -> dict[str, Any]:
+    """Return the fields that an event has where labels come later."""
+    labels = None if state.late is None else state.late.labels
+    if labels is None:
+        return {}
+    return {
+        "present_loss": finite(state.present_loss.value) if state.present_loss else None,
+        "n_waiting": labels.n_waiting,
+        "n_expired": labels.n_expired,
+        "label_delay_median_s": labels.median_delay_s,
+    }
+
+
+def in_mode(event: Any, mode: str) -> Any:
+    """Return an event that says in which mode its model is; without labels it tells of no losses."""
+    if mode == "unlabelled" and isinstance(event, (ExplanationEvent, NotConfirmedEvent)):
+        return replace(event, mode=mode, losses=None, verdict=None)
+    return replace(event, mode=mode)
 
 
 def feature_importances(explainer: RemovalExplainer | MergedImportance) -> dict[str, FeatureImportance]:

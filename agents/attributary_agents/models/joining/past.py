@@ -1,0 +1,91 @@
+"""Remembers which observations have had their label, or have had none in time, as hashes of their ids."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from enum import Enum
+from hashlib import blake2b
+from typing import Any, Self
+
+_LABEL_BITS = 32
+
+
+class Ended(Enum):
+    """What has become of an observation."""
+
+    JOINED = "joined"
+    EXPIRED = "expired"
+
+
+def hash_of(text: str) -> int:
+    """Return 8 bytes of a text's hash, the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+class Past:
+    """Remembers ended observations in the order in which they ended; the oldest are forgotten.
+
+    Parameters
+    ----------
+    keep_ms
+        How long one is remembered, in time of the stream.
+    most
+        How many are remembered at most.
+    """
+
+    def __init__(self, keep_ms: int, most: int) -> None:
+        self._keep_ms, self._most = keep_ms, most
+        self._ended: dict[int, tuple[int, int]] = {}
+        """Hash of the id to when it ended, and to a hash of its label, or -1 where none has come in time."""
+
+    def __len__(self) -> int:
+        return len(self._ended)
+
+    def find(self, key: str) -> Ended | None:
+        """Return what has become of an observation; None where nothing is remembered of it."""
+        found = self._ended.get(hash_of(key))
+        return None if found is None else Ended.EXPIRED if found[1] < 0 else Ended.JOINED
+
+    def has_label(self, key: str, y: Any) -> bool:
+        """Return whether a joined observation had this label."""
+        return self._ended[hash_of(key)][1] == _hash_of_label(y)
+
+    def note(self, key: str, watermark: int, y: Any = None, *, ended: Ended) -> None:
+        """Remember that an observation has ended now."""
+        self._ended[hash_of(key)] = watermark, -1 if ended is Ended.EXPIRED else _hash_of_label(y)
+        if len(self._ended) > self._most:
+            del self._ended[next(iter(self._ended))]
+
+    def forget(self, watermark: int) -> None:
+        """Forget those that ended too long ago."""
+        for key in [*self._outdated(watermark)]:
+            del self._ended[key]
+
+    def _outdated(self, watermark: int) -> Iterator[int]:
+        for key, (ended_at, _) in self._ended.items():
+            if ended_at + self._keep_ms >= watermark:
+                return
+            yield key
+
+    def snapshot(self) -> dict[str, bytes]:
+        """Return plain data to restore from: 20 bytes for each."""
+        return {
+            "keys": array("Q", self._ended).tobytes(),
+            "ended": array("q", (ended_at for ended_at, _ in self._ended.values())).tobytes(),
+            "labels": array("q", (label for _, label in self._ended.values())).tobytes(),
+        }
+
+    def restore(self, snapshot: dict[str, bytes]) -> Self:
+        """Take back what `snapshot` gave; return the same object."""
+        keys, ended, labels = (array(code) for code in "Qqq")
+        for into, name in ((keys, "keys"), (ended, "ended"), (labels, "labels")):
+            into.frombytes(snapshot[name])
+        self._ended = {key: (at, label) for key, at, label in zip(keys, ended, labels, strict=True)}
+        while len(self._ended) > self._most:
+            del self._ended[next(iter(self._ended))]
+        return self
+
+
+def _hash_of_label(y: Any) -> int:
+    return hash_of(f"{type(y).__name__}:{y}") >> (64 - _LABEL_BITS)

@@ -1,0 +1,81 @@
+"""Holds the rules by which the fields of a model's state begin, are kept, stored and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from attributary_explainers import SmoothedMean, SmoothedPrediction
+
+from ...config.models import ModelConfig
+from ..versions import Version
+
+
+class Kept(Enum):
+    """How long a field of a model's state is kept."""
+
+    WITH_VERSION = "until the next version takes over, which begins with its own"
+    WITH_MODEL = "until the model begins afresh"
+    ALWAYS = "as long as the model id is known: its place in the stream of observations"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a field of a model's state begins, how long it is kept, and how it is stored.
+
+    Attributes
+    ----------
+    begin
+        Makes the value that the field has before the first observation, from model id, configuration and version.
+    dump
+        Makes plain data of the value.
+    load
+        Makes the value again from the field's name and all that was stored, for a state that has just begun. `same` in
+        what was stored names the explainers whose parameters are still the same.
+    """
+
+    begin: Callable[[str, ModelConfig, Version], Any]
+    kept: Kept
+    dump: Callable[[Any], Any]
+    load: Callable[[Any, str, dict[str, Any]], Any]
+
+
+def _stored(_state: Any, name: str, stored: dict[str, Any]) -> Any:
+    return stored[name]
+
+
+def ruled(
+    begin: Callable[[str, ModelConfig, Version], Any],
+    kept: Kept,
+    dump: Callable[[Any], Any] = lambda value: value,
+    load: Callable[[Any, str, dict[str, Any]], Any] = _stored,
+) -> dict[str, Rule]:
+    """Return the metadata of a field with this rule."""
+    return {"rule": Rule(begin, kept, dump, load)}
+
+
+def plain(begin: Callable[[], Any], kept: Kept) -> dict[str, Rule]:
+    """Return the rule of what is plain data and begins the same for every model."""
+    return ruled(lambda *_: begin(), kept)
+
+
+def smoothed(kind: type[SmoothedMean] | type[SmoothedPrediction]) -> dict[str, Rule]:
+    """Return the rule of a mean, which begins anew with another loss (in another unit) and with another alpha."""
+
+    def load(state: Any, name: str, stored: dict[str, Any]) -> Any:
+        same = (stored["loss"], stored[name]["weights"]["alpha"]) == (state.loss.name, state.config.alpha)
+        return kind.from_snapshot(stored[name]) if same else getattr(state, name)
+
+    return ruled(lambda _id, config, _version: kind(config.alpha), Kept.WITH_VERSION, kind.snapshot, load)
+
+
+def snapshot_of(kind: Any, kept: Kept) -> dict[str, Rule]:
+    """Return the rule of what begins empty and makes and reads snapshots of itself."""
+    return ruled(lambda *_: kind(), kept, kind.snapshot, lambda _state, name, stored: kind.from_snapshot(stored[name]))
+
+
+def snapshots(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the snapshots of several things by their names."""
+    return {name: value.snapshot() for name, value in values.items()}
