@@ -121,11 +121,15 @@ class DeadLetterLog:
         return f"model {model_id}, at {stage}: {_field(error.field, model.features or ())}"
 
 
+_OURS = ("key", "value", "x", "y", "y_pred", "id", "time", "model_id", "attributary-record", "attributary-origin")
+"""Names of fields that are those of the contract, whatever a record holds."""
+
+
 def _field(path: str, declared: Container[str]) -> str:
     """Return the field of a fault, as far as its name is ours or declared."""
     if path.startswith("x."):
         return path if path.removeprefix("x.") in declared else "a feature that is not declared"
-    return path if path in ("key", "value", "x", "y", "model_id") else "another field"
+    return path if path in _OURS else "another field"
 
 
 def _meaning(reason: str) -> str:
