@@ -312,7 +312,7 @@ class Config(BaseSettings):
         if self.sources or self.labels:
             kafka = self.kafka
             ours = [*kafka.topics.names, kafka.changelog, kafka.shards]
-            check_attached(self.sources, self.labels, self.models, ours, has_registry=False)
+            check_attached(self.sources, self.labels, self.models, ours, has_registry=kafka.schema_registry is not None)
         for entry, model in self.models.items():
             model.take_join(join_of(entry, self.sources, self.labels, self.models))
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ...config.settings import KafkaConfig
+from ...config.sources import FORMATS
 from ...errors import ConfigError
 from .base import Format
 from .cloudevents import CloudEventsFormat
@@ -12,8 +13,6 @@ from .framed.framing import FramedFormat
 from .framed.registry import Registry
 from .inference.logs import OpenInferenceFormat
 from .plain_json import JsonFormat
-
-FORMATS = ("json", "avro", "protobuf", "cloudevents", "open-inference")
 
 _NEEDED = {
     "avro": {"fastavro": "fastavro", "httpx": "httpx", "stamina": "stamina"},
