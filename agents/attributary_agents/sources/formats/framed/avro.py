@@ -88,8 +88,7 @@ async def make_reader(schema: RegisteredSchema) -> Reader:
     try:
         for text in schema.references.values():
             fastavro.parse_schema(_ours(orjson.loads(text)), named_schemas=named)
-        plain = _ours(orjson.loads(schema.text))
-        parsed = fastavro.parse_schema(plain, named_schemas=dict(named))
+        parsed = fastavro.parse_schema(_ours(orjson.loads(schema.text)), named_schemas=named)
     except (
         fastavro.schema.SchemaParseException,
         ValueError,
@@ -126,7 +125,7 @@ async def make_reader(schema: RegisteredSchema) -> Reader:
                 return False
             return True
 
-        field, kind = find_fault(plain, reads)
+        field, kind = find_fault(parsed, named, reads)
         return InvalidRecordError("invalid_avro", field, f"{kind}, as schema id {schema.id} says ({what})", value)
 
     return read

@@ -16,4 +16,4 @@ def scaled(unscaled: int, scale: int) -> float:
     try:
         return unscaled / 10**scale if scale >= 0 else float(unscaled * 10**-scale)
     except OverflowError:
-        return math.copysign(math.inf, unscaled)
+        return -math.inf if unscaled < 0 else math.inf
