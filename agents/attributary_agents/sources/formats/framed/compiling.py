@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import sys
 import tempfile
 from pathlib import Path, PurePosixPath
@@ -26,6 +27,9 @@ _OPTIONS = "".join(
         "EnumValue": "enum_value",
     }.items()
 )
+_WARNING = re.compile(r"^(WARNING: |[IW]\d{4} |.*\bwarning: ).*")
+"""Lines of the compiler that say nothing of why it ends."""
+
 _KNOWN = {
     "confluent/meta.proto": 'syntax = "proto3"; package confluent; import "google/protobuf/descriptor.proto";\n'
     "message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }\n" + _OPTIONS,
@@ -55,8 +59,8 @@ async def compile_schema(schema: RegisteredSchema) -> bytes:
         await asyncio.to_thread(_write, folder, files)
         status, said = await _protoc(folder, schema)
         if status != 0:
-            why = said.strip().splitlines()
-            raise wrong_schema(schema, f"cannot be compiled: {why[0].replace(f'{_MAIN}:', 'line ') if why else status}")
+            why = next(filter(None, (_WARNING.sub("", line).strip() for line in said.splitlines())), f"status {status}")
+            raise wrong_schema(schema, f"cannot be compiled: {why.replace(f'{_MAIN}:', 'line ')}")
         return await asyncio.to_thread((folder / _OUT).read_bytes)
 
 
