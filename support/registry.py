@@ -54,7 +54,8 @@ class SchemaRegistry:
         settings = {
             "APICURIO_STORAGE_KIND": "sql",
             "APICURIO_STORAGE_SQL_KIND": "h2",
-            "APICURIO_DATASOURCE_URL": f"jdbc:h2:file:{self._folder.absolute() / 'schemas'}",
+            # Written at once, so that it is there after a SIGKILL.
+            "APICURIO_DATASOURCE_URL": f"jdbc:h2:file:{self._folder.absolute() / 'schemas'};WRITE_DELAY=0",
             "QUARKUS_HTTP_HOST": HOST,
             "QUARKUS_HTTP_PORT": str(self._port),
         }

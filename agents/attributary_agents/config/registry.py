@@ -28,12 +28,12 @@ class RegistryConfig(Section):
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("expected http://HOST:PORT or https://HOST:PORT, with a path where it has one")
-        if "@" in parts.netloc:
-            raise ValueError("it names a user: give username and password, which are not printed")
         return value.rstrip("/")
 
     @model_validator(mode="after")
     def _consistent(self) -> RegistryConfig:
+        if "@" in urlsplit(self.url).netloc:  # here, where what was given is not shown
+            raise ValueError("url names a user: give username and password, which are not printed")
         refuse_both("password", self.password, self.password_file)
         password = self.password or self.password_file
         if bool(self.username) != bool(password):

@@ -6,9 +6,6 @@ Values are written by the code that protoc generates, which the format does with
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import subprocess
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +20,7 @@ from attributary_agents.sources.formats.framed.framing import Reader
 from attributary_agents.sources.formats.framed.protobuf import make_reader
 from attributary_agents.sources.formats.framed.registry import RegisteredSchema
 from attributary_topics import InvalidRecordError
+from tests.agents.sources.formats.generated import generated
 
 SCHEMA = """
 syntax = "proto3";
@@ -94,19 +92,9 @@ def read() -> Reader:
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    folder = tmp_path_factory.mktemp("proto")
-    (folder / "confluent" / "type").mkdir(parents=True)
-    for name, text in {**compiling._KNOWN, "bank_of_tests.proto": SCHEMA}.items():
-        (folder / name).write_text(text)
-    names = ("confluent/meta.proto", "confluent/type/decimal.proto", "bank_of_tests.proto")
-    protoc = [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", f"--python_out={folder}", *names]
-    subprocess.run(protoc, check=True, cwd=folder)
-    sys.path.insert(0, str(folder))
-    try:
-        return importlib.import_module("bank_of_tests_pb2")
-    finally:
-        sys.path.remove(str(folder))
+def rows(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    files = {**compiling.KNOWN, "bank_of_tests.proto": SCHEMA}
+    return generated(tmp_path_factory.mktemp("proto"), files)
 
 
 def value(message: Any, indexes: bytes = b"\x02\x02") -> bytes:
@@ -114,14 +102,12 @@ def value(message: Any, indexes: bytes = b"\x02\x02") -> bytes:
     return framed(3, indexes + message.SerializeToString())
 
 
-def test_fields_that_are_not_set_have_their_default_where_they_are_not_optional(
-    read: Reader, generated: ModuleType
-) -> None:
-    assert read(value(generated.Row())) == DEFAULTS
+def test_fields_that_are_not_set_have_their_default_where_they_are_not_optional(read: Reader, rows: ModuleType) -> None:
+    assert read(value(rows.Row())) == DEFAULTS
 
 
-def test_each_type_becomes_plain_data(read: Reader, generated: ModuleType) -> None:
-    row = generated.Row(
+def test_each_type_becomes_plain_data(read: Reader, rows: ModuleType) -> None:
+    row = rows.Row(
         id="a", age=-41, large=2**53 + 1, largest=2**64 - 1, balance=2.5, rate=0.5, owner=True, raw=b"\xff", level=1,
         subscribed=False, visits=0, amounts=[1, -(2**63)], levels=[0, 1, 7], number=-3,
     )  # fmt: skip
@@ -182,8 +168,8 @@ def test_what_is_no_message_is_a_dead_letter(read: Reader, rest: bytes, reason: 
     assert str(error).startswith(said)
 
 
-def test_the_scale_of_a_decimal_is_bounded(read: Reader, generated: ModuleType) -> None:
-    row = generated.Row()
+def test_the_scale_of_a_decimal_is_bounded(read: Reader, rows: ModuleType) -> None:
+    row = rows.Row()
     row.money.value, row.money.scale = b"\x01", -(2**31)
     error = refusal(read, value(row))
     assert (error.reason, error.field) == ("invalid_protobuf", "scale")

@@ -30,7 +30,7 @@ _OPTIONS = "".join(
 _WARNING = re.compile(r"^(WARNING: |[IW]\d{4} |.*\bwarning: ).*")
 """Lines of the compiler that say nothing of why it ends."""
 
-_KNOWN = {
+KNOWN = {
     "confluent/meta.proto": 'syntax = "proto3"; package confluent; import "google/protobuf/descriptor.proto";\n'
     "message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }\n" + _OPTIONS,
     "confluent/type/decimal.proto": 'syntax = "proto3"; package confluent.type;\n'
@@ -49,7 +49,7 @@ async def compile_schema(schema: RegisteredSchema) -> bytes:
     SchemaUnavailableError
         The compiler has not finished in time.
     """
-    files = {**_KNOWN, **schema.references, _MAIN: schema.text}
+    files = {**KNOWN, **schema.references, _MAIN: schema.text}
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or path.name in ("", _OUT) or "\0" in name:
@@ -60,7 +60,9 @@ async def compile_schema(schema: RegisteredSchema) -> bytes:
         status, said = await _protoc(folder, schema)
         if status != 0:
             why = next(filter(None, (_WARNING.sub("", line).strip() for line in said.splitlines())), f"status {status}")
-            raise wrong_schema(schema, f"cannot be compiled: {why.replace(f'{_MAIN}:', 'line ')}")
+            raise wrong_schema(
+                schema, f"cannot be compiled: {why.replace(f'{folder}/', '').replace(f'{_MAIN}:', 'line ')}"
+            )
         return await asyncio.to_thread((folder / _OUT).read_bytes)
 
 
