@@ -200,6 +200,33 @@ def test_a_schema_by_which_nothing_can_be_read_is_named(schema: Any, said: str) 
     assert str(caught.value).startswith(said)
 
 
+NOTHING = {"type": "record", "name": "Nothing", "fields": [{"name": "n", "type": "null"}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ([{"name": "f", "type": {"type": "array", "items": "null"}}], "value.f"),
+        ([{"name": "f", "type": ["null", {"type": "array", "items": {"type": "null"}}]}], "value.f"),
+        ([{"name": "f", "type": {"type": "map", "values": {"type": "array", "items": NOTHING}}}], "value.f"),
+        ([{"name": "a", "type": NOTHING}, {"name": "f", "type": {"type": "array", "items": "Nothing"}}], "value.f"),
+        ([{"name": "f", "type": {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}}}], "value.f"),
+        ([{"name": "f", "type": {"type": "array", "items": "R"}}], None),
+        ([{"name": "f", "type": {"type": "array", "items": ["null", "int"]}}], None),
+        ([{"name": "f", "type": {"type": "array", "items": ["null"]}}], None),
+    ],
+)
+def test_no_schema_lets_a_few_bytes_become_a_value_of_any_size(fields: list[dict[str, Any]], path: str | None) -> None:
+    schema = {"type": "record", "name": "R", "fields": fields}
+    try:
+        reader(schema)
+        said = None
+    except InvalidRecordError as error:
+        said = str(error)
+    expected = f"schema id 3 has at {path} an array of nothing: a few bytes could say that it has any length"
+    assert said == (path and expected)
+
+
 ANY = reader(
     {
         "type": "record",

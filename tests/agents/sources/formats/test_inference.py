@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from attributary_agents.sources.formats.base import Decoded
 from attributary_agents.sources.formats.inference.logs import OpenInferenceFormat
+from attributary_agents.sources.formats.inference.tensors import MOST_ROWS
 from attributary_topics import InvalidRecordError
 from tests.agents.sources.formats.fake_registry import record
 
@@ -279,6 +280,15 @@ def test_what_is_no_message_is_a_dead_letter(message: Any, kind: str, reason: st
     value = message if isinstance(message, bytes) else json.dumps(message).encode()
     error = refusal(value, kserve(kind))
     assert (error.reason, error.field) == (reason, field)
+
+
+def test_the_rows_of_a_message_are_bounded() -> None:
+    many = [1] * (MOST_ROWS + 1)
+    for message in ({"instances": many}, {"inputs": [tensor("a", [len(many)], many)]}):
+        with pytest.raises(InvalidRecordError) as caught:
+            decoded(message)
+        assert caught.value.reason == "too_large"
+        assert str(caught.value).endswith(": expected at most 100000 rows, got 100001")
 
 
 def test_nan_is_null() -> None:

@@ -262,6 +262,9 @@ def test_references_are_fetched_each_before_what_needs_it(registry: FakeRegistry
     error = refused(registry.format("avro"), framed(4, b"\x0a\x0c"))
     assert isinstance(error, InvalidRecordError)
     assert str(error) == f"schema id 4 refers to version 2 of money/value, which {registry.url} has not"
+    registry.put(5, order, references=[{"name": f"N{i}", "subject": "item", "version": i} for i in range(300)])
+    registry.answers |= {f"/subjects/item/versions/{i}": {"schema": json.dumps(item)} for i in range(300)}
+    assert str(refused(registry.format("avro"), framed(5, b""))) == "schema id 5 refers to more than 200 others"
 
 
 def test_a_record_waits_for_its_schema_and_says_so_once(

@@ -13,6 +13,7 @@ import orjson
 
 from attributary_topics import InvalidRecordError
 
+from .avro_bombs import find_endless
 from .avro_faults import find_fault
 from .decimals import scaled
 from .framing import HEAD_BYTES, Reader, wrong_schema
@@ -99,6 +100,8 @@ async def make_reader(schema: RegisteredSchema) -> Reader:
     ) as error:
         why = f"{type(error).__name__}: {error}"
         raise wrong_schema(schema, f"is not one that Avro reads ({why})") from None
+    if (path := find_endless(parsed, named)) is not None:
+        raise wrong_schema(schema, f"has at {path} an array of nothing: a few bytes could say that it has any length")
     if not isinstance(parsed, dict) or parsed.get("type") != "record":
         raise wrong_schema(schema, "is not one of a record, and x has to come from an object")
 

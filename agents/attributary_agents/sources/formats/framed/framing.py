@@ -81,14 +81,15 @@ class FramedFormat:
         await self._registry.close()
 
     async def _learn(self, wanted: int) -> None:
-        schema = await self._registry.schema(wanted)
         try:
+            schema = await self._registry.schema(wanted)
             if schema.kind != self._kind:
                 remedy = f"format: {schema.kind.lower()}" if schema.kind in ("AVRO", "PROTOBUF") else "another format"
                 raise wrong_schema(schema, f"is of type {schema.kind}: {remedy}?")
             self._readers[wanted] = await self._make(schema)
         except InvalidRecordError as error:
-            self._unusable[wanted] = str(error)
+            if error.reason == "wrong_schema":  # one that is not there may come
+                self._unusable[wanted] = str(error)
             raise
 
     def _made(self, wanted: int, done: asyncio.Task[None]) -> None:

@@ -12,7 +12,7 @@ from attributary_topics import InvalidRecordError
 from attributary_topics.codec import decode_json
 
 from ..base import as_object
-from .tensors import Tensor, flat, from_raw, rows_of, text
+from .tensors import Tensor, check_rows, flat, from_raw, rows_of, text
 
 REQUEST, RESPONSE = "request", "response"
 
@@ -141,6 +141,7 @@ def _from_base64(value: Any, where: str) -> str | bytes:
 
 
 def _instances(found: list[Any], part: str) -> list[dict[str, Any]]:
+    check_rows(len(found), part)
     rows = []
     for i, one in enumerate(found):
         where = f"{part}[{i}]"

@@ -59,10 +59,10 @@ class OpenInferenceFormat(OwnFormat):
         n_json = next((found for name in _N_JSON if (found := header(record.headers, name))), None)
         if n_json is not None and not n_json.isdecimal():
             raise InvalidRecordError("not_inference", _N_JSON[0], "a number of bytes", n_json)
-        kind = kind or _kind(record.topic)
         # What its content type is, is not asked of JSON: curl sends forms, and KServe logs what was sent.
         if not isinstance(event.data, bytes) or n_json is not None or _is_json(event.data, content_type(record)):
             return read_json(event.data, kind, None if n_json is None else int(n_json))
+        kind = kind or _kind(record.topic)
         if kind is None:
             expected = "a header ce_type, or a topic whose name ends in .inputs or .outputs, for a message in Protobuf"
             raise InvalidRecordError("not_inference", "ce_type", expected, None)

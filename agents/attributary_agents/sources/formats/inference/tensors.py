@@ -21,6 +21,10 @@ RAW_TYPES = {
 """Data types of the protocol and how numpy reads their bytes; texts (BYTES) have their lengths in front."""
 
 
+MOST_ROWS = 100_000
+"""Rows of a message: each becomes an object of its own, some 700 bytes for a row that is written in two."""
+
+
 @dataclass(slots=True, frozen=True)
 class Tensor:
     """A tensor with its values in the order of rows.
@@ -57,13 +61,20 @@ def rows_of(tensors: Sequence[Tensor], part: str) -> list[dict[str, Any]]:
         n, k = _rows_and_columns(tensor, where)
         if n_rows is not None and n != n_rows:
             raise InvalidRecordError("wrong_tensor", where, f"{n_rows} rows, as the tensors before it have", n)
-        n_rows = n
+        n_rows = check_rows(n, part)
         for i, name in enumerate(_names(tensor, k, where)):
             if name in columns:
                 raise InvalidRecordError("wrong_tensor", where, "columns of different names", name)
             columns[name] = tensor.values[i::k]
     names = list(columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def check_rows(n: int, part: str) -> int:
+    """Return the number of rows of a message; raises InvalidRecordError `too_large` where there are too many."""
+    if n > MOST_ROWS:
+        raise InvalidRecordError("too_large", part, f"at most {MOST_ROWS} rows", n)
+    return n
 
 
 def _rows_and_columns(tensor: Tensor, where: str) -> tuple[int, int]:
