@@ -3,12 +3,13 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 JARS := deploy/kafka/lib
+REGISTRY := deploy/registry/lib
 # A file's tests in one process, files in the order of tests/conftest.py: integration tests first. Three processes on
 # two cores, because those mostly wait; with more, workers that compete for the cores miss what tests wait for.
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka kafka-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,10 +44,23 @@ $(JARS)/.complete: deploy/kafka/pom.xml
 	mvn --quiet --batch-mode --no-transfer-progress --file $< dependency:copy-dependencies
 	@touch $@
 
+registry: $(REGISTRY)/.complete ## Fetch Apicurio Registry, a schema registry for tests (needs Java 17 and Maven)
+
+$(REGISTRY)/.complete: deploy/registry/pom.xml
+	@for tool in java mvn; do command -v $$tool >/dev/null \
+	  || { echo "Apicurio Registry needs $$tool, which is not installed: install Java 17 and Maven" >&2; exit 1; }; done
+	rm -rf $(REGISTRY)
+	mvn --quiet --batch-mode --no-transfer-progress --file $< dependency:unpack
+	@touch $@
+
 # Without Kafka its tests are skipped, and said to be; under CI that would hide what CI is for.
 kafka-or-warn:
 	@[ -n "$$ATTRIBUTARY_KAFKA_LIB" ] || $(MAKE) --no-print-directory kafka || { [ -z "$$CI" ] \
 	  && echo "warning: no Apache Kafka here, for the reason above; the tests that need it are skipped" >&2; }
+
+registry-or-warn:
+	@$(MAKE) --no-print-directory registry || { [ -z "$$CI" ] \
+	  && echo "warning: no schema registry here, for the reason above; the tests that need it are skipped" >&2; }
 
 demo: $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.demo) ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
 	@exec $(BIN)/attributary demo $(ARGS)
@@ -54,7 +68,7 @@ demo: $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.demo) ## Show a 
 test: venv kafka-or-warn lint types layers kernels ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
-test-all: venv kafka-or-warn lint types layers kernels ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
+test-all: venv kafka-or-warn registry-or-warn lint types layers kernels ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
 	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
 
 kernels: venv ## Compile the kernels, once on this machine: the tests' processes would do it all at the same time
@@ -128,6 +142,6 @@ image-check: venv ## Build what the image holds, without Docker, and run it with
 	PYTHON=$(CURDIR)/$(BIN)/python deploy/image/check.sh
 
 clean: ## Remove all that the targets above have made
-	rm -rf .venv $(JARS) deploy/kafka/target build dist
+	rm -rf .venv $(JARS) $(REGISTRY) deploy/kafka/target build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find agents topics explainers support tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.data import FOLDER
 from benchmarks.data.made import DATA_HELP, choose_folder
 from support.monitoring import MonitoringMissingError, require_programs
+from support.registry import RegistryMissingError, SchemaRegistry
 
 from attributary_agents.config.environment import forget_settings
 from attributary_agents.config.settings import Config
@@ -40,6 +41,18 @@ def embedded_broker() -> Iterator[Broker]:
 def kafka_broker() -> Iterator[Broker]:
     """A real Apache Kafka, one per test process."""
     yield from _running("kafka")
+
+
+@pytest.fixture(scope="session")
+def schema_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchemaRegistry]:
+    """A real schema registry, one per test process; who kills it starts it again."""
+    registry = SchemaRegistry(tmp_path_factory.mktemp("registry"))
+    try:
+        registry.start()
+    except RegistryMissingError as error:
+        (pytest.fail if CI else pytest.skip)(str(error))
+    yield registry
+    registry.stop()
 
 
 def _running(spec: str) -> Iterator[Broker]:

@@ -9,6 +9,7 @@ AttributaryError
 │   └── BrokersAwayError  no broker answers: it may come
 ├── UnsentError      observations are not all in their topic
 ├── SourceError      a file of observations cannot be read
+├── SchemaUnavailableError  a schema cannot be fetched now: it may come
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
 └── FencedError      the partition's transactions have another owner
@@ -117,6 +118,10 @@ class UnsentError(AttributaryError):
 
 class SourceError(AttributaryError):
     """A file of observations cannot be read."""
+
+
+class SchemaUnavailableError(AttributaryError):
+    """The schema of a record cannot be fetched now: its partition waits, and the schema is asked for again."""
 
 
 class DeliveryError(Exception):

@@ -37,6 +37,14 @@ ELSEWHERE = {
     "not_allowed": "of the models topic",
     "wrong_artefact": "of the models topic",
     "unusable_model": "of the models topic",
+    "not_framed": "of topics of others",
+    "unknown_schema": "of topics of others",
+    "wrong_schema": "of topics of others",
+    "invalid_avro": "of topics of others",
+    "invalid_protobuf": "of topics of others",
+    "not_cloudevent": "of topics of others",
+    "not_inference": "of topics of others",
+    "wrong_tensor": "of topics of others",
 }
 """Reasons that are not decode_observation's to find."""
 

@@ -10,6 +10,14 @@ REASONS: dict[str, str] = {
     "unknown_model": "no model of that id is configured",
     "model_on_two_partitions": "the model id's records arrive on more than one partition",
     "invalid_json": "the value is not JSON",
+    "not_framed": "the value does not begin with the id of a schema, as clients of a schema registry write it",
+    "unknown_schema": "the schema registry has no schema of that id",
+    "wrong_schema": "the schema is of another kind than the source's format, or nothing can be read by it",
+    "invalid_avro": "the value is not what its Avro schema says",
+    "invalid_protobuf": "the value is not a message of its Protobuf schema",
+    "not_cloudevent": "the record is no CloudEvent with an object as its data",
+    "not_inference": "the record is no request and no response of the Open Inference Protocol",
+    "wrong_tensor": "a tensor has another shape, type or number of values than it says, or than those beside it",
     "wrong_type": "a field has another type than expected",
     "undeclared_feature": "a feature is not declared: declare it below features, or do not send it",
     "not_finite": "a number is infinite",
@@ -53,14 +61,16 @@ class InvalidRecordError(Exception):
         What would have been right, in words.
     value
         What was there; cut to a readable length in the message.
+    message
+        Text in place of the one that is made of these.
     """
 
-    def __init__(self, reason: str, field: str, expected: str, value: object) -> None:
+    def __init__(self, reason: str, field: str, expected: str, value: object, message: str | None = None) -> None:
         self.reason = reason
         self.field = field
         self.expected = expected
         self.value = value
-        super().__init__(f"{field}: expected {expected}, got {shorten(value)}")
+        super().__init__(message or f"{field}: expected {expected}, got {shorten(value)}")
 
 
 def shorten(value: object, length: int = 80) -> str:

@@ -16,6 +16,7 @@ from attributary_topics import InvalidRecordError, Topics, decode_model_id
 from .attached import check_attached, join_of
 from .environment import Environment
 from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
+from .registry import RegistryConfig
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
 from .sources import LabelsConfig, Name, SourceConfig
@@ -71,6 +72,9 @@ class KafkaConfig(Section):
         "holds one per partition. Brokers take 1 MB, compressed, by default.",
     )
     security: SecurityConfig = Field(default_factory=SecurityConfig)
+    schema_registry: RegistryConfig | None = Field(
+        None, description="The schema registry of sources in Avro or Protobuf. null: there is none."
+    )
 
     @model_validator(mode="after")
     def _reads_what_it_writes(self) -> KafkaConfig:
@@ -308,7 +312,7 @@ class Config(BaseSettings):
         if self.sources or self.labels:
             kafka = self.kafka
             ours = [*kafka.topics.names, kafka.changelog, kafka.shards]
-            check_attached(self.sources, self.labels, self.models, ours, has_registry=False)
+            check_attached(self.sources, self.labels, self.models, ours, has_registry=kafka.schema_registry is not None)
         for entry, model in self.models.items():
             model.take_join(join_of(entry, self.sources, self.labels, self.models))
         return self

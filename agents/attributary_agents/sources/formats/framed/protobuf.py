@@ -1,0 +1,190 @@
+"""Makes readers of Protobuf schemas: plain data of messages, with integers as they are and enums by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attributary_topics import InvalidRecordError
+
+from .compiling import compile_schema
+from .decimals import scaled
+from .framing import HEAD_BYTES, Reader, wrong_schema
+from .registry import RegisteredSchema
+
+_Change = Callable[[Any], Any]
+
+_MOST_INDEXES = 100
+_LARGEST_SCALE = 1000
+
+
+async def make_reader(schema: RegisteredSchema) -> Reader:
+    """Return what reads the values that were written by a schema.
+
+    Raises
+    ------
+    InvalidRecordError
+        `wrong_schema`: it cannot be compiled.
+    SchemaUnavailableError
+        The compiler has not finished in time.
+    """
+    return _Messages(schema, await compile_schema(schema)).read
+
+
+class _Messages:
+    """Reads messages of one file of Protobuf; which of its types a value is stands behind the id of the schema."""
+
+    def __init__(self, schema: RegisteredSchema, descriptors: bytes) -> None:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message
+
+        self._schema = schema
+        self._error: type[Exception] = message.DecodeError
+        self._pool = descriptor_pool.DescriptorPool()
+        files = descriptor_pb2.FileDescriptorSet.FromString(descriptors).file
+        for file in files:
+            self._pool.AddSerializedFile(file.SerializeToString())
+        self._file = files[-1]
+        self._types: dict[bytes, tuple[Any, _Change, str]] = {}
+
+    def read(self, value: bytes) -> dict[str, Any]:
+        """Return the message that a value holds."""
+        start = HEAD_BYTES + 1 if value[HEAD_BYTES : HEAD_BYTES + 1] == b"\0" else self._end_of_indexes(value)
+        made = self._types.get(value[HEAD_BYTES:start])
+        if made is None:
+            made = self._types[value[HEAD_BYTES:start]] = self._type(value, start)
+        kind, change, name = made
+        try:
+            found = change(kind.FromString(value[start:]))
+        except (self._error, UnicodeDecodeError):
+            expected = f"a message {name}, as schema id {self._schema.id} says"
+            raise InvalidRecordError("invalid_protobuf", "value", expected, value) from None
+        if not isinstance(found, dict):
+            raise InvalidRecordError("wrong_type", "value", "an object", found)
+        return found
+
+    def _end_of_indexes(self, value: bytes) -> int:
+        """Return where the message begins: behind a number of indexes, and so many of them."""
+        n, at = self._varint(value, HEAD_BYTES)
+        if not 0 <= n <= _MOST_INDEXES:
+            raise self._not_framed(value)
+        for _ in range(n):
+            _, at = self._varint(value, at)
+        return at
+
+    def _varint(self, value: bytes, at: int) -> tuple[int, int]:
+        found = 0
+        for i, byte in enumerate(value[at : at + 5]):
+            found |= (byte & 0x7F) << 7 * i
+            if byte < 0x80:
+                return (found >> 1) ^ -(found & 1), at + i + 1
+        raise self._not_framed(value)
+
+    def _not_framed(self, value: bytes) -> InvalidRecordError:
+        expected = "behind the schema id the number of a message in its schema"
+        return InvalidRecordError("not_framed", "value", expected, value)
+
+    def _type(self, value: bytes, start: int) -> tuple[Any, _Change, str]:
+        from google.protobuf import message_factory
+
+        n, at = self._varint(value, HEAD_BYTES)
+        indexes = []
+        for _ in range(n):
+            index, at = self._varint(value, at)
+            indexes.append(index)
+        name, inner = self._file.package, list(self._file.message_type)
+        for index in indexes or [0]:
+            if not 0 <= index < len(inner):
+                raise wrong_schema(self._schema, f"has no message {indexes}, which a record says that it is")
+            name = f"{name}.{inner[index].name}".lstrip(".")
+            # Those of maps stand in no text, so that nobody counts them.
+            inner = [one for one in inner[index].nested_type if not one.options.map_entry]
+        descriptor = self._pool.FindMessageTypeByName(name)
+        return message_factory.GetMessageClass(descriptor), _changes(descriptor, {}), name
+
+
+def _changes(descriptor: Any, known: dict[str, _Change]) -> _Change:
+    """Return what makes plain data of the messages of a type."""
+    if (special := _SPECIAL.get(descriptor.full_name)) is not None:
+        return special
+    if descriptor.full_name in known:
+        return known[descriptor.full_name]
+    fields: list[tuple[str, bool, _Change | None]] = []
+
+    def change(message: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, has_presence, one in fields:
+            if has_presence and not message.HasField(name):
+                found[name] = None
+            else:
+                value = getattr(message, name)
+                found[name] = value if one is None else one(value)
+        return found
+
+    known[descriptor.full_name] = change  # before its fields: a type may hold itself
+    for field in descriptor.fields:
+        fields.append((field.name, field.has_presence, _change_of(field, known)))
+    return change
+
+
+def _change_of(field: Any, known: dict[str, _Change]) -> _Change | None:
+    """Return what makes plain data of the value of a field; None where it is that."""
+    inner = field.message_type
+    if inner is not None and inner.GetOptions().map_entry:
+        value = _single(inner.fields_by_name["value"], known)
+        return lambda found: {_key(key): _applied(value, found[key]) for key in found}
+    one = _single(field, known)
+    if not field.is_repeated:
+        return one
+    return list if one is None else lambda found: [one(value) for value in found]
+
+
+def _single(field: Any, known: dict[str, _Change]) -> _Change | None:
+    if field.message_type is not None:
+        return _changes(field.message_type, known)
+    if field.enum_type is not None:
+        names = {value.number: value.name for value in reversed(field.enum_type.values)}
+        return lambda number: names.get(number, number)
+    return None
+
+
+def _applied(change: _Change | None, value: Any) -> Any:
+    return value if change is None else change(value)
+
+
+def _key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _milliseconds(message: Any) -> int:
+    return int(message.seconds) * 1000 + int(message.nanos) // 1_000_000
+
+
+def _wrapped(message: Any) -> Any:
+    return message.value
+
+
+def _decimal(message: Any) -> float:
+    scale = message.scale
+    if not -_LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # it comes with the record: a power of it may take for ever
+        raise InvalidRecordError("invalid_protobuf", "scale", f"at most {_LARGEST_SCALE} digits", scale)
+    return scaled(int.from_bytes(message.value, "big", signed=True), scale)
+
+
+def _as_json(message: Any) -> Any:
+    from google.protobuf import json_format
+
+    return json_format.MessageToDict(message)
+
+
+_SPECIAL: dict[str, _Change] = {
+    "google.protobuf.Timestamp": _milliseconds,
+    "google.protobuf.Duration": _milliseconds,
+    "google.protobuf.Struct": _as_json,
+    "google.protobuf.Value": _as_json,
+    "google.protobuf.ListValue": _as_json,
+    "confluent.type.Decimal": _decimal,
+    **{
+        f"google.protobuf.{kind}Value": _wrapped
+        for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+    },
+}
