@@ -34,7 +34,14 @@ from .loss_shifts import (
     LossSuspect,
 )
 from .names import Topics
-from .observations import FEATURE_TYPES, Observation, ObservationDecoder, decode_model_id, decode_observation
+from .observations import (
+    FEATURE_TYPES,
+    MAX_MODEL_ID_BYTES,
+    Observation,
+    ObservationDecoder,
+    decode_model_id,
+    decode_observation,
+)
 from .shards import FeatureEstimate, ShardImportance, decode_shard
 from .version import installed_version
 
@@ -43,6 +50,7 @@ __version__ = installed_version()
 __all__ = [
     "DEAD_LETTER_HEADER_PREFIX",
     "FEATURE_TYPES",
+    "MAX_MODEL_ID_BYTES",
     "REASONS",
     "AlarmEvent",
     "ChangeEvent",

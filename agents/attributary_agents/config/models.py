@@ -14,7 +14,7 @@ from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
-from .section import Alpha, PositiveInt, Section, one_of
+from .section import Alpha, Duration, PositiveInt, Section, one_of
 
 
 class StepConfig(Section):
@@ -215,6 +215,16 @@ class ModelConfig(ModelSettings):
         description="Whether the observations may lie on any partition, each of which explains its share: only with "
         "`learn: false`. The merged importance is published. Changes, quality and shifts are not looked for: `change`, "
         "`watch_loss` and `quality` are off.",
+    )
+    max_models: PositiveInt | None = Field(
+        None,
+        description="Of a template, a model id with *, ? or [: models at most, an equal part of them on each "
+        "partition. Observations of further ids go to the dead letters. null: 20000.",
+    )
+    idle: Duration | None = Field(
+        None,
+        description="Of a template: a model without an observation for so long, by the times of its partition's "
+        "records, is stored and leaves the memory until its next one. Seconds, or 60s, 5m, 3h, 1d. null: 1d.",
     )
     _allowed: tuple[str, ...] = PrivateAttr(())
     _own_types: frozenset[str] | None = PrivateAttr(None)

@@ -30,6 +30,7 @@ from ..state.checkpoints import PartitionCounters
 from ..worker.view import Durations, PartitionView, WorkerView
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
 from .series_limits import ShownFeatures, ShownModels
+from .templates import add_templates
 
 __all__ = ["CATALOGUE", "EXPORTED", "OF_MACHINE", "OTHER", "AttributaryCollector"]
 
@@ -41,6 +42,7 @@ _EXPLAINER = ("model_id", "explainer")
 _MODEL = ("model_id",)
 _METRIC = ("model_id", "metric")
 _PARTITION = ("topic", "partition")
+_TEMPLATE = ("template",)
 _WORKER = ("worker",)
 
 CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -129,6 +131,12 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),
     "models_restoring": ("Models that are about to be restored, which have no series until they are", ()),
     "models_resting": ("Models without series that stay as they are stored until they are asked for", ()),
+    "models_loaded": ("Models of the template that are in memory", _TEMPLATE),
+    "models_known": ("Models of the template that there are, in memory or stored, of this worker", _TEMPLATE),
+    "model_loads_total": ("Times that a stored model of the template was loaded", _TEMPLATE),
+    "model_evictions_total": ("Times that a model of the template was idle, and left the memory", _TEMPLATE),
+    "template_observations_total": ("Observations that all models of the template have taken", _TEMPLATE),
+    "model_template": ("Which template a model with series is of; always 1", (*_MODEL, "template")),
     "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
     "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
@@ -270,19 +278,25 @@ class AttributaryCollector(Collector):
         n_series = {model_id: self._n_series(state) for model_id, (state, _) in models.items()}
         for model_id, merge in merges.items():
             n_series[model_id] = n_merged_series(merge, self._config.metrics.max_features)
-        shown = self._models.choose(n_series)
+        of_template = {model_id: t for model_id in n_series if (t := self._config.finder.template_of(model_id))}
+        shown = self._models.choose(n_series, of_template)
         view.shown = self._models.remembered
         for model_id in sorted(n_series.keys() & shown):
             if model_id in merges:
                 add_merge(merges[model_id], self._features, add)
             else:
                 self._model(*models[model_id], add)
+            if model_id in of_template:
+                add("model_template", (model_id, of_template[model_id]), 1.0)
             turns.yield_lock()
         owned_by = [owned.partition.models for owned in view.partitions.values()]
-        n_resting = len({model_id for one in owned_by for model_id in one.resting} - models.keys() - sharded)
-        add("series_dropped_models", (), float(len(n_series) - len(shown) + n_resting))
+        resting = {model_id for one in owned_by for model_id in one.resting} - models.keys() - sharded
+        # That most models of a template have no series is what they are for: `models_known` counts them.
+        without = ((n_series.keys() - shown) | resting) & self._config.models.keys()
+        add("series_dropped_models", (), float(len(without)))
+        add_templates(self._config, view, add)
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
-        add("models_resting", (), float(n_resting))
+        add("models_resting", (), float(len(resting)))
         add("models_refused", (), float(sum(len(one.refused) for one in owned_by)))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics
