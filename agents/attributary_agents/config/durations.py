@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")
@@ -30,9 +30,16 @@ def seconds_of(value: Any) -> Any:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"expected a duration such as 90s, 5m, 3h or 30d, or a number of seconds, got {value!r}")
+        raise ValueError(f"expected a duration, such as 60s, 5m, 3h or 1d, or a number of seconds, got {value[:80]!r}")
     return number
 
 
-Duration = Annotated[float, BeforeValidator(seconds_of), Field(gt=0, allow_inf_nan=False)]
+Duration = Annotated[
+    float,
+    BeforeValidator(seconds_of),
+    Field(gt=0, allow_inf_nan=False),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": f"^{_WRITTEN.pattern}$"}]}
+    ),
+]
 """Seconds; written as a number of them, or as text with a unit: ms, s, m, h or d."""

@@ -33,6 +33,7 @@ def operations() -> Board:
     )
     lag = latest("consumer_lag_records")
     pending = latest("checkpoint_pending_seconds")
+
     age = f"time() - max by (instance, worker) ({series('last_checkpoint_timestamp_seconds', **WORKER)})"
     board.line(
         number(
@@ -220,6 +221,38 @@ def operations() -> Board:
             least=0,
             at_least_up_to=1,
             size=(8, 8),
+        ),
+    )
+    board.line(
+        graph(
+            "Models of templates",
+            "By template: models that there are, those in memory, and those with series of their own, of all workers.",
+            Query(total("models_known"), "{{template}}: known"),
+            Query(total("models_loaded"), "{{template}}: in memory"),
+            Query(f"count by (template) ({latest('model_template')})", "{{template}}: with series"),
+            least=0,
+            size=(8, 8),
+            empty="no template is configured",
+        ),
+        graph(
+            "Loaded and left",
+            "By template: stored models that were loaded for a record, and models that left the memory because they "
+            "were idle. Many of both at once: `idle` is shorter than the pauses of the models.",
+            Query(rate("model_loads_total", **WORKER), "{{template}}: loaded"),
+            Query(rate("model_evictions_total", **WORKER), "{{template}}: left"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+            empty="no template is configured",
+        ),
+        graph(
+            "Observations of templates",
+            "By template: observations of all its models, of those without series, too.",
+            Query(rate("template_observations_total", **WORKER), "{{template}}"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+            empty="no template is configured",
         ),
     )
     board.heading("Processes")

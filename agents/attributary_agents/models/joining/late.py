@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ...config.joining import Join
+from ...config.attaching.joining import Join
 from .joiner import Joiner
 
 logger = logging.getLogger(__name__)

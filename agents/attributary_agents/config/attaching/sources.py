@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ..expressions import parse, parse_text
-from .durations import Duration
-from .section import PositiveInt, Section, one_of
+from ...expressions import parse, parse_text
+from ..durations import Duration
+from ..section import PositiveInt, Section, one_of
 
 FORMATS = ("json", "avro", "protobuf", "cloudevents", "open-inference")
 """How the value of a record can become an object."""
@@ -219,8 +219,10 @@ class LabelsConfig(Attached):
         description="How long an observation waits for its label, and a label for its observation, in time of the "
         "stream: 90s, 3h, 30d.",
     )
-    max_waiting: PositiveInt = Field(
-        10_000, description="Observations of a model that wait; the oldest expires beyond."
+    max_waiting: PositiveInt | None = Field(
+        None,
+        description="So many observations of a model wait at most; beyond it the oldest expires. null: 10000, and of a "
+        "template 1000000 for all of its max_models, at least 100 for each.",
     )
     unlabelled: Literal["drop", "explain"] = Field(
         "drop",

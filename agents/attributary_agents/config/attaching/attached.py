@@ -8,9 +8,10 @@ from fnmatch import fnmatchcase
 
 from attributary_explainers.wording import did_you_mean, show_names
 
-from ..expressions import parse_text
+from ...expressions import parse_text
+from ..models import ModelConfig
+from ..templates import MAX_MODELS, is_template
 from .joining import Join
-from .models import ModelConfig
 from .sources import LabelsConfig, ShadowConfig, SourceConfig
 
 
@@ -73,8 +74,18 @@ def labels_of(
             yield name, section
 
 
+MAX_WAITING = 10_000
+"""Observations of a model that wait at most, where the configuration does not say it."""
+
+_MAX_WAITING_OF_TEMPLATE = 1_000_000
+"""The same of all models of a template together: each has an equal part of it, and 100 at least."""
+
+
 def join_of(
-    entry: str, sources: Mapping[str, SourceConfig], labels: Mapping[str, LabelsConfig], models: Iterable[str]
+    entry: str,
+    sources: Mapping[str, SourceConfig],
+    labels: Mapping[str, LabelsConfig],
+    models: Mapping[str, ModelConfig],
 ) -> Join | None:
     """Return how the observations of a model wait; None where they are whole as they come."""
     known = list(models)
@@ -82,12 +93,19 @@ def join_of(
     pairs = [role.config.pair for role in roles_of(entry, sources, known) if role.is_paired]
     if not late and not pairs:
         return None
+    waiting = [section.max_waiting or _max_waiting(entry, models[entry]) for section in late]
     return Join(
         ttl_ms=round(max(section.ttl for section in late) * 1000) if late else None,
-        max_waiting=max((section.max_waiting for section in late), default=10_000),
+        max_waiting=max(waiting, default=MAX_WAITING),
         explains_unlabelled=any(section.unlabelled == "explain" for section in late),
         pair_ms=round(max(pairs) * 1000) if pairs else None,
     )
+
+
+def _max_waiting(entry: str, model: ModelConfig) -> int:
+    if not is_template(entry):
+        return MAX_WAITING
+    return min(MAX_WAITING, max(100, _MAX_WAITING_OF_TEMPLATE // (model.max_models or MAX_MODELS)))
 
 
 def check_attached(
@@ -130,25 +148,20 @@ def _of_one(
     if not said:
         if len(models) > 1:
             yield f"{where}: which of {', '.join(models)}? Add model:"
-        elif is_pattern(next(iter(models))):
+        elif is_template(next(iter(models))):
             only = next(iter(models))
             yield f'{where}: {only!r} is a template: add model:, with an expression, such as "store-{{id}}"'
     for text in said or ():
         if not any(meets(entry, text) for entry in models):
             near = did_you_mean(text, models)
             yield f"{where}.model: no model {text!r} under models ({show_names(models)}){near}; a template needs {{…}}"
-        elif parse_text(text).is_plain and is_pattern(text):
+        elif parse_text(text).is_plain and is_template(text):
             yield f"{where}.model: {text!r} is a pattern: a model id is made with an expression between braces"
     for topic in section.topic:
         if topic in ours:
             yield f"{where}.topic: {topic} is a topic of Attributary itself, which needs no source"
     if section.format in ("avro", "protobuf") and not has_registry:
         yield f"{where}: format {section.format} needs kafka.schema_registry.url"
-
-
-def is_pattern(name: str) -> bool:
-    """Return whether a key below `models` is a pattern of ids, not an id."""
-    return any(character in name for character in "*?[")
 
 
 def _of_model(
