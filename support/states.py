@@ -43,15 +43,17 @@ async def _stored(config: Config) -> Stored:
         store = PartitionStore(records, number, 0, _nothing_is_sent, seal, objects)
         found.checkpoints[number] = decode_checkpoint(store.load(checkpoint_key(number)))
         found.control_checkpoints[number] = decode_checkpoint(store.load(control_checkpoint_key(number)))
-        for model_id in config.models:
-            await store.fetch(model_id.encode())
+        for name in records.names(number):
+            if (model_id := config.finder.id_of_key(name)) is None:
+                continue
+            await store.fetch(name)
             try:
-                blob = store.load(model_id.encode())
+                blob = store.load(name)
             except DamagedStateError:
                 continue
             if blob is not None:
                 assert model_id not in found.models, f"{model_id} is stored on two partitions"
-                found.models[model_id] = decode_state(model_id, config.models[model_id], blob)
+                found.models[model_id] = decode_state(model_id, config.settings_of(model_id), blob)
     return found
 
 

@@ -76,6 +76,7 @@ class FreedMemory:
         self._collected_at = self._trimmed_at = clock()
         self._n_done = self._n_trimmed = 0
         self._have_gone = False
+        self._n_rested, self._is_worth_it = 0, False
 
     def set_aside(self) -> None:
         """Have the collector pass over all that is alive now, until `collect`, where there are many models."""
@@ -85,6 +86,14 @@ class FreedMemory:
     def note_gone(self) -> None:
         """Note that models have gone with their partitions, which are freed by the next `settle`."""
         self._have_gone = True
+
+    def note_rested(self, n: int, n_loaded: int) -> None:
+        """Note that so many models have left the memory, and how many their partition still has.
+
+        Where as many have gone as are left, the next tick collects them: a collection looks through all that is left.
+        """
+        self._n_rested += n
+        self._is_worth_it = self._n_rested >= max(n_loaded, MANY)
 
     def settle(self) -> None:
         """Free the models that have gone, if any, and give back what a recovery has needed.
@@ -101,6 +110,7 @@ class FreedMemory:
     def collect(self) -> bool:
         """Free what refers to itself, and give memory back; return whether there was any, as far as that is known."""
         self._collected_at, self._have_gone = self._clock(), False
+        self._n_rested, self._is_worth_it = 0, False
         if self._is_many:  # otherwise only what was there before this worker is set aside
             gc.unfreeze()
         gc.collect()
@@ -121,7 +131,7 @@ class FreedMemory:
             gc.collect(1)  # the young ones, which would never be collected
             self.set_aside()
         now = self._clock()
-        if now - self._collected_at >= COLLECT_EVERY_S:
+        if now - self._collected_at >= COLLECT_EVERY_S or self._is_worth_it:
             self.collect()
         elif n_done > self._n_trimmed and now - self._trimmed_at >= TRIM_EVERY_S:
             self._trim()

@@ -95,9 +95,9 @@ def checkpoint(partition: Partition, table: dict[bytes, bytes], lag: int = 0) ->
 def stored_models(table: Mapping[bytes, bytes], config: Config) -> dict[str, Any]:
     """Return the whole states of all models that have one, and which deployment their version is of."""
     found = {}
-    for model_id, model in config.models.items():
-        if (blob := table.get(model_id.encode())) is not None:
-            state = decode_state(model_id, model, blob)
+    for name, blob in table.items():
+        if (model_id := config.finder.id_of_key(name)) is not None:
+            state = decode_state(model_id, config.settings_of(model_id), blob)
             found[model_id] = {
                 **of_state(state),
                 "spec": (state.current.spec, state.current.deployed, state.configured),

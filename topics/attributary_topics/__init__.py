@@ -36,7 +36,14 @@ from .loss_shifts import (
     LossSuspect,
 )
 from .names import Topics
-from .observations import FEATURE_TYPES, Observation, ObservationDecoder, decode_model_id, decode_observation
+from .observations import (
+    FEATURE_TYPES,
+    MAX_MODEL_ID_BYTES,
+    Observation,
+    ObservationDecoder,
+    decode_model_id,
+    decode_observation,
+)
 from .origins import (
     LABEL,
     OBSERVATION,
@@ -60,6 +67,7 @@ __all__ = [
     "DEAD_LETTER_HEADER_PREFIX",
     "FEATURE_TYPES",
     "LABEL",
+    "MAX_MODEL_ID_BYTES",
     "OBSERVATION",
     "ORIGIN_HEADER",
     "REASONS",

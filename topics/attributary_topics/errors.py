@@ -8,6 +8,7 @@ REASONS: dict[str, str] = {
     "missing_model_id": "the record has no key",
     "invalid_model_id": "the key is not UTF-8, too long, or holds control characters",
     "unknown_model": "no model of that id is configured",
+    "too_many_models": "the model id is new, and its template has as many models as max_models allows",
     "model_on_two_partitions": "the model id's records arrive on more than one partition",
     "invalid_json": "the value is not JSON",
     "not_framed": "the value does not begin with the id of a schema, as clients of a schema registry write it",

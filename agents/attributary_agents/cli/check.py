@@ -114,7 +114,7 @@ def check(
 def _chosen(config: Config, model_id: str | None) -> list[str]:
     if model_id is None:
         return list(config.models)
-    if model_id not in config.models:
+    if model_id not in config.models and config.find(model_id) is None:
         raise AttributaryError(f"--model: expected one of {show_names(config.models)}, got {model_id!r}")
     return [model_id]
 

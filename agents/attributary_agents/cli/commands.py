@@ -143,9 +143,16 @@ def topic_remark(remark: str) -> str:
 
 def check_model_id(config: Config, model_id: str) -> None:
     """Raise AttributaryError where no model of this id is configured."""
-    if model_id not in config.models:
+    refuse_template(config, model_id)
+    if config.find(model_id) is None:
         known = f"; configured are {show_names(config.models)}"
         raise AttributaryError(f"no model {model_id!r} is configured{did_you_mean(model_id, config.models) or known}")
+
+
+def refuse_template(config: Config, model_id: str) -> None:
+    """Raise AttributaryError where what should be a model id is a configured template."""
+    if model_id in config.models and config.find(model_id) is None:
+        raise AttributaryError(f"{model_id!r} is a template, and stands for all ids that it matches: name one of them")
 
 
 def json_option(function: F) -> F:

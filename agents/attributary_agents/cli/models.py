@@ -225,7 +225,9 @@ def models_list(config: Config, as_json: bool) -> None:
         check_topics(config, config.kafka.topics.models)
         found = asyncio.run(read_deployments(config))
     rows = []
-    for model_id, model in config.models.items():
+    of_templates = sorted(model_id for model_id in found if config.finder.template_of(model_id) is not None)
+    for model_id in (*config.models, *of_templates):
+        model = config.settings_of(model_id)
         row: dict[str, Any] = {"model_id": model_id, "configured": model.version, "deployed": None}
         if model_id in found:
             said, *others = found[model_id]

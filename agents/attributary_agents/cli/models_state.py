@@ -15,7 +15,7 @@ from attributary_topics import InvalidRecordError, decode_model_id
 
 from ..config.settings import Config
 from ..errors import AttributaryError
-from .commands import config_option, json_option, say
+from .commands import config_option, json_option, refuse_template, say
 from .progress import told_when_slow
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,6 +35,7 @@ def _prepare(config: Config, model_id: str) -> None:
         decode_model_id(model_id.encode(errors="surrogateescape"))
     except InvalidRecordError as error:
         raise AttributaryError(f"model id {model_id!r}: {error}") from None
+    refuse_template(config, model_id)
     with told_when_slow(config):
         check_topics(config, config.kafka.changelog)
 
@@ -162,7 +163,7 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
     topic = config.kafka.changelog
     _confirm(f"Everything that {topic} has of {model_id} is deleted. Reset?", yes)
     places = reset_state(config, model_id)
-    if not places and model_id not in config.models:
+    if not places and config.find(model_id) is None:
         raise AttributaryError(f"{topic} has nothing of {model_id}; configured are {show_names(config.models)}")
     if as_json:
         click.echo(json.dumps({"model_id": model_id, "topic": topic, "partitions": places}))

@@ -219,7 +219,7 @@ def _go_on(topic: str, n: int, more: int, is_next_refused: bool) -> str:
 
 
 def _model_id(config: Config, model_id: str | None) -> str:
-    if model_id is None and len(config.models) == 1:
+    if model_id is None and len(config.models) == len(config.finder.ids) == 1:
         return next(iter(config.models))
     if model_id is None:
         raise AttributaryError(f"name one of the configured models with --model: {show_names(config.models)}")

@@ -111,7 +111,7 @@ def plan(
     if simulate and rate is None:
         raise AttributaryError("--simulate plays a load: give it with --rate")
     values, rows = _values(config, sample, target, drop, model_id, n_features)
-    wanted = Wanted(rate, n_models or len(config.models), busy)
+    wanted = Wanted(rate, n_models or config.n_models_at_most, busy)
     before = yardstick()
     timed = _timed(config, values, seconds)
     yardstick_s = (before + yardstick()) / 2

@@ -13,6 +13,7 @@ from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, kno
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
+from .durations import Duration
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
 from .joining import Join
 from .section import Alpha, PositiveInt, Section, one_of
@@ -225,6 +226,16 @@ class ModelConfig(ModelSettings):
     )
     fidelity: Annotated[float, Field(gt=0, le=1)] = Field(
         0.8, description="Of a mirror: it is doubted where it explains less of the logged predictions."
+    )
+    max_models: PositiveInt | None = Field(
+        None,
+        description="Of a template, a model id with *, ? or [: models at most, an equal part of them on each "
+        "partition. Observations of further ids go to the dead letters. null: 20000.",
+    )
+    idle: Duration | None = Field(
+        None,
+        description="Of a template: a model without an observation for so long, by the times of its partition's "
+        "records, is stored and leaves the memory until its next one. Seconds, or 60s, 5m, 3h, 1d. null: 1d.",
     )
     _join: Join | None = PrivateAttr(None)
     _allowed: tuple[str, ...] = PrivateAttr(())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
@@ -21,6 +21,7 @@ from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
 from .sources import LabelsConfig, Name, SourceConfig
 from .state import StateConfig
+from .templates import MAX_MODELS, Finder, check_templates, example_of, is_template, with_templates
 
 
 class KafkaConfig(Section):
@@ -228,7 +229,11 @@ class Config(BaseSettings):
     defaults: ModelSettings = Field(
         default_factory=ModelSettings, description="Settings of every model that it does not give itself."
     )
-    models: dict[str, ModelConfig] = Field(min_length=1, description="Model id to model. The id is the records' key.")
+    models: dict[str, ModelConfig] = Field(
+        min_length=1,
+        description="Model id to model. The id is the records' key. An id with *, ? or [ is a template: a glob that "
+        "stands for all ids that it matches.",
+    )
     sources: dict[Name, SourceConfig] = Field(
         default_factory=dict, description="Name to topics of others with observations, which are attached as they are."
     )
@@ -251,6 +256,7 @@ class Config(BaseSettings):
         "published at once, and some of it again after a crash, with the same ids.",
     )
     max_observation_bytes: PositiveInt = Field(1_000_000, description="Longer values go to the dead letters.")
+    _finder: Finder | None = PrivateAttr(None)
 
     @model_validator(mode="after")
     def _builds_before_the_watchdog_ends(self) -> Config:
@@ -265,6 +271,46 @@ class Config(BaseSettings):
     def is_exact(self) -> bool:
         """Whether each event is published exactly once."""
         return self.delivery == "exactly_once"
+
+    @property
+    def finder(self) -> Finder:
+        """What finds the settings of a model id."""
+        if self._finder is None or self._finder.models is not self.models:  # a copy may have other models
+            self._finder = Finder(self.models)
+        return self._finder
+
+    def find(self, model_id: str) -> ModelConfig | None:
+        """Return the settings of a model id, its own or its template's; None where no model of this id is configured.
+
+        A template is no model id.
+        """
+        name = self.finder.name_of(model_id)
+        return None if name is None else self.models[name]
+
+    def settings_of(self, name: str) -> ModelConfig:
+        """Return the settings of a configured model id, or of a template by its own name.
+
+        Raises
+        ------
+        KeyError
+            It is neither.
+        """
+        return self.models[name] if name in self.models else self.models[self.finder.name_of(name) or name]
+
+    @property
+    def n_models_at_most(self) -> int:
+        """How many models there can be: those with ids, and those that templates allow."""
+        return sum((model.max_models or MAX_MODELS) if is_template(name) else 1 for name, model in self.models.items())
+
+    def with_one_of(self, name: str) -> tuple[Config, str]:
+        """Return a model id to try the settings with this name, and the configuration in which it is one.
+
+        A template's settings are tried with an id that it matches.
+        """
+        if not (name in self.models and is_template(name)):
+            return self, name
+        model_id, model = example_of(name), self.models[name]
+        return self.model_copy(update={"models": {**self.models, model_id: model}}), model_id
 
     @property
     def sharded(self) -> frozenset[str]:
@@ -291,7 +337,11 @@ class Config(BaseSettings):
     @classmethod
     def _merge_defaults(cls, data: Any) -> Any:
         models, defaults = data.get("models"), data.get("defaults")
-        if not isinstance(models, dict) or not isinstance(defaults, dict):
+        if not isinstance(models, dict):
+            return data
+        models = with_templates(models)
+        data = {**data, "models": models}
+        if not isinstance(defaults, dict):
             return data
         try:
             ModelSettings.model_validate(defaults)
@@ -325,6 +375,7 @@ class Config(BaseSettings):
                 decode_model_id(model_id.encode())
             except InvalidRecordError as error:
                 raise ValueError(f"model id {model_id!r}: {error}") from None
+        check_templates(value)
         return value
 
     @classmethod

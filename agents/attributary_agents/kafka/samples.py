@@ -37,9 +37,9 @@ async def read_sample(config: Config, model_ids: Collection[str], n: int) -> dic
             async for batch in reader.present(last):
                 n_read += len(batch)
                 for record in batch:
-                    values = found.get((record.key or b"").decode(errors="replace"))
-                    if values is not None:
-                        values.append(record.value or b"")
+                    model_id = config.finder.id_of_key(record.key) or ""
+                    for name in {model_id, config.finder.template_of(model_id) or model_id} & found.keys():
+                        found[name].append(record.value or b"")
             is_full = all(len(values) == n for values in found.values())
             if is_full or last == MOST or n_read == n_before:  # the last: there is nothing further back
                 return {model_id: list(values) for model_id, values in found.items()}

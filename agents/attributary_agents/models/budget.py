@@ -139,6 +139,10 @@ class Budget:
             timer = self._timers[state.model_id] = StageTimer(self._clock, period)
         return timer
 
+    def forget(self, model_id: str) -> None:
+        """Forget a model that is not loaded any more."""
+        self._timers.pop(model_id, None)
+
     def begin(self, lag: int | None) -> None:
         """Note that a checkpoint begins, and how many observations of the partition wait; None where nobody knows."""
         self._lag_before, self._lag = self._lag, self._lag if lag is None else lag

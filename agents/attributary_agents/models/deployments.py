@@ -32,9 +32,12 @@ def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment
         The record has not the form of a deployment, or no model of its id is configured.
     """
     deployment = decode_deployment(key, value, max_bytes=config.max_observation_bytes)
-    if deployment.model_id not in config.models:
+    if config.find(deployment.model_id) is None:
         known = show_names(config.models)
-        raise InvalidRecordError("unknown_model", "key", f"one of the configured models ({known})", deployment.model_id)
+        expected = f"one of the configured models ({known})"
+        if deployment.model_id in config.models:
+            expected = "the id of one model: a deployment is of one, and not of all that a template matches"
+        raise InvalidRecordError("unknown_model", "key", expected, deployment.model_id)
     return deployment
 
 
@@ -50,7 +53,7 @@ class Job:
     @classmethod
     def of(cls, config: Config, deployment: Deployment) -> Job:
         """Take from the configuration what this deployment needs."""
-        model = config.models[deployment.model_id]
+        model = config.settings_of(deployment.model_id)
         return cls(deployment, model, config.artefacts.directory, config.control.allowed)
 
 

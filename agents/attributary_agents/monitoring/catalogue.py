@@ -7,6 +7,7 @@ _EXPLAINER = ("model_id", "explainer")
 _MODEL = ("model_id",)
 _METRIC = ("model_id", "metric")
 _PARTITION = ("topic", "partition")
+_TEMPLATE = ("template",)
 _WORKER = ("worker",)
 
 CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -113,6 +114,12 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),
     "models_restoring": ("Models that are about to be restored, which have no series until they are", ()),
     "models_resting": ("Models without series that stay as they are stored until they are asked for", ()),
+    "models_loaded": ("Models of the template that are in memory", _TEMPLATE),
+    "models_known": ("Models of the template that there are, in memory or stored, of this worker", _TEMPLATE),
+    "model_loads_total": ("Times that a stored model of the template was loaded", _TEMPLATE),
+    "model_evictions_total": ("Times that a model of the template was idle, and left the memory", _TEMPLATE),
+    "template_observations_total": ("Observations that all models of the template have taken", _TEMPLATE),
+    "model_template": ("Which template a model with series is of; always 1", (*_MODEL, "template")),
     "models_refused": ("Models whose stored state is damaged: their observations become dead letters", ()),
     "state_records_foreign_total": ("Records in the state's changelog that no worker has written, or of no model", ()),
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),

@@ -32,6 +32,7 @@ from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
 from .late_labels import Buckets, add_late_labels, cumulated
 from .series_limits import ShownFeatures, ShownModels
+from .templates import add_templates
 
 __all__ = ["CATALOGUE", "EXPORTED", "OF_MACHINE", "OTHER", "AttributaryCollector"]
 
@@ -152,7 +153,8 @@ class AttributaryCollector(Collector):
         n_series = {model_id: self._n_series(state) for model_id, (state, _) in models.items()}
         for model_id, merge in merges.items():
             n_series[model_id] = n_merged_series(merge, self._config.metrics.max_features)
-        shown = self._models.choose(n_series)
+        of_template = {model_id: t for model_id in n_series if (t := self._config.finder.template_of(model_id))}
+        shown = self._models.choose(n_series, of_template)
         view.shown = self._models.remembered
         for model_id in sorted(n_series.keys() & shown):
             if model_id in merges:
@@ -160,12 +162,17 @@ class AttributaryCollector(Collector):
             else:
                 self._model(*models[model_id], add)
                 add_late_labels(models[model_id][0], add, add_histogram, time.time())
+            if model_id in of_template:
+                add("model_template", (model_id, of_template[model_id]), 1.0)
             turns.yield_lock()
         owned_by = [owned.partition.models for owned in view.partitions.values()]
-        n_resting = len({model_id for one in owned_by for model_id in one.resting} - models.keys() - sharded)
-        add("series_dropped_models", (), float(len(n_series) - len(shown) + n_resting))
+        resting = {model_id for one in owned_by for model_id in one.resting} - models.keys() - sharded
+        # That most models of a template have no series is what they are for: `models_known` counts them.
+        without = ((n_series.keys() - shown) | resting) & self._config.models.keys()
+        add("series_dropped_models", (), float(len(without)))
+        add_templates(self._config, view, add)
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
-        add("models_resting", (), float(n_resting))
+        add("models_resting", (), float(len(resting)))
         add("models_refused", (), float(sum(len(one.refused) for one in owned_by)))
         add("state_records_foreign_total", (), float(view.records.n_foreign))
         topics = self._config.kafka.topics

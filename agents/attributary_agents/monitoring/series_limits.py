@@ -15,6 +15,7 @@ from typing import Any
 from attributary_explainers import ranks
 
 from ..config.settings import Config
+from ..config.templates import MAX_MODELS, is_template
 from ..errors import PreflightError
 
 MOST_SERIES = 100_000
@@ -34,14 +35,15 @@ def most_series(config: Config, n_workers: int = 1) -> tuple[int, int]:
         Workers behind the one address: the limits hold for each of them.
     """
     limits, of_features, others = config.metrics, [], []
-    for model in config.models.values():
+    most = limits.max_models * n_workers
+    for name, model in config.models.items():
         n_explainers = len(model.explainers)
         n_features = min(len(model.features or ()) or model.max_features, limits.max_features)
-        of_features.append(n_explainers * (_OF_FEATURE * n_features + 2))
-        others.append(_OF_MODEL + n_explainers * _OF_EXPLAINER)
+        n_models = min(model.max_models or MAX_MODELS, most) if is_template(name) else 1
+        of_features += [n_explainers * (_OF_FEATURE * n_features + 2)] * n_models
+        others += [_OF_MODEL + n_explainers * _OF_EXPLAINER] * n_models
     of_features.sort(reverse=True)
     others.sort(reverse=True)
-    most = limits.max_models * n_workers
     return min(sum(of_features[:most]), limits.max_series * n_workers), sum(others[:most])
 
 
@@ -60,7 +62,7 @@ def check_series(config: Config, n_workers: int = 1) -> None:
     if room >= MOST_SERIES // 2:
         advice = f"set metrics.max_series to {room // n_workers} or less"
     else:
-        n_models = min(len(config.models), config.metrics.max_models * n_workers)
+        n_models = min(config.n_models_at_most, config.metrics.max_models * n_workers)
         fewer = n_models * MOST_SERIES // (of_features + others) // n_workers
         more = "start more workers" if n_workers == 1 else "run more of them on other machines"
         advice = f"set metrics.max_models to {fewer} or less, which is of one worker, and {more}"
@@ -107,6 +109,8 @@ class ShownModels:
 
     A rebalance takes all models away and brings most of them back: those that had series have them again.
 
+    Models that are configured by their own id come before those of templates.
+
     Parameters
     ----------
     max_models, max_series
@@ -121,13 +125,15 @@ class ShownModels:
         self._gone: list[str] = []
         self._pushed_out: set[str] = set()
 
-    def choose(self, n_series: Mapping[str, int]) -> set[str]:
+    def choose(self, n_series: Mapping[str, int], behind: Collection[str] = ()) -> set[str]:
         """Choose the models to show.
 
         Parameters
         ----------
         n_series
             Model id to how many series its features would have.
+        behind
+            Those of templates.
         """
         known = [*self._shown, *self._gone]
         before = [model_id for model_id in known if model_id in n_series]
@@ -137,7 +143,7 @@ class ShownModels:
         newcomers = sorted(n_series.keys() - set(before))
         chosen: list[str] = []
         total = 0
-        for model_id in (*before, *newcomers):
+        for model_id in sorted((*before, *newcomers), key=lambda model_id: model_id in behind):
             room = self._max_series * (0.9 if model_id in self._pushed_out else 1.0)
             if len(chosen) < self._max_models and total + n_series[model_id] <= room:
                 chosen.append(model_id)

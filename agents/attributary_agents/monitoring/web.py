@@ -166,7 +166,7 @@ class WebServer:
         if not model_id or model_id in found:
             told = found[model_id] if model_id else found
             return Response(HTTPStatus.OK, orjson.dumps(told), "application/json")
-        if model_id not in self._config.models:
+        if self._config.find(model_id) is None:
             configured = show_names(self._config.models)
             return text_response(HTTPStatus.NOT_FOUND, f"no model {model_id!r} is configured, but {configured}")
         topic = self._config.kafka.topics.changes

@@ -226,7 +226,7 @@ def _price(
     models, per_worker, rate
         Of one worker: models, partitions and records a second.
     """
-    own = config.models[name]
+    own = config.settings_of(name)
     draws = tuple(e.n_samples * (e.n_permutations or 1) for e in own.explainers.values())
     per_s = 1.0 / (timed.step_s + 1e-9) if rate is None else rate
     stored = models_stored(config, timed, models, per_worker, per_s)

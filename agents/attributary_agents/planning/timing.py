@@ -91,6 +91,7 @@ def time_model(config: Config, model_id: str, values: Sequence[bytes], seconds: 
     ConfigError
         None of the records can be used.
     """
+    config, model_id = config.with_one_of(model_id)
     key = model_id.encode()
     partition = Partition("plan", 0, config, lambda _key: None, dead_letter_log=_Silent(config))
     with quiet():

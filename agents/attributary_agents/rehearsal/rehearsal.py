@@ -45,14 +45,14 @@ def rehearse(
     found = Rehearsal(model_id)
     with quiet():
         try:
-            state = check_model(model_id, config.models[model_id])
+            state = check_model(model_id, config.settings_of(model_id))
             if values is None:
                 values = _made_up(state)
             if values:
                 found.rows = rows
-                Stage(config, model_id, found).play(values, more)
+                Stage(*config.with_one_of(model_id), found).play(values, more)
             else:
-                own = config.model_copy(update={"models": {model_id: config.models[model_id]}})
+                own = config.model_copy(update={"models": {model_id: config.settings_of(model_id)}})
                 found.evaluated = f"{warm_up(own)[model_id]} (two made-up numbers)"
         except (ConfigError, ExplainerError) as error:
             found.problem = str(error).removeprefix(f"models.{model_id}: ")
@@ -68,7 +68,7 @@ def made_up_values(config: Config, model_id: str, n_features: int | None = None)
         So many numbers, where nobody says.
     """
     with quiet():
-        state = check_model(model_id, config.models[model_id])
+        state = check_model(model_id, config.settings_of(model_id))
         unknown = {f"feature{k}": "number" for k in range(n_features or 0)}
         return _made_up(state, unknown)
 

@@ -98,7 +98,7 @@ class Stage:
         self._judge(played, [*played, *(observation for observation in further if observation is not None)])
 
     def _decoded(self, record: Record) -> Observation | None:
-        config = self._config.models[self._model_id]
+        config = self._config.settings_of(self._model_id)
         try:
             return within_bounds(decode_observation(record.key, record.value, features=config.features), config)
         except InvalidRecordError:
@@ -230,7 +230,7 @@ class Stage:
 
     def _is_of_text(self, error: Exception, observations: Sequence[Observation]) -> bool:
         """Return whether the model no longer fails in this way on the rows with numbers in place of their text."""
-        own = self._config.models[self._model_id].model_copy(update={"features": None})
+        own = self._config.settings_of(self._model_id).model_copy(update={"features": None})
         config = self._config.model_copy(update={"models": {self._model_id: own}})
         errors = _Errors(config)
         partition = Partition("rehearsal", 0, config, lambda _key: None, dead_letter_log=errors)

@@ -103,7 +103,7 @@ def replay(
     write_private(out / "metrics.prom", generate_latest(registry(config, view)))
     counters = partition.counters
     rows = Rows(counters.consumed, counters.used, +counters.dead_letters)
-    change = config.models[model_id].change
+    change = config.settings_of(model_id).change
     thresholds = {} if change is None else {model_id: change.threshold}
     write_report(out / "report.html", out / IMPORTANCES, out / CHANGES, rows, thresholds)
     explainers = {name: e for state in partition.models.values() for name, e in state.explainers.items()}

@@ -67,7 +67,7 @@ async def read_records(config: Config, also: Iterable[str] = (), size: Changelog
     PreflightError
         The broker cannot be reached.
     """
-    records = StateRecords(wanted_names([*config.models, *also]), seal_of(config))
+    records = StateRecords(wanted_names(config.finder, also), seal_of(config))
     async with topic_reader(config.kafka, config.kafka.changelog) as reader:
         async for batch in reader.present():
             for record in batch:
@@ -131,9 +131,10 @@ def check_stored(config: Config) -> ChangelogSize:
             for checkpoint in (checkpoint_key(n), control_checkpoint_key(n)):
                 with suppress(DamagedStateError):
                     decode_checkpoint(store.load(checkpoint))
-            for model_id, model in config.models.items():
-                with suppress(DamagedStateError, KeyError):
-                    check_readable(model_id, model, store.load(model_id.encode()))
+            for name in records.names(n):
+                if (model_id := config.finder.id_of_key(name)) is not None:
+                    with suppress(DamagedStateError, KeyError):
+                        check_readable(model_id, config.settings_of(model_id), store.load(name))
     except StateError as error:
         raise AttributaryError(f"what is stored cannot be used: {error}") from None
     return size
@@ -157,7 +158,7 @@ async def _export(config: Config, model_id: str) -> ExportedState:
         records = await read_records(config, [model_id])
         places = partitions_of(records, model_id, config)
         if not places:
-            known = "" if model_id in config.models else f"; configured are {show_names(config.models)}"
+            known = "" if config.find(model_id) is not None else f"; configured are {show_names(config.models)}"
             raise AttributaryError(f"{topic} has no state of {model_id}: it has no checkpoint yet{known}")
         if len(places) > 1:
             raise AttributaryError(_on_several(topic, model_id, places))

@@ -66,7 +66,7 @@ def plan_import(
         A worker runs, the state is of another model or cannot be used as configured here, or the partition is not
         known or another one.
     """
-    if model_id not in config.models:
+    if config.find(model_id) is None:
         raise AttributaryError(f"{model_id} is not configured: name one of {show_names(config.models)}")
     if exported.model_id != model_id and not as_other:
         raise AttributaryError(f"the file is of the model {exported.model_id}, not {model_id}: take it with --as-other")
@@ -82,7 +82,7 @@ def plan_import(
 
 
 def _decoded(config: Config, model_id: str, exported: ExportedState) -> ModelState:
-    state = decode_state(exported.model_id, config.models[model_id], exported.blob)
+    state = decode_state(exported.model_id, config.settings_of(model_id), exported.blob)
     # Where its model cannot be loaded and the configuration says another one, that one would begin in its place.
     if state.n_observations != exported.header["observations"]:
         raise StateError(
@@ -122,7 +122,7 @@ async def _plan(
     # What has been deployed here before is not to replace it.
     state.current = replace(state.current, deployed=max(log.offset, file.deployed if goes_on else -1))
     blob = encode_state(state)
-    decode_state(model_id, config.models[model_id], blob)  # as the worker will, under the model's own id
+    decode_state(model_id, config.settings_of(model_id), blob)  # as the worker will, under the model's own id
     return Import(
         model_id,
         state.version,

@@ -49,6 +49,7 @@ class Assigned(PartitionView):
         partition = Partition(
             tp.topic, tp.partition, shared.config, self._store.load, time.perf_counter, shared.dead_letter_log
         )
+        partition.models.known.n_handled = shared.view.n_of_templates
         super().__init__(partition, PartitionControl(models_topic, partition, self._store.load))
         if shared.config.sharded:
             self.merges = PartitionMerges(partition, self._store.load)

@@ -112,13 +112,14 @@ class DeadLetterLog:
 
     def _place(self, key: bytes | None, stage: str, error: Exception) -> str:
         """Return what may be said of where the fault is: model, stage, and field or type of exception."""
-        model_id = None if key is None else key.decode(errors="replace")
-        model = self._config.models.get(model_id) if model_id is not None else None
-        if model is None:
+        finder = self._config.finder
+        model_id = finder.id_of_key(key)
+        if model_id is None:
             return f"no configured model, at {stage}"
+        name = finder.name_of(model_id) or model_id  # of a template's models all together: there are thousands
         if not isinstance(error, InvalidRecordError):
-            return f"model {model_id}, at {stage}: {without_text(error)}"
-        return f"model {model_id}, at {stage}: {_field(error.field, model.features or ())}"
+            return f"model {name}, at {stage}: {without_text(error)}"
+        return f"model {name}, at {stage}: {_field(error.field, self._config.models[name].features or ())}"
 
 
 _OURS = ("key", "value", "x", "y", "y_pred", "id", "time", "model_id", "attributary-record", "attributary-origin")

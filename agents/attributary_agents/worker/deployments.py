@@ -123,7 +123,9 @@ class PartitionControl:
         state, log = partition.models.find(model_id), partition.models.log(model_id)
         if offset <= log.offset:
             return False  # stored before the crash, but not counted
-        configured = configured_as(partition.config.models[model_id])
+        if state is None:
+            partition.models.known.check_room(model_id)
+        configured = configured_as(partition.config.settings_of(model_id))
         return log.last(state, configured) != (deployment.version, deployment.spec)
 
     def _deploy(self, deployment: Deployment, offset: int, backlog_end: int, make: Make) -> list[tuple[bytes, bytes]]:
@@ -132,7 +134,7 @@ class PartitionControl:
             logger.info("model %s: version %s is deployed already; ignored", model_id, deployment.version)
             return []
         state, log = partition.models.find(model_id), partition.models.log(model_id)
-        configured = configured_as(partition.config.models[model_id])
+        configured = configured_as(partition.config.settings_of(model_id))
         model = make(deployment)
         after = max(partition.offset, backlog_end)
         entry = Entry(offset, after, deployment.version, deployment.spec, configured, model)

@@ -20,6 +20,7 @@ from ..state.codec import decode_state, how_to_mend
 from ..state.deployment_log import DeploymentLog, decode_log
 from ..state.names import checkpoint_key, control_checkpoint_key, control_key
 from .records import Record
+from .templates.known import KnownModels
 
 logger = logging.getLogger(__name__)
 
@@ -40,13 +41,19 @@ class PartitionModels(Mapping[str, ModelState]):
         self._states: dict[str, ModelState] = {}
         self._logs: dict[str, DeploymentLog] = {}
         self._configured: dict[str, dict[str, Any]] = {}
-        """Model id to its `configured_as`, which every observation is compared with."""
+        """Name of `models` to its `configured_as`, which every observation is compared with."""
         self._unchanged: dict[str, dict[str, Any]] = {}
         """Model id to the `configured` of its state that has been found equal to that."""
         self.stored = load_stored(load, checkpoint_key(number))
         """What the next checkpoint names, and what the last one named of models that are not loaded: the states."""
         self.stored_logs = load_stored(load, control_checkpoint_key(number))
         """The same of the checkpoint of the models topic: the deployments."""
+        self.known = KnownModels(config)
+        """Which models of templates there are, and which of them are idle."""
+        for model_id in self.stored:
+            self.known.note(model_id)
+        self.durable = -1
+        """Last offset of the last checkpoint that this owner has made."""
         self.refused: dict[str, DamagedStateError] = {}
         """Models whose stored state is damaged: their observations go to the dead letters."""
         self.waiting: dict[str, None] = {}
@@ -68,6 +75,8 @@ class PartitionModels(Mapping[str, ModelState]):
     def wait_for(self, model_ids: Iterable[str]) -> None:
         """Note which models are stored, and to be restored."""
         self.waiting = dict.fromkeys(model_ids)
+        for model_id in self.waiting:
+            self.known.note(model_id)
 
     def rest_but(self, model_ids: Collection[str]) -> None:
         """Leave all models that wait as they are stored but these, until they are asked for."""
@@ -99,7 +108,31 @@ class PartitionModels(Mapping[str, ModelState]):
         except (DamagedStateError, InvalidRecordError):
             return  # a dead letter of each of its observations says it
         if state is not None and state.partition == self._number:
-            self._states[model_id] = state
+            self._take(state)
+
+    def _take(self, state: ModelState) -> None:
+        self._leave_rest(state.model_id)
+        self._states[state.model_id] = state
+        if state.failed_offsets:  # as those that stay in memory forget them at each checkpoint
+            state.failed_offsets = {n: reason for n, reason in state.failed_offsets.items() if n > self.durable}
+        self.known.note_loaded(state.model_id, state.last_observation_ms)
+
+    def rest(self, model_id: str) -> bool:
+        """Let a model of a template go from memory, where what is stored of it is all of it; return whether it went."""
+        stored, state = self.stored.get(model_id), self._states[model_id]
+        if stored is None or stored.offset != state.offset:
+            return False
+        del self._states[model_id]
+        self._unchanged.pop(model_id, None)
+        self.known.note_gone(model_id)
+        self.resting.add(model_id)
+        return True
+
+    def forget_logs(self) -> None:
+        """Forget the deployments of templates' models that are not loaded: they are stored."""
+        for model_id in [one for one in self._logs if one not in self._states]:
+            if self.known.template_of(model_id) is not None:
+                del self._logs[model_id]
 
     def _stored(self, model_id: str) -> ModelState | None:
         if model_id in self.refused:
@@ -107,7 +140,7 @@ class PartitionModels(Mapping[str, ModelState]):
         self._check_place(model_id)
         try:
             blob = self._load(model_id.encode())
-            state = None if blob is None else decode_state(model_id, self._config.models[model_id], blob)
+            state = None if blob is None else decode_state(model_id, self._config.settings_of(model_id), blob)
             found = None if state is None or blob is None else StoredAt.of(state.offset, blob)
             if (named := self.stored.get(model_id)) is not None:
                 named.check(found, f"the stored state of {model_id}")
@@ -199,13 +232,16 @@ class PartitionModels(Mapping[str, ModelState]):
         StateError
             It cannot be used by this release or under this configuration.
         InvalidRecordError
-            The model's observations began on another partition.
+            The model's observations began on another partition, or its template has too many models.
         """
         state = self._states.get(model_id)
         if state is None:
-            state = self._stored(model_id) or new_state(model_id, self._config.models[model_id])
+            state = self._stored(model_id)
+            if state is None:
+                self.known.check_room(model_id)
+                state = new_state(model_id, self._config.settings_of(model_id))
             state.partition = self._number
-            self._states[model_id] = state
+            self._take(state)
         return state
 
     def take_over(self, state: ModelState, record: Record) -> tuple[ModelState, list[ChangeEvent]]:
@@ -260,6 +296,7 @@ class PartitionModels(Mapping[str, ModelState]):
         return recovered
 
     def _configured_as(self, model_id: str) -> dict[str, Any]:
-        if model_id not in self._configured:
-            self._configured[model_id] = configured_as(self._config.models[model_id])
-        return self._configured[model_id]
+        name = self.known.template_of(model_id) or model_id  # once for all models of a template
+        if name not in self._configured:
+            self._configured[name] = configured_as(self._config.models[name])
+        return self._configured[name]

@@ -38,6 +38,9 @@ from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)
 
+MOST_READERS = 2**16
+"""Keys of templates for which the reader is kept although no model is loaded."""
+
 
 class Partition:
     """Handles the observations of one partition in one generation of the consumer group.
@@ -103,6 +106,8 @@ class Partition:
             return []  # delivered again after a restart or rebalance, and already in the checkpoint
         self.offset = record.offset
         self.counters.consumed += 1
+        if record.timestamp_ms > self.models.known.now_ms:
+            self.models.known.now_ms = record.timestamp_ms
         events: list[Event] = []
         try:
             self._explain(record, events)
@@ -148,6 +153,8 @@ class Partition:
             arrival = reader.read_arrival(record.value, kind)
             record.time_ms = arrival.time_ms
         state = self.models.find_or_make(model_id)
+        if reader.template is not None:
+            self.models.known.note_used(reader.template, model_id)
         if record.offset <= state.offset:
             # A crash came between the model's snapshot and the checkpoint: the model has seen this one, and what
             # followed from it was sent before the snapshot. Only the counters are behind.
@@ -175,17 +182,38 @@ class Partition:
             state, told = recovered
             events += told
             events += prequential(state, observation, source, at, timer, len(events), kept)
+        if reader.template is not None:
+            self.models.known.n_handled[reader.template] += 1
 
     def _reader(self, key: bytes | None) -> ObservationReader:
         """Make what reads the observations of the model that a record's key names."""
         model_id = decode_model_id(key)
-        config = self.config.models.get(model_id)
+        config = self.config.find(model_id)
         if config is None:
             known = show_names(self.config.models)
             raise InvalidRecordError("unknown_model", "key", f"one of the configured models ({known})", model_id)
         assert key is not None  # or it were no model id
-        reader = self._readers[key] = ObservationReader(key, config, self.config.max_observation_bytes)
+        template = self.config.finder.template_of(model_id)
+        reader = ObservationReader(key, config, self.config.max_observation_bytes, template)
+        if template is None or len(self._readers) < MOST_READERS or model_id in self.models:
+            self._readers[key] = reader
         return reader
+
+    def rest_idle(self) -> dict[str, str]:
+        """Let the models go from memory that have been idle; return their ids, each with its template.
+
+        To be called between two steps, when all that is not dirty is durable: the next record finds it stored.
+        """
+        known, gone = self.models.known, {}
+        for model_id in known.idle():
+            if model_id not in self.dirty and self.models.rest(model_id):
+                gone[model_id] = known.template_of(model_id) or ""
+                self._readers.pop(model_id.encode(), None)
+                self.budget.forget(model_id)
+        self.models.forget_logs()
+        if len(self._readers) >= MOST_READERS:  # of ids whose observations cannot be used
+            self._readers = {key: one for key, one in self._readers.items() if one.model_id in self.models}
+        return gone
 
     def _publish(self, events: list[Event], record: Record) -> list[Outgoing]:
         if not events:
@@ -204,7 +232,7 @@ class Partition:
         deployed
             Model id to `current.deployed` of the state that was stored for it: what came later is not in there.
         """
-        self.checkpointed = offset
+        self.checkpointed = self.models.durable = offset
         for model_id, state in self.models.items():
             if state.failed_offsets:
                 state.failed_offsets = {n: reason for n, reason in state.failed_offsets.items() if n > offset}

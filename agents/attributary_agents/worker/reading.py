@@ -32,6 +32,8 @@ class ObservationReader:
         The key of the model's records.
     max_bytes
         Longest value that is decoded at all.
+    template
+        The template that the model is configured by; None: by its own id.
 
     Raises
     ------
@@ -39,11 +41,12 @@ class ObservationReader:
         The key is no model id.
     """
 
-    def __init__(self, key: bytes, config: ModelConfig, max_bytes: int) -> None:
+    def __init__(self, key: bytes, config: ModelConfig, max_bytes: int, template: str | None = None) -> None:
         self._config = config
         # A character takes a byte at least, so that no text in a value is longer than the value.
         self._decoder = ObservationDecoder(key, features=config.features, max_bytes=max_bytes)
         self.model_id = self._decoder.model_id
+        self.template = template
         self._no_larger = min(max_bytes, config.max_text)
         self._is_bounded = bool(config.bounds) or config.label_bounds is not None
         self._max_bytes = max_bytes

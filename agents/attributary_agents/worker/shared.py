@@ -56,8 +56,8 @@ class Shared:
         """Has the partition whose slice of observations is handled: the loop has a turn before another one's."""
         self.intake: Intake = app.intake
         self.restored = Restored()
-        self.memory = FreedMemory(len(config.models))
-        self.model_ids = {model_id.encode(): model_id for model_id in config.models}
+        self.memory = FreedMemory(config.n_models_at_most)
+        self.model_id_of = config.finder.id_of_key
         self.producers = PartitionProducers(config) if config.is_exact else None
         """Those of the partitions that we have, where each event is published exactly once."""
         view.transactions = None if self.producers is None else self.producers.n_ended
@@ -72,7 +72,7 @@ class Shared:
 
     def known_key(self, key: bytes | None) -> bytes | None:
         """Return the key of a record where it is the id of a configured model: any other may be anything."""
-        return key if key in self.model_ids else None
+        return None if self.model_id_of(key) is None else key
 
     def open_store(self, number: int, generation: int) -> PartitionStore:
         """Return the store of one partition in one generation of the consumer group."""

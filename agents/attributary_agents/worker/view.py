@@ -130,6 +130,12 @@ class WorkerView:
         self.checkpoint_times = Durations(CHECKPOINT_BUCKETS_S)
         self.transactions: Counter[str] | None = None
         """How many transactions have ended in which way; None where none are made."""
+        self.n_loads: Counter[str] = Counter()
+        """Template to how often a stored model of it has been loaded into memory."""
+        self.n_evictions: Counter[str] = Counter()
+        """Template to how often a model of it has been idle, and left the memory."""
+        self.n_of_templates: Counter[str] = Counter()
+        """Template to the observations that its models have taken."""
         self.last_checkpoint_s: float | None = None
         """When the last checkpoint of any partition was made, in seconds since the epoch."""
 

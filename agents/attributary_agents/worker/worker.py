@@ -131,10 +131,11 @@ class Worker:
             await assigned.begin()
         stored = {model_id for assigned in ours for model_id in assigned.partition.models.waiting}
         # As a scrape chooses: those that had series keep them, and of others the first by id come.
-        in_order = sorted(stored, key=lambda model_id: (model_id not in self.view.shown, model_id))
-        shown = set(in_order[: self.config.metrics.max_models])
+        shown, models = self.view.shown, self.config.models
+        in_order = sorted(stored, key=lambda model_id: (model_id not in models, model_id not in shown, model_id))
+        chosen = set(in_order[: self.config.metrics.max_models])
         for assigned in ours:
-            assigned.restore_shown(shown)
+            assigned.restore_shown(chosen)
 
     async def ask_backlog_ends(self) -> None:
         """Ask where the topic of newly adopted partitions ends, soon after they were."""

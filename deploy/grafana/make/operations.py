@@ -33,6 +33,10 @@ def operations() -> Board:
     )
     lag = latest("consumer_lag_records")
     pending = latest("checkpoint_pending_seconds")
+
+    def of_templates(counter: str) -> str:
+        return f"sum by (template) (rate({series(counter, '[5m]', **WORKER)}))"
+
     age = f"time() - max by (instance, worker) ({series('last_checkpoint_timestamp_seconds', **WORKER)})"
     board.line(
         number(
@@ -220,6 +224,37 @@ def operations() -> Board:
             least=0,
             at_least_up_to=1,
             size=(8, 8),
+        ),
+    )
+    board.line(
+        graph(
+            "Models of templates",
+            "By template: models that there are, and those in memory, of all workers.",
+            Query(f"sum by (template) ({total('models_known')})", "{{template}}: known"),
+            Query(f"sum by (template) ({total('models_loaded')})", "{{template}}: in memory"),
+            least=0,
+            size=(8, 8),
+            empty="no template is configured",
+        ),
+        graph(
+            "Loaded and left",
+            "By template: stored models that were loaded for a record, and models that left the memory because they "
+            "were idle. Many of both at once: `idle` is shorter than the pauses of the models.",
+            Query(of_templates("model_loads_total"), "{{template}}: loaded"),
+            Query(of_templates("model_evictions_total"), "{{template}}: left"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+            empty="no template is configured",
+        ),
+        graph(
+            "Observations of templates",
+            "By template: observations of all its models, of those without series, too.",
+            Query(of_templates("template_observations_total"), "{{template}}"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+            empty="no template is configured",
         ),
     )
     board.heading("Processes")

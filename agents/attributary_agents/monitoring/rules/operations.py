@@ -12,6 +12,9 @@ _WHERE = "{{ $labels.topic }}[{{ $labels.partition }}]"
 _WORKER = "{{ $labels.instance }}{{ with $labels.worker }} #{{ . }}{{ end }}"
 """The worker's address, and its number where one address serves several: `attributary run --workers`."""
 
+_OF_TEMPLATE = "attributary_model_template"
+"""Of models that come and go as their observations do."""
+
 
 def operations_alerts(options: RuleOptions) -> list[Alert]:
     """Return the alerts of the area `operations`."""
@@ -151,7 +154,8 @@ def _models(options: RuleOptions) -> list[Alert]:
             "warning",
             # Only where the series is as old as that: a model that has just moved here has not stopped.
             f"{rise(observations, at.stopped_after)} == 0\n"
-            f"and last_over_time({observations}[5m] offset {at.stopped_after})",
+            f"and last_over_time({observations}[5m] offset {at.stopped_after})\n"
+            f"unless on (model_id) last_over_time({_OF_TEMPLATE}[{at.stopped_after}])",
             "{{ $labels.model_id }} gets no observations",
             f"None in {at.stopped_after}, after {ask('model_observations_total', 'model_id')}.",
             wait="1m",
@@ -161,7 +165,8 @@ def _models(options: RuleOptions) -> list[Alert]:
             "ModelGone",
             "warning",
             # Of a partition that nobody owns there is no series, and so no other alert.
-            f"last_over_time({observations}[{at.gone_within}])\nunless {observations}",
+            f"last_over_time({observations}[{at.gone_within}])\nunless {observations}\n"
+            f"unless on (model_id) last_over_time({_OF_TEMPLATE}[{at.gone_within}])",
             "{{ $labels.model_id }} has no series any more",
             f"It had within {at.gone_within}, with {{{{ $value | humanize }}}} observations. Nobody owns its "
             "partition, its state is still being read, or its worker has more models than metrics.max_models.",

@@ -56,7 +56,7 @@ async def try_observation(partition: Partition, record: Record, begun: Begun) ->
     """
     config = partition.config
     key = record.key or b""
-    model_id = next((model_id for model_id in config.models if model_id.encode() == key), None)
+    model_id = config.finder.id_of_key(key)
     stored: dict[bytes, bytes] = {}
     if model_id is not None:
         if (state := partition.models.get(model_id)) is not None:
@@ -101,8 +101,8 @@ def handle_here(payload: bytes) -> Callable[[], bytes]:
     work: _Handling = pickle.loads(payload)
     partition = Partition(work.record.topic, work.record.partition, work.config, work.stored.get)
     for name in work.stored:
-        if name in map(str.encode, work.config.models):
-            partition.models.find(name.decode())
+        if (model_id := work.config.finder.id_of_key(name)) is not None:
+            partition.models.find(model_id)
 
     def handle() -> bytes:
         for outgoing in partition.handle(work.record):
@@ -120,7 +120,7 @@ def restore_here(payload: bytes) -> Callable[[], bytes]:
     work: _Restoring = pickle.loads(payload)
 
     def restore() -> bytes:
-        decode_state(work.model_id, work.config.models[work.model_id], work.blob)
+        decode_state(work.model_id, work.config.settings_of(work.model_id), work.blob)
         return b""
 
     return restore

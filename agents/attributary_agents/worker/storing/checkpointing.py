@@ -209,6 +209,19 @@ class Checkpointing:
                     is_done = await self._store_slice(checkpoint, encoded)
             if not holds:
                 is_done = await self._store_slice(checkpoint, encoded)
+        async with self._steps:
+            if self._may_store():
+                self._rest_idle()
+
+    def _rest_idle(self) -> None:
+        """Let the models of templates go from memory that have been idle: what they are is stored now."""
+        with self._shared.view.lock:
+            gone = self._partition.rest_idle()
+            for model_id in gone:
+                self._view.state_bytes.pop(model_id, None)
+                self._view.explain_shares.pop(model_id, None)
+            self._shared.view.n_evictions.update(gone.values())
+        self._shared.memory.note_rested(len(gone), len(self._partition.models))
 
     def _cut(self) -> Checkpoint:  # 1
         cut = Cut(self._partition, self._view.lag.records, self._endings.repeats_to)

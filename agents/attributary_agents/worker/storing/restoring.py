@@ -30,6 +30,9 @@ from .steps import Steps
 
 logger = logging.getLogger(__name__)
 
+MOST_ASKED = 2**16
+"""Ids that are noted as asked for; beyond that those that are not loaded are looked for once more."""
+
 
 class Restoring:
     """Restores a stored model of a partition once, when it is asked for or is to have series.
@@ -74,9 +77,9 @@ class Restoring:
             return
         await self._endings.open()
         # The names that are stored, and those that the checkpoint names and that are gone.
-        stored, known = self._shared.records.names(self._tp.partition), self._shared.model_ids
+        stored, id_of = self._shared.records.names(self._tp.partition), self._shared.model_id_of
         names = {**dict.fromkeys(stored), **dict.fromkeys(map(str.encode, self._partition.models.stored))}
-        waiting = [known[name] for name in names if name in known]
+        waiting = [model_id for name in names if (model_id := id_of(name)) is not None]
         began = time.perf_counter()
         for model_id in waiting:
             await self._check(model_id)
@@ -87,7 +90,7 @@ class Restoring:
         self._has_begun = True
 
     async def _check(self, model_id: str) -> None:
-        name, config = model_id.encode(), self._shared.config.models[model_id]
+        name, config = model_id.encode(), self._shared.config.settings_of(model_id)
         try:
             beginning = self._store.beginning(name)
             if beginning is None:  # an object, or a state that is gone
@@ -101,13 +104,17 @@ class Restoring:
 
     def is_ready(self, key: bytes | None) -> bool:
         """Return whether `restore_asked` has nothing to do for a record with this key."""
-        model_id = self._shared.model_ids.get(key or b"")
-        return self._has_begun and (model_id is None or model_id in self._asked)
+        model_id = self._shared.model_id_of(key)
+        return self._has_begun and (model_id is None or self._is_there(model_id))
+
+    def _is_there(self, model_id: str) -> bool:
+        """Return whether a model has been asked for, and has not come to rest since."""
+        return model_id in self._asked and self._partition.models.is_restored(model_id)
 
     async def restore_asked(self, key: bytes | None) -> None:
         """Restore the model of a record before anything else is done of it, and fetch its deployments."""
-        model_id = self._shared.model_ids.get(key or b"")
-        if model_id is None or model_id in self._asked:
+        model_id = self._shared.model_id_of(key)
+        if model_id is None or self._is_there(model_id):
             return
         if not self._partition.models.is_restored(model_id):
             await self._restore(model_id)
@@ -115,6 +122,8 @@ class Restoring:
         if model_id not in self._partition.models:
             await self._store.fetch(model_id.encode())  # is asked for once more
         await self._store.fetch(control_key(model_id, self._tp.partition))
+        if len(self._asked) >= MOST_ASKED:  # by keys that templates match, and whose records cannot be used
+            self._asked.intersection_update(self._partition.models)
         self._asked.add(model_id)
 
     def choose(self, shown: Collection[str]) -> None:
@@ -164,6 +173,8 @@ class Restoring:
                     models.restore(model_id)
                 else:
                     models.refuse(model_id)
+                if model_id in models and (template := models.known.template_of(model_id)) is not None:
+                    self._shared.view.n_loads[template] += 1
                 self._shared.memory.set_aside()
         if not self._is_counted:  # its record came before the others were counted
             self._n_before += 1
