@@ -14,8 +14,8 @@ TIMEOUT_S = 60.0
 MAX_BYTES = 64 * 1024 * 1024  # only the topic limits how large a record may be
 
 Headers = Sequence[tuple[str, bytes]]
-Record = tuple[bytes | None, bytes | None, Headers]
-"""Key, value, headers."""
+Record = tuple[bytes | None, bytes | None, Headers] | tuple[bytes | None, bytes | None, Headers, int]
+"""Key, value, headers, and, where it is not the present one, the time in milliseconds."""
 
 
 def create_topics(bootstrap: str, topics: Mapping[str, int], configs: Mapping[str, str] | None = None) -> None:
@@ -92,7 +92,8 @@ async def _produce(
     await producer.start()
     try:
         sent = [
-            await producer.send(topic, value, key, partition, headers=list(headers)) for key, value, headers in records
+            await producer.send(topic, value, key, partition, *timestamp_ms, headers=list(headers))
+            for key, value, headers, *timestamp_ms in records
         ]
         return [(done.partition, done.offset) for done in await asyncio.gather(*sent)]
     finally:

@@ -34,9 +34,6 @@ def operations() -> Board:
     lag = latest("consumer_lag_records")
     pending = latest("checkpoint_pending_seconds")
 
-    def of_templates(counter: str) -> str:
-        return f"sum by (template) (rate({series(counter, '[5m]', **WORKER)}))"
-
     age = f"time() - max by (instance, worker) ({series('last_checkpoint_timestamp_seconds', **WORKER)})"
     board.line(
         number(
@@ -229,9 +226,10 @@ def operations() -> Board:
     board.line(
         graph(
             "Models of templates",
-            "By template: models that there are, and those in memory, of all workers.",
-            Query(f"sum by (template) ({total('models_known')})", "{{template}}: known"),
-            Query(f"sum by (template) ({total('models_loaded')})", "{{template}}: in memory"),
+            "By template: models that there are, those in memory, and those with series of their own, of all workers.",
+            Query(total("models_known"), "{{template}}: known"),
+            Query(total("models_loaded"), "{{template}}: in memory"),
+            Query(f"count by (template) ({latest('model_template')})", "{{template}}: with series"),
             least=0,
             size=(8, 8),
             empty="no template is configured",
@@ -240,8 +238,8 @@ def operations() -> Board:
             "Loaded and left",
             "By template: stored models that were loaded for a record, and models that left the memory because they "
             "were idle. Many of both at once: `idle` is shorter than the pauses of the models.",
-            Query(of_templates("model_loads_total"), "{{template}}: loaded"),
-            Query(of_templates("model_evictions_total"), "{{template}}: left"),
+            Query(rate("model_loads_total", **WORKER), "{{template}}: loaded"),
+            Query(rate("model_evictions_total", **WORKER), "{{template}}: left"),
             unit="ops",
             least=0,
             size=(8, 8),
@@ -250,7 +248,7 @@ def operations() -> Board:
         graph(
             "Observations of templates",
             "By template: observations of all its models, of those without series, too.",
-            Query(of_templates("template_observations_total"), "{{template}}"),
+            Query(rate("template_observations_total", **WORKER), "{{template}}"),
             unit="ops",
             least=0,
             size=(8, 8),

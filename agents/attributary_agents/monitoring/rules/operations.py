@@ -12,8 +12,8 @@ _WHERE = "{{ $labels.topic }}[{{ $labels.partition }}]"
 _WORKER = "{{ $labels.instance }}{{ with $labels.worker }} #{{ . }}{{ end }}"
 """The worker's address, and its number where one address serves several: `attributary run --workers`."""
 
-_OF_TEMPLATE = "attributary_model_template"
-"""Of models that come and go as their observations do."""
+_OF_TEMPLATE = "last_over_time(attributary_model_template[1d])"
+"""The models of templates: they come and go as their observations do. A day, for a series goes before the alert."""
 
 
 def operations_alerts(options: RuleOptions) -> list[Alert]:
@@ -155,7 +155,7 @@ def _models(options: RuleOptions) -> list[Alert]:
             # Only where the series is as old as that: a model that has just moved here has not stopped.
             f"{rise(observations, at.stopped_after)} == 0\n"
             f"and last_over_time({observations}[5m] offset {at.stopped_after})\n"
-            f"unless on (model_id) last_over_time({_OF_TEMPLATE}[{at.stopped_after}])",
+            f"unless on (model_id) {_OF_TEMPLATE}",
             "{{ $labels.model_id }} gets no observations",
             f"None in {at.stopped_after}, after {ask('model_observations_total', 'model_id')}.",
             wait="1m",
@@ -166,7 +166,7 @@ def _models(options: RuleOptions) -> list[Alert]:
             "warning",
             # Of a partition that nobody owns there is no series, and so no other alert.
             f"last_over_time({observations}[{at.gone_within}])\nunless {observations}\n"
-            f"unless on (model_id) last_over_time({_OF_TEMPLATE}[{at.gone_within}])",
+            f"unless on (model_id) {_OF_TEMPLATE}",
             "{{ $labels.model_id }} has no series any more",
             f"It had within {at.gone_within}, with {{{{ $value | humanize }}}} observations. Nobody owns its "
             "partition, its state is still being read, or its worker has more models than metrics.max_models.",
