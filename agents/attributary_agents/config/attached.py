@@ -12,6 +12,7 @@ from ..expressions import parse_text
 from .joining import Join
 from .models import ModelConfig
 from .sources import LabelsConfig, ShadowConfig, SourceConfig
+from .templates import is_template
 
 
 @dataclass(frozen=True)
@@ -130,25 +131,20 @@ def _of_one(
     if not said:
         if len(models) > 1:
             yield f"{where}: which of {', '.join(models)}? Add model:"
-        elif is_pattern(next(iter(models))):
+        elif is_template(next(iter(models))):
             only = next(iter(models))
             yield f'{where}: {only!r} is a template: add model:, with an expression, such as "store-{{id}}"'
     for text in said or ():
         if not any(meets(entry, text) for entry in models):
             near = did_you_mean(text, models)
             yield f"{where}.model: no model {text!r} under models ({show_names(models)}){near}; a template needs {{…}}"
-        elif parse_text(text).is_plain and is_pattern(text):
+        elif parse_text(text).is_plain and is_template(text):
             yield f"{where}.model: {text!r} is a pattern: a model id is made with an expression between braces"
     for topic in section.topic:
         if topic in ours:
             yield f"{where}.topic: {topic} is a topic of Attributary itself, which needs no source"
     if section.format in ("avro", "protobuf") and not has_registry:
         yield f"{where}: format {section.format} needs kafka.schema_registry.url"
-
-
-def is_pattern(name: str) -> bool:
-    """Return whether a key below `models` is a pattern of ids, not an id."""
-    return any(character in name for character in "*?[")
 
 
 def _of_model(

@@ -95,7 +95,7 @@ def test_what_a_template_may_not_have_and_what_only_it_may_have_is_refused_in_on
         "models: store-*.sharded: a template's models cannot be sharded: give the model's own id"
     )
     assert refusal(**{"store-*": {"idle": "1 fortnight"}}) == (
-        "models.store-*.idle: expected a duration, such as 60s, 5m, 3h or 1d, or a number of seconds, got '1 fortnight'"
+        "models.store-*.idle: expected a duration such as 90s, 5m, 3h or 30d, or a number of seconds, got '1 fortnight'"
     )
     for wrong in ("0s", -1, 0):
         assert "models.store-*.idle: expected a number above 0" in refusal(**{"store-*": {"idle": wrong}})
