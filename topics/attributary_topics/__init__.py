@@ -21,7 +21,14 @@ from .changes import (
 )
 from .cloudevents import event_headers, event_id, event_time
 from .codec import decode_json, encode_json, find_not_finite
-from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
+from .deadletters import (
+    DEAD_LETTER_HEADER_PREFIX,
+    REPLAYED_HEADER,
+    DeadLetter,
+    decode_dead_letter,
+    fit_dead_letter,
+    replayed_id,
+)
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
 from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source
@@ -44,6 +51,7 @@ __all__ = [
     "DEAD_LETTER_HEADER_PREFIX",
     "FEATURE_TYPES",
     "REASONS",
+    "REPLAYED_HEADER",
     "AlarmEvent",
     "ChangeEvent",
     "ChangeLosses",
@@ -77,6 +85,7 @@ __all__ = [
     "ShiftSize",
     "Source",
     "Topics",
+    "decode_dead_letter",
     "decode_deployment",
     "decode_json",
     "decode_model_id",
@@ -88,4 +97,5 @@ __all__ = [
     "event_time",
     "find_not_finite",
     "fit_dead_letter",
+    "replayed_id",
 ]

@@ -23,6 +23,7 @@ from .commands import Count, Sections, config_option, drop_option, open_observat
 from .config import config_group
 from .demo_stream import demo_stream
 from .events.changes import changes
+from .events.dead_letters import dlq
 from .events.importance import importance
 from .models import models
 from .monitoring import dashboards, rules
@@ -130,6 +131,7 @@ for _command in (
     models,
     importance,
     changes,
+    dlq,
     dashboards,
     rules,
     demo_stream,

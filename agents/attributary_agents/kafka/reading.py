@@ -48,6 +48,14 @@ class TopicReader:
         async for batch in self._up_to(ends):
             yield batch
 
+    async def begin_at_time(self, time_ms: int) -> None:
+        """Read each partition from the first record on that has this time or a later one; ms since the epoch."""
+        places = list(self._client.assignment())
+        found = await self._client.offsets_for_times(dict.fromkeys(places, time_ms))
+        ends = await self._ends()
+        for place in places:
+            self._client.seek(place, ends[place] if found[place] is None else found[place].offset)
+
     async def backwards(
         self, step: int, most: int, wanted: Callable[[int], bool] = lambda _: True
     ) -> AsyncGenerator[list[Any]]:

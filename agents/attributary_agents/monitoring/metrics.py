@@ -117,6 +117,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction", _PARTITION),
     "transaction_offsets_total": ("Offsets of markers of transactions and of aborted records", _PARTITION),
+    "origin_records_total": ("Records that were sent again, by what became of them", (*_PARTITION, "outcome")),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
     "transaction_open_seconds": (
         "How long an open transaction has held up the partition at the same offset; 0: none does",
@@ -413,6 +414,7 @@ def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int |
     add("records_consumed_total", place, float(counters.consumed))
     add("records_unavailable_total", place, float(counters.unavailable))
     add("transaction_offsets_total", place, float(counters.transactional))
+    add("origin_records_total", (*place, "repeat"), float(counters.replayed.n_repeats))
     add("consumer_lag_records", place, _maybe(lag))
     # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
     # rises by all that ever was when one comes.

@@ -97,6 +97,8 @@ class Partition:
             return []  # delivered again after a restart or rebalance, and already in the checkpoint
         self.offset = record.offset
         self.counters.consumed += 1
+        if record.headers and self.counters.replayed.is_repeat(record.headers):
+            return []
         events: list[Event] = []
         try:
             self._explain(record, events)
@@ -121,6 +123,8 @@ class Partition:
             return []
         self.offset = record.offset
         self.counters.consumed += 1
+        if self.counters.replayed.is_repeat(record.headers):
+            return []
         error = EndedWorkerError(
             "two workers ended while they handled this observation or one near it, and so did a process of its own"
         )

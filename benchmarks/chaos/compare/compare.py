@@ -65,9 +65,12 @@ def _counters(bootstrap: str, config: Config, expected: Undisturbed) -> Iterator
     consumed, explained = sum(c.consumed for c in counters), sum(c.used for c in counters)
     dead = sum(c.dead_letters.total() for c in counters)
     letters = [name for name in expected.sent[config.kafka.topics.dead_letters] if name.startswith(topic)]
-    holds = consumed == explained + dead and dead == len(letters)
+    repeats = sum(c.replayed.n_repeats for c in counters)
+    holds = consumed == explained + dead + repeats and dead == len(letters)
     yield Check(
-        "in = explained + dead letters", holds, f"{consumed} = {explained} + {dead}, {len(letters)} on the topic"
+        "in = explained + dead letters + repeats",
+        holds,
+        f"{consumed} = {explained} + {dead} + {repeats}, {len(letters)} on the topic",
     )
 
 

@@ -49,7 +49,7 @@ class Cut:
         counters = partition.counters
         self._partition = partition
         self._repeats_to = repeats_to
-        self._counters = replace(counters, dead_letters=counters.dead_letters.copy())
+        self._counters = replace(counters, dead_letters=counters.dead_letters.copy(), replayed=counters.replayed.copy())
         self._left = sorted(partition.dirty, reverse=True)
         self._deployed: dict[str, int] = {}
         self.offset = partition.offset
