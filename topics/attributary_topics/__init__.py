@@ -43,6 +43,7 @@ from .loss_shifts import (
 from .names import Topics
 from .observations import FEATURE_TYPES, Observation, ObservationDecoder, decode_model_id, decode_observation
 from .shards import FeatureEstimate, ShardImportance, decode_shard
+from .status import STATES, ModelStatus, encode_status
 from .version import installed_version
 
 __version__ = installed_version()
@@ -52,6 +53,7 @@ __all__ = [
     "FEATURE_TYPES",
     "REASONS",
     "REPLAYED_HEADER",
+    "STATES",
     "AlarmEvent",
     "ChangeEvent",
     "ChangeLosses",
@@ -75,6 +77,7 @@ __all__ = [
     "LossShiftExplainedEvent",
     "LossShiftReleasedEvent",
     "LossSuspect",
+    "ModelStatus",
     "NotConfirmedEvent",
     "Observation",
     "ObservationDecoder",
@@ -92,6 +95,7 @@ __all__ = [
     "decode_observation",
     "decode_shard",
     "encode_json",
+    "encode_status",
     "event_headers",
     "event_id",
     "event_time",
