@@ -130,4 +130,5 @@ def header(outgoing: Outgoing, name: str) -> str:
 
 
 def balances(counters: PartitionCounters) -> bool:
-    return counters.consumed == counters.used + sum(counters.dead_letters.values())
+    n_repeats = counters.replayed.n_repeats
+    return counters.consumed == counters.used + sum(counters.dead_letters.values()) + n_repeats

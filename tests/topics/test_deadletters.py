@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_topics import DEAD_LETTER_HEADER_PREFIX, DeadLetter, Source, fit_dead_letter
+from attributary_topics import (
+    DEAD_LETTER_HEADER_PREFIX,
+    REPLAYED_HEADER,
+    DeadLetter,
+    InvalidRecordError,
+    Source,
+    decode_dead_letter,
+    fit_dead_letter,
+    replayed_id,
+)
 
 ORIGINAL = [("trace", b"\x00\xff"), ("attributary-version", b"7"), ("trace", b"again")]
 LETTER = DeadLetter(
@@ -123,3 +132,63 @@ def test_a_key_or_headers_as_large_as_a_record_are_cut_too(key_size, headers, va
     if fitted.truncated_key_bytes:
         assert not fitted.value  # the value and the headers go first
         assert not fitted.headers
+
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+LETTERS = st.builds(
+    DeadLetter,
+    key=st.none() | st.binary(max_size=9),
+    value=st.none() | st.binary(max_size=99),
+    headers=st.lists(st.tuples(st.sampled_from(["trace", "a", REPLAYED_HEADER]), st.none() | st.binary(max_size=9))),
+    source=st.builds(Source, TEXTS, st.integers(0, 99), st.integers(0, 2**62)),
+    timestamp_ms=st.integers(0, 2**62),
+    stage=TEXTS,
+    reason=TEXTS,
+    error=TEXTS,
+    message=TEXTS,
+    attempts=st.integers(1, 9),
+    truncated_bytes=st.integers(0, 9),
+    truncated_key_bytes=st.integers(0, 9),
+    truncated_headers=st.integers(0, 9),
+)
+
+
+@given(LETTERS)
+def test_what_is_read_is_what_was_written(letter):
+    assert decode_dead_letter(letter.key, letter.value, letter.all_headers()) == letter
+
+
+def test_of_a_letter_that_was_copied_as_it_is_the_last_headers_count():
+    again = replace(LETTER, headers=LETTER.all_headers(), source=Source("attributary.observations.v1", 3, 99))
+    read = decode_dead_letter(again.key, again.value, again.all_headers())
+    assert (read.id, read.headers) == ("attributary.observations.v1:3:99", ORIGINAL)
+
+
+@pytest.mark.parametrize(
+    ("headers", "field"),
+    [
+        ([], "attributary-dlq-topic"),
+        ([one for one in LETTER.all_headers() if one[0] != "attributary-dlq-reason"], "attributary-dlq-reason"),
+        ([*LETTER.all_headers(), ("attributary-dlq-offset", b"x")], "attributary-dlq-offset"),
+        ([*LETTER.all_headers(), ("attributary-dlq-attempts", None)], "attributary-dlq-attempts"),
+    ],
+)
+def test_what_is_no_dead_letter_is_refused_by_the_header(headers, field):
+    with pytest.raises(InvalidRecordError) as caught:
+        decode_dead_letter(b"m", b"{", headers)
+    assert caught.value.field == field
+
+
+def test_one_that_is_sent_again_names_this_dead_letter_alone():
+    before = replace(LETTER, headers=[(REPLAYED_HEADER, b"another:0:1"), *ORIGINAL])
+    headers = before.replayed_headers()
+    assert headers == [*ORIGINAL, (REPLAYED_HEADER, b"attributary.observations.v1:3:17")]
+    assert replayed_id(headers) == b"attributary.observations.v1:3:17"
+    assert replayed_id(ORIGINAL) is None
+
+
+def test_what_was_cut_is_said():
+    assert LETTER.lacks == ""
+    cut = fit_dead_letter(replace(LETTER, value=b"x" * 5000), 4000)
+    assert cut.lacks == f"{cut.truncated_bytes} bytes of its value"
+    assert decode_dead_letter(cut.key, cut.value, cut.all_headers()).lacks == cut.lacks

@@ -23,7 +23,14 @@ from .changes import (
 )
 from .cloudevents import event_headers, event_id, event_time
 from .codec import decode_json, encode_json, find_not_finite
-from .deadletters import DEAD_LETTER_HEADER_PREFIX, DeadLetter, fit_dead_letter
+from .deadletters import (
+    DEAD_LETTER_HEADER_PREFIX,
+    REPLAYED_HEADER,
+    DeadLetter,
+    decode_dead_letter,
+    fit_dead_letter,
+    replayed_id,
+)
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
 from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source, SourceOrigin
@@ -58,6 +65,7 @@ from .origins import (
     find_header,
 )
 from .shards import FeatureEstimate, ShardImportance, decode_shard
+from .status import STATES, ModelStatus, encode_status
 from .times import read_time
 from .version import installed_version
 
@@ -73,8 +81,10 @@ __all__ = [
     "REASONS",
     "RECORD_HEADER",
     "RECORD_KINDS",
+    "REPLAYED_HEADER",
     "REQUEST",
     "RESPONSE",
+    "STATES",
     "AlarmEvent",
     "ChangeEvent",
     "ChangeLosses",
@@ -99,6 +109,7 @@ __all__ = [
     "LossShiftExplainedEvent",
     "LossShiftReleasedEvent",
     "LossSuspect",
+    "ModelStatus",
     "Needs",
     "NotConfirmedEvent",
     "Observation",
@@ -115,6 +126,7 @@ __all__ = [
     "SourceOrigin",
     "Topics",
     "decode_arrival",
+    "decode_dead_letter",
     "decode_deployment",
     "decode_json",
     "decode_model_id",
@@ -122,6 +134,7 @@ __all__ = [
     "decode_origin",
     "decode_shard",
     "encode_json",
+    "encode_status",
     "event_headers",
     "event_id",
     "event_time",
@@ -131,4 +144,5 @@ __all__ = [
     "kind_of_record",
     "optional_fields",
     "read_time",
+    "replayed_id",
 ]

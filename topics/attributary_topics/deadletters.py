@@ -1,13 +1,28 @@
-"""Makes dead letters: the original record untouched, and headers that say where it was and why it was refused."""
+"""Makes and reads dead letters: the original record untouched, and headers that say where it was and why it is refused.
+
+One that is sent again is the original record and a header that names the dead letter.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .errors import InvalidRecordError
 from .events import Source
 
 DEAD_LETTER_HEADER_PREFIX = "attributary-dlq-"
 """Prefix of the added headers, so that the original headers can be told apart and replayed as they were."""
+
+
+REPLAYED_HEADER = "attributary-replayed"
+"""Header of a record that has been a dead letter and is sent again: the id of the dead letter."""
+
+_CUT = {
+    "truncated_bytes": "bytes of its value",
+    "truncated_key_bytes": "bytes of its key",
+    "truncated_headers": "headers",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +61,26 @@ class DeadLetter:
     truncated_key_bytes: int = 0
     truncated_headers: int = 0
 
+    @property
+    def id(self) -> str:
+        """The same for every dead letter of the same record: its topic, partition and offset."""
+        return f"{self.source.topic}:{self.source.partition}:{self.source.offset}"
+
+    @property
+    def lacks(self) -> str:
+        """What of the original has been cut off, in words; empty where it is whole."""
+        counted = {name: getattr(self, name) for name in _CUT}
+        return ", ".join(f"{n} {_CUT[name]}" for name, n in counted.items() if n)
+
+    def replayed_headers(self) -> list[tuple[str, bytes | None]]:
+        """The headers of the original as it is sent again: with the id of this dead letter, and of no other."""
+        kept = [(name, value) for name, value in self.headers if name != REPLAYED_HEADER]
+        return [*kept, (REPLAYED_HEADER, self.id.encode("utf-8", "replace"))]
+
     def all_headers(self) -> list[tuple[str, bytes | None]]:
         """The original headers, then those that are added."""
         ours = {
-            "id": f"{self.source.topic}:{self.source.partition}:{self.source.offset}",
+            "id": self.id,
             "stage": self.stage,
             "reason": self.reason,
             "error": self.error,
@@ -60,11 +91,62 @@ class DeadLetter:
             "timestamp-ms": str(self.timestamp_ms),
             "attempts": str(self.attempts),
         }
-        for name in ("truncated_bytes", "truncated_key_bytes", "truncated_headers"):
+        for name in _CUT:
             if n := getattr(self, name):
                 ours[name.replace("_", "-")] = str(n)
         encoded = [(DEAD_LETTER_HEADER_PREFIX + name, text.encode("utf-8", "replace")) for name, text in ours.items()]
         return [*self.headers, *encoded]
+
+
+def decode_dead_letter(
+    key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
+) -> DeadLetter:
+    """Read a record of the topic of dead letters.
+
+    Raises
+    ------
+    InvalidRecordError
+        It is no dead letter: a header of ours is missing, or is no number where there has to be one.
+    """
+    # The last of each name: an original that has been a dead letter before, and was copied as it is, has them, too.
+    ours = {
+        name.removeprefix(DEAD_LETTER_HEADER_PREFIX): (text or b"").decode("utf-8", "replace")
+        for name, text in headers
+        if name.startswith(DEAD_LETTER_HEADER_PREFIX)
+    }
+    return DeadLetter(
+        key=key,
+        value=value,
+        headers=[(name, text) for name, text in headers if not name.startswith(DEAD_LETTER_HEADER_PREFIX)],
+        source=Source(_text(ours, "topic"), _number(ours, "partition"), _number(ours, "offset")),
+        timestamp_ms=_number(ours, "timestamp-ms"),
+        stage=_text(ours, "stage"),
+        reason=_text(ours, "reason"),
+        error=_text(ours, "error"),
+        message=_text(ours, "message"),
+        attempts=_number(ours, "attempts"),
+        **{name: _number(ours, name.replace("_", "-"), 0) for name in _CUT},
+    )
+
+
+def replayed_id(headers: Sequence[tuple[str, bytes | None]]) -> bytes | None:
+    """Return the id of the dead letter that a record has been, by its headers; None where it has been none."""
+    return next((value for name, value in reversed(headers) if name == REPLAYED_HEADER), None)
+
+
+def _text(ours: dict[str, str], name: str) -> str:
+    if name not in ours:
+        raise InvalidRecordError("wrong_type", DEAD_LETTER_HEADER_PREFIX + name, "a header of a dead letter", None)
+    return ours[name]
+
+
+def _number(ours: dict[str, str], name: str, default: int | None = None) -> int:
+    if default is not None and name not in ours:
+        return default
+    try:
+        return int(_text(ours, name))
+    except ValueError:
+        raise InvalidRecordError("wrong_type", DEAD_LETTER_HEADER_PREFIX + name, "an integer", ours[name]) from None
 
 
 _FRAME_BYTES = 1024

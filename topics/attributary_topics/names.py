@@ -53,6 +53,11 @@ class Topics:
         return self._name("changes")
 
     @property
+    def status(self) -> str:
+        """Output topic: how each model is doing, its last record only; it follows the clock, and is no event."""
+        return self._name("status")
+
+    @property
     def dead_letters(self) -> str:
         """Output topic: records that could not be used, untouched, with the reason in their headers."""
         return self._name("dead-letters")

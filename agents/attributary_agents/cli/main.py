@@ -18,11 +18,13 @@ from ..config.settings import Config
 from ..errors import AttributaryError
 from ..lean_imports import import_faust
 from ..logs import without_user
-from .changes import changes
 from .check import check
 from .commands import Count, Sections, config_option, drop_option, open_observations
 from .config import config_group
 from .demo_stream import demo_stream
+from .events.changes import changes
+from .events.dead_letters import dlq
+from .events.importance import importance
 from .models import models
 from .monitoring import dashboards, rules
 from .observations import produce, replay
@@ -127,7 +129,9 @@ for _command in (
     warm_up,
     config_group,
     models,
+    importance,
     changes,
+    dlq,
     dashboards,
     rules,
     demo_stream,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from ..config.settings import KafkaConfig
 from .batches import unread_batch
@@ -19,6 +19,11 @@ logger = logging.getLogger(__name__)
 
 SILENT_S = 15.0
 """Longest wait for something that the topics have, or for an answer of the brokers."""
+
+ASKED_AFTER_S = 5.0
+"""Time without a record after which the brokers are asked whether they answer at all, and longest wait for that."""
+
+_FURTHER = 4
 
 
 class TopicReader:
@@ -35,28 +40,81 @@ class TopicReader:
         last
             Offsets at the end of each partition to read; None reads all.
         """
-        places = list(self._client.assignment())
-        try:
-            async with asyncio.timeout(SILENT_S):
-                ends = await self._client.end_offsets(places)
-        except TimeoutError:
-            raise KafkaTimeoutError(f"no broker told for {SILENT_S:.0f} s where the partitions end") from None
+        ends = await self._ends()
         if last is not None:
-            begins = await self._client.beginning_offsets(places)
+            begins = await self._client.beginning_offsets(list(ends))
             for place, end in ends.items():
                 self._client.seek(place, max(begins[place], end - last))
+        async for batch in self._up_to(ends):
+            yield batch
+
+    async def begin_at_time(self, time_ms: int) -> None:
+        """Read each partition from the first record on that has this time or a later one; ms since the epoch."""
+        places = list(self._client.assignment())
+        found = await self._client.offsets_for_times(dict.fromkeys(places, time_ms))
+        ends = await self._ends()
+        for place in places:
+            self._client.seek(place, ends[place] if found[place] is None else found[place].offset)
+
+    async def backwards(
+        self, step: int, most: int, wanted: Callable[[int], bool] = lambda _: True
+    ) -> AsyncGenerator[list[Any]]:
+        """Yield what the topics have now, the end first: each list is of older records than the one before, in order.
+
+        What comes later is read from the present end on, when the generator is closed.
+
+        Parameters
+        ----------
+        step
+            Offsets of each partition in the first list; each further one has four times as many.
+        most
+            Offsets at the end of each partition beyond which nothing is read.
+        wanted
+            Whether a partition is still to be read; asked before each list.
+        """
+        ends = await self._ends()
+        begins = await self._client.beginning_offsets(list(ends))
+        least = {place: max(begins[place], end - most) for place, end in ends.items()}
+        above = dict(ends)
+        try:
+            while wide := {at: end for at, end in above.items() if wanted(at.partition) and end > least[at]}:
+                below = {place: max(least[place], end - step) for place, end in wide.items()}
+                for place, begin in below.items():
+                    self._client.seek(place, begin)
+                yield [
+                    record
+                    async for batch in self._up_to(wide)
+                    for record in batch
+                    if record.offset < wide[TopicPartition(record.topic, record.partition)]
+                ]
+                above |= below
+                step *= _FURTHER
+        finally:
+            for place, end in ends.items():
+                self._client.seek(place, end)
+
+    async def _ends(self) -> dict[TopicPartition, int]:
+        try:
+            async with asyncio.timeout(SILENT_S):
+                ends: dict[TopicPartition, int] = await self._client.end_offsets(list(self._client.assignment()))
+        except TimeoutError:
+            raise KafkaTimeoutError(f"no broker told for {SILENT_S:.0f} s where the partitions end") from None
+        return ends
+
+    async def _up_to(self, ends: Mapping[TopicPartition, int]) -> AsyncIterator[list[Any]]:
+        """Yield what comes from the present positions of these partitions up to their ends, and what came with it."""
         # Positions and not counts: a compacted topic has offsets without a record.
         now = asyncio.get_running_loop().time
         while positions := await self._short_of(ends):
             deadline = now() + SILENT_S
-            while not (fetched := await self._fetch()) and positions == await self._short_of(ends):
+            while not (fetched := await self._fetch(*positions)) and positions == await self._short_of(ends):
                 if now() > deadline:
                     said = ", ".join(sorted(f"{place.topic}[{place.partition}]" for place in positions))
                     raise KafkaTimeoutError(f"nothing came of {said} for {SILENT_S:.0f} s")
             for batch in fetched:
                 yield batch
 
-    async def _short_of(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+    async def _short_of(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return where the partitions are read to that are not read to their ends."""
         try:
             async with asyncio.timeout(SILENT_S):  # upstream waits for ever for a leader that is away
@@ -65,11 +123,43 @@ class TopicReader:
             raise KafkaTimeoutError(f"no broker told for {SILENT_S:.0f} s where the partitions begin") from None
         return {place: position for place, position in positions.items() if position < ends[place]}
 
-    async def to_come(self) -> AsyncIterator[list[Any]]:
-        """Yield what comes from here on, for ever."""
+    async def to_come(self, away: Callable[[bool], None] = lambda _: None) -> AsyncIterator[list[Any]]:
+        """Yield what comes from here on, for ever; while no broker answers it waits.
+
+        Parameters
+        ----------
+        away
+            Called with True where brokers do not answer any more, and with False when they do again.
+        """
+        now = asyncio.get_running_loop().time
+        is_away, heard = False, now()
         while True:
-            for batch in await self._fetch():
+            fetched = await self._fetch_or_wait()
+            if fetched or now() - heard > ASKED_AFTER_S:
+                if is_away is bool(answers := bool(fetched) or await self._answers()):
+                    is_away = not answers
+                    away(is_away)
+                heard = now()
+            for batch in fetched:
                 yield batch
+
+    async def _fetch_or_wait(self) -> list[list[Any]]:
+        try:
+            return await self._fetch()
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            await asyncio.sleep(1.0)
+            return []
+
+    async def _answers(self) -> bool:
+        """Return whether the leaders of all partitions answer."""
+        try:
+            async with asyncio.timeout(ASKED_AFTER_S):
+                await self._client.end_offsets(list(self._client.assignment()))
+        except (KafkaError, OSError, TimeoutError):
+            return False
+        return True
 
     async def _fetch(self, *places: TopicPartition, max_records: int | None = None) -> list[list[Any]]:
         fetched = await self._client.getmany(*places, timeout_ms=500, max_records=max_records)

@@ -76,6 +76,11 @@ class Publication:
             return shift(published, importance)
         return shift_of(shares, shares_of(importance.values()))
 
+    @property
+    def has_published(self) -> bool:
+        """Whether there has been an event."""
+        return self._published is not None
+
     def is_stale(self, explainer: RemovalExplainer) -> bool:
         """Return whether the last event was stale, and no figure has been updated since."""
         return self.published_stale and explainer.n_observations == self._updates

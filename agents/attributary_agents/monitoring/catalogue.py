@@ -109,6 +109,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "transactions_total": ("Transactions of this worker, by how they ended, with delivery: exactly_once", ("outcome",)),
     "dead_letters_total": ("Records that could not be used", (*_PARTITION, "reason")),
+    "origin_records_total": ("Records that were sent again, by what became of them", (*_PARTITION, "outcome")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
     "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),

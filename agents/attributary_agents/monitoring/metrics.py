@@ -303,6 +303,7 @@ def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int |
     add("records_consumed_total", place, float(counters.consumed))
     add("records_unavailable_total", place, float(counters.unavailable))
     add("transaction_offsets_total", place, float(counters.transactional))
+    add("origin_records_total", (*place, "repeat"), float(counters.replayed.n_repeats))
     add("consumer_lag_records", place, _maybe(lag))
     # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
     # rises by all that ever was when one comes.

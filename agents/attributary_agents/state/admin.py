@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from attributary_explainers.wording import show_names
 
 from ..config.settings import Config
+from ..config.templates import Finder
 from ..errors import AttributaryError, DamagedStateError, StateError
 from ..kafka.clients import client_log_muted
 from ..kafka.reading import topic_reader
@@ -24,6 +25,7 @@ from .names import checkpoint_key, control_checkpoint_key, wanted_names
 from .objects import object_store
 from .owners import Owners
 from .records import StateRecords
+from .replayed import ReplayedLetters
 from .seal import seal_of
 from .store import PartitionStore, Send
 
@@ -138,6 +140,33 @@ def check_stored(config: Config) -> ChangelogSize:
     except StateError as error:
         raise AttributaryError(f"what is stored cannot be used: {error}") from None
     return size
+
+
+def replayed_letters(config: Config) -> list[ReplayedLetters]:
+    """Return which dead letters have been handled again, by the last checkpoints of all partitions of both topics.
+
+    Raises
+    ------
+    PreflightError
+        The broker cannot be reached, or does not let this user read the changelog.
+    """
+
+    async def read() -> StateRecords:
+        records = StateRecords(wanted_names(Finder({})), seal_of(config))
+        async with topic_reader(config.kafka, config.kafka.changelog) as reader:
+            async for batch in reader.present():
+                for record in batch:
+                    records.apply(record.partition, record.key, record.value)
+        return records
+
+    with client_log_muted():
+        records, found = asyncio.run(read()), []
+    for n in range(config.kafka.partitions):
+        store = store_of(config, records, n)
+        for name in (checkpoint_key(n), control_checkpoint_key(n)):
+            with suppress(StateError):  # the worker says what is wrong with it
+                found.append(decode_checkpoint(store.load(name))[0].replayed)
+    return found
 
 
 def export_state(config: Config, model_id: str) -> ExportedState:

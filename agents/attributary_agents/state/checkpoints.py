@@ -18,6 +18,7 @@ import orjson
 from attributary_topics import REASONS
 
 from ..errors import DamagedStateError, StateError
+from .replayed import ReplayedLetters
 
 FORMAT, READ_FORMATS = 3, (2, 3)
 """Format 2 names no states."""
@@ -30,9 +31,10 @@ class PartitionCounters:
     """Counts the records of a partition since its first one ever; the counters are part of the checkpoint.
 
     `used` counts the observations that were explained, and in the models topic the deployments that could be used.
-    consumed = used + dead letters, always; `unavailable` counts offsets that were gone from the topic (retention)
-    before they could be read, and `transactional` those that transactions take: their markers, and what they have
-    aborted. Both are in none of the three.
+    consumed = used + dead letters + repeats, always; the repeats, `replayed.n_repeats`, are dead letters that were sent
+    again more than once. `unavailable` counts offsets that were gone from the topic (retention) before they could be
+    read, and `transactional` those that transactions take: their markers, and what they have aborted. Both are in none
+    of the four.
     """
 
     consumed: int = 0
@@ -40,6 +42,7 @@ class PartitionCounters:
     unavailable: int = 0
     transactional: int = 0
     dead_letters: Counter[str] = field(default_factory=Counter)
+    replayed: ReplayedLetters = field(default_factory=ReplayedLetters)
 
 
 class StoredAt(NamedTuple):
@@ -92,6 +95,7 @@ def encode_checkpoint(offset: int, counters: PartitionCounters, stored: Mapping[
             "transactional": counters.transactional,
             "dead_letters": dict(counters.dead_letters),
             "stored": {model_id: list(at) for model_id, at in (stored or {}).items()},
+            **counters.replayed.encode(),
         }
     )
 
@@ -127,6 +131,7 @@ def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
         counters.unavailable = data["unavailable"]
         counters.transactional = data.get("transactional", 0)  # those of earlier were counted as unavailable
         counters.dead_letters.update(data["dead_letters"])
+        counters.replayed = ReplayedLetters.decode(data)
         return counters, data["offset"]
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from attributary_topics import Deployment, InvalidRecordError
+from attributary_topics import Deployment, InvalidRecordError, replayed_id
 
 from ..errors import DamagedStateError, DeploymentError
 from ..models.deployments import Job, decode, prepare
@@ -63,7 +63,7 @@ class PartitionControl:
         StateError
             As for `take`.
         """
-        if record.offset <= self.offset:
+        if record.offset <= self.offset or self.counters.replayed.knows(replayed_id(record.headers)):
             return None
         try:
             deployment = decode(self.partition.config, record.key, record.value)
@@ -95,6 +95,9 @@ class PartitionControl:
         self.offset = record.offset
         self.counters.consumed += 1
         outcome = Outcome()
+        if self.counters.replayed.is_repeat(record.headers):
+            outcome.writes.append(self._checkpoint())
+            return outcome
         stage, reason = "decode", ""
         try:
             record.check_read()
@@ -110,9 +113,12 @@ class PartitionControl:
             self.counters.dead_letters[error.reason] += 1
             outcome.outgoing.append(self.partition.dead_letter(record, "restore", error.reason, error))
         # After the deployment itself: a crash in between has it delivered again, and its offset skips it.
-        blob = encode_checkpoint(self.offset, self.counters, self.partition.models.stored_logs)
-        outcome.writes.append((control_checkpoint_key(self.partition.number), blob))
+        outcome.writes.append(self._checkpoint())
         return outcome
+
+    def _checkpoint(self) -> tuple[bytes, bytes]:
+        blob = encode_checkpoint(self.offset, self.counters, self.partition.models.stored_logs)
+        return control_checkpoint_key(self.partition.number), blob
 
     def _make(self, deployment: Deployment) -> bytes:
         return prepare(Job.of(self.partition.config, deployment))

@@ -108,6 +108,8 @@ class Partition:
         self.counters.consumed += 1
         if record.timestamp_ms > self.models.known.now_ms:
             self.models.known.now_ms = record.timestamp_ms
+        if record.headers and self.counters.replayed.is_repeat(record.headers):
+            return []
         events: list[Event] = []
         try:
             self._explain(record, events)
@@ -132,6 +134,8 @@ class Partition:
             return []
         self.offset = record.offset
         self.counters.consumed += 1
+        if self.counters.replayed.is_repeat(record.headers):
+            return []
         error = EndedWorkerError(
             "two workers ended while they handled this observation or one near it, and so did a process of its own"
         )

@@ -12,6 +12,7 @@ from ..allocator import FreedMemory
 from ..config.settings import Config
 from ..kafka.brokers.ends import TopicEnds
 from ..kafka.fetches import Intake
+from ..kafka.statuses import StatusTopic
 from ..kafka.transactions import PartitionProducers
 from ..state.objects import object_store
 from ..state.records import StateRecords
@@ -19,6 +20,7 @@ from ..state.seal import seal_of
 from ..state.store import PartitionStore
 from .dead_letter_log import DeadLetterLog
 from .gaps import Gaps
+from .heartbeat.heartbeat import Heartbeat
 from .records import Outgoing
 from .schedule import UnderWay
 from .storing.delivery import AtLeastOnce, Delivery, ExactlyOnce
@@ -56,6 +58,7 @@ class Shared:
         """Has the partition whose slice of observations is handled: the loop has a turn before another one's."""
         self.intake: Intake = app.intake
         self.restored = Restored()
+        self.heartbeat = Heartbeat(config.kafka.topics.status, StatusTopic(config.kafka))
         self.memory = FreedMemory(config.n_models_at_most)
         self.model_id_of = config.finder.id_of_key
         self.producers = PartitionProducers(config) if config.is_exact else None

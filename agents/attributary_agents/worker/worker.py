@@ -15,6 +15,7 @@ from faust.types import TP
 from ..config.settings import Config
 from ..kafka.brokers.watch import BROKERS
 from .assigned import Assigned
+from .partition import Partition
 from .shared import Shared
 from .view import WorkerView
 
@@ -159,8 +160,13 @@ class Worker:
         self._shared.dead_letter_log.say_due()
         for assigned in self.assigned.values():
             assigned.tick()
+        self._shared.heartbeat.tick(self._is_ours)
         self._shared.memory.tick(self._shared.restored.n_times + sum(self.view.checkpoint_times.counts))
         self.under_way.check()
+
+    def _is_ours(self, partition: Partition) -> bool:
+        known = self.assigned.get(partition.number)
+        return known is not None and known.partition is partition
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:
         """Checkpoint and forget partitions, all by default: they are lost, or we are stopping.
@@ -200,5 +206,6 @@ class Worker:
                 self.memory.note_gone()
         if is_last:
             await self.under_way.cancel()
+            await self._shared.heartbeat.close()
         if self._shared.producers is not None:
             await self._shared.producers.stop(gone)

@@ -111,6 +111,7 @@ def operations() -> Board:
             Query(per_second("records_consumed_total"), "{{topic}} {{partition}}"),
             Query(f"sum({per_second('records_unavailable_total')})", "offsets without a record"),
             Query(f"sum({per_second('transaction_offsets_total')})", "markers and aborted records"),
+            Query(f"sum by (outcome) ({per_second('origin_records_total')})", "sent again: {{outcome}}"),
             Query(rate("transactions_total"), "transactions {{outcome}}"),
             unit="ops",
             least=0,

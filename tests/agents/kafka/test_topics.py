@@ -83,7 +83,7 @@ class TestCreation:
         cluster = run(FakeCluster(3))
         cluster.late, cluster.says = late, says
         created = create_topics(config())
-        assert [is_new for _, is_new in created] == [True] * 6
+        assert [is_new for _, is_new in created] == [True] * 7
         assert all(cluster.asked[number] > n for number, n in late.items())
         assert sorted(cluster.created) == sorted(spec.name for spec in topic_specs(config()))
 
@@ -144,7 +144,7 @@ class TestCreation:
 
     @pytest.mark.parametrize(
         ("code", "n"),
-        [(fake_cluster.TIMED_OUT, 5), (fake_cluster.NO_CONTROLLER, 6)],
+        [(fake_cluster.TIMED_OUT, 6), (fake_cluster.NO_CONTROLLER, 7)],
         ids=["timed out", "no controller"],
     )
     def test_a_controller_that_cannot_decide_is_asked_again(self, code: int, n: int, run: Any) -> None:
@@ -240,6 +240,15 @@ class TestCheck:
         with pytest.raises(PreflightError, match=r"^missing topics: attributary-state-changelog \(make them with"):
             check_topics(config())
 
+    def test_a_worker_can_do_without_the_topic_of_statuses_unless_it_is_what_is_asked_for(self, run: Any) -> None:
+        settings = config()
+        topics = made(settings)
+        del topics["attributary.status.v1"]
+        run(FakeCluster(3, topics))
+        check_topics(settings)
+        with pytest.raises(PreflightError, match=r"^missing topics: attributary.status.v1 \(make them with"):
+            check_topics(settings, settings.kafka.topics.status)
+
     def test_a_topic_that_is_hidden_from_this_user_is_missing(self, run: Any) -> None:
         cluster = run(FakeCluster(3, made(config())))
         cluster.hidden = {"attributary.models.v1"}
@@ -322,7 +331,7 @@ class TestRemarks:
     def test_a_min_insync_replicas_that_no_record_can_reach(self, run: Any) -> None:
         topics = made(config(), 1, 2)
         said = self.remarks(FakeCluster(1, topics), run)
-        assert len(said) == 6
+        assert len(said) == 7
         assert all(
             "takes no record, as min.insync.replicas is 2 and there is 1 replica: kafka-configs.sh" in s for s in said
         )
@@ -359,7 +368,7 @@ class TestRemarks:
         models = {"credit": {"model": {"class": "river.naive_bayes.GaussianNB"}}}
         path.write_text(json.dumps({"kafka": {"partitions": 4}, "models": models}))
         result = CliRunner().invoke(cli, ["topics", "list", "--config", str(path)])
-        assert result.stdout.count("partitions=4 replicas=3 in-sync=? min.insync.replicas=2") == 6
+        assert result.stdout.count("partitions=4 replicas=3 in-sync=? min.insync.replicas=2") == 7
         assert isinstance(result.exception, PreflightError)
         assert str(result.exception).startswith(
             "the cluster has no controller (1 of 3 brokers answers, and broker 2 (127.0.0.1:9002), broker 3 "
@@ -406,7 +415,7 @@ class TestRemarks:
         with pytest.raises(AttributaryError, match="--gone 9: no partition of these topics has a replica on that"):
             reassignment(settings, there, gone=[9])
         two = replace(found, seen=replace(found.seen, answers=answers[:2]))
-        with pytest.raises(AttributaryError, match="--gone 3: no broker is free to take its replicas of 24 partitions"):
+        with pytest.raises(AttributaryError, match="--gone 3: no broker is free to take its replicas of 28 partitions"):
             reassignment(settings, two, gone=[3])
 
     def test_a_reassignment_keeps_what_there_is_and_spreads_the_rest(self, run: Any) -> None:
@@ -414,7 +423,7 @@ class TestRemarks:
         run(FakeCluster(4, made(settings, 2, 1)))
         partitions = json.loads(reassignment(settings, topics_there(settings)))["partitions"]
         assert {tuple(one["replicas"][:2]) for one in partitions} == {(1, 2)}
-        assert sorted(one["replicas"][2] for one in partitions) == [3] * 12 + [4] * 12
+        assert sorted(one["replicas"][2] for one in partitions) == [3] * 14 + [4] * 14
         assert {(one["topic"], one["partition"]) for one in partitions} == {
             (spec.name, n) for spec in topic_specs(settings) for n in range(4)
         }

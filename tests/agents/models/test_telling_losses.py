@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from attributary_agents.cli.changes import KINDS
+from attributary_agents.cli.events.changes import KINDS
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.telling.losses import loss_events, loss_shift_replaced
 from attributary_explainers import LossShift, LossShiftEnd, LossShiftExplained, Moved, Onset, Suspect

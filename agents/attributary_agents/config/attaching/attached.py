@@ -13,7 +13,6 @@ from ..models import ModelConfig
 from ..templates import MAX_MODELS, is_template
 from .joining import Join
 from .sources import LabelsConfig, ShadowConfig, SourceConfig
-from .templates import is_template
 
 
 @dataclass(frozen=True)

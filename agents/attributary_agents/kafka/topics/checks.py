@@ -122,22 +122,23 @@ def check_topics(config: Config, only: str | None = None) -> None:
     """
     specs = [spec for spec in topic_specs(config) if only in (None, spec.name)]
     names = {spec.name for spec in specs}
+    needed = {spec.name for spec in specs if spec.is_needed or spec.name == only}
 
     def is_fine(seen: Seen) -> bool:
-        return names <= seen.found.keys() and not faults(config, specs, seen)
+        return needed <= seen.found.keys() and not faults(config, specs, seen)
 
     async def work(admin: AIOKafkaAdminClient) -> Seen:
         return await see(admin, config, is_fine)
 
     seen = with_admin(config.kafka, work)
-    missing = [spec.name for spec in specs if spec.name in seen.missing]
+    missing = [spec.name for spec in specs if spec.name in seen.missing and spec.name in needed]
     # Kafka shows a user only the topics that it may describe.
     hint = "" if config.kafka.security.protocol == "PLAINTEXT" else ", or let this user describe them"
     make = f"(make them with `attributary topics create`{hint})"
     said = [f"missing topics: {', '.join(missing)} {make}"] if missing else []
     said += faults(config, specs, seen)
     # What a broker has not told says nothing about the topic, only about the broker.
-    if untold := seen.not_told(names - set(missing)):
+    if untold := seen.not_told(names - seen.missing):
         said.append(f"not all brokers tell the same after {AGREED_WITHIN_S:.0f} s: {'; '.join(untold)}: {AGAIN}")
     if said:
         raise PreflightError("; ".join(said))

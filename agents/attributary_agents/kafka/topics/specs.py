@@ -31,6 +31,8 @@ class TopicSpec:
     partitions: int
     settings: dict[str, str]
     purpose: str
+    is_needed: bool = True
+    """Whether a worker needs it; without the others it goes on, and says so."""
 
 
 def topic_specs(config: Config) -> list[TopicSpec]:
@@ -56,7 +58,12 @@ def topic_specs(config: Config) -> list[TopicSpec]:
     if config.sharded:
         week = {"retention.ms": str(7 * DAY_MS)}
         wanted.append((kafka.shards, {**large, **week}, "internal: importance of the shards of sharded models"))
-    return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
+    # Few and small: a segment is closed after an hour, and of each model the last record is left.
+    status = {"cleanup.policy": "compact", "segment.ms": "3600000"}
+    return [
+        *(TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted),
+        TopicSpec(topics.status, kafka.partitions, status, "out: how each model is doing", is_needed=False),
+    ]
 
 
 def wanted_replicas(kafka: KafkaConfig, n_brokers: int) -> int:

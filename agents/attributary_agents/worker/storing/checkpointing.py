@@ -260,6 +260,7 @@ class Checkpointing:
         await self._delivery.conclude(states, cut.offset, name, cut.encode_checkpoint)  # the last of 2, and 3
         await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self._tp, cut.offset + 1))  # 4
         cut.finish()
+        self._shared.heartbeat.note(partition, cut.stored)
         self.schedule.record_checkpoint(checkpoint.busy_s, self.schedule.work_s - checkpoint.work_s)
         self._view.mark_stored(checkpoint.pending_since)
         self._shared.view.record_checkpoint(time.perf_counter() - checkpoint.began)

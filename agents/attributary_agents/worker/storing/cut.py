@@ -8,6 +8,7 @@ repeated is counted then.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ class Cut:
         counters = partition.counters
         self._partition = partition
         self._repeats_to = repeats_to
-        self._counters = replace(counters, dead_letters=counters.dead_letters.copy())
+        self._counters = replace(counters, dead_letters=counters.dead_letters.copy(), replayed=counters.replayed.copy())
         self._left = sorted(partition.dirty, reverse=True)
         self._deployed: dict[str, int] = {}
         self.offset = partition.offset
@@ -82,6 +83,11 @@ class Cut:
     def encode_checkpoint(self) -> bytes:
         """Return the bytes of the partition's checkpoint, to be written once all states are durable."""
         return encode_checkpoint(self.offset, self._counters, self._partition.models.stored)
+
+    @property
+    def stored(self) -> Collection[str]:
+        """Ids of the models whose states are encoded for it."""
+        return self._deployed
 
     def finish(self) -> None:
         """Note that the checkpoint is durable and committed."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from attributary_topics import decode_json
 
-from ..config.settings import Config
-from .reading import topic_reader
+from ...config.settings import Config
+from ..reading import topic_reader
 
 
 async def read_changes(

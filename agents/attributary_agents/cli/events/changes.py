@@ -8,8 +8,8 @@ from contextlib import aclosing
 
 import click
 
-from ..config.settings import Config
-from .commands import Names, check_model_id, config_option, json_option, say
+from ...config.settings import Config
+from ..commands import Names, check_model_id, config_option, json_option, say
 
 KINDS = (
     "alarm",
@@ -51,7 +51,7 @@ def changes(
         attributary changes credit --last 3
         attributary changes --event explanation --follow
     """
-    from ..kafka.topics import check_topics
+    from ...kafka.topics import check_topics
 
     if model_id is not None:
         check_model_id(config, model_id)
@@ -65,8 +65,8 @@ def changes(
 async def _print(
     config: Config, model_id: str | None, last: int, kinds: tuple[str, ...], follow: bool, as_json: bool
 ) -> None:
-    from ..kafka.changes import read_changes
-    from ..kafka.clients import client_log_muted
+    from ...kafka.clients import client_log_muted
+    from ...kafka.events.changes import read_changes
 
     def told(n: int) -> None:
         if n == 0:

@@ -1,0 +1,157 @@
+"""Decides which models' statuses are due, and has them sent beside everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
+
+from attributary_topics import encode_status
+
+from ..partition import Partition
+from .status import status_of
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 30.0
+"""Least time between two statuses of a model."""
+
+PER_SECOND = 200
+"""Most statuses that a worker sends in a second; the others come later."""
+
+
+class StatusTopic(Protocol):
+    """Writes statuses; see `attributary_agents.kafka.statuses`."""
+
+    async def is_there(self) -> bool:
+        """Return whether there is such a topic."""
+        ...
+
+    async def send(self, records: list[tuple[bytes, bytes]]) -> None:
+        """Write keys and values."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the brokers."""
+        ...
+
+
+class _Beat(NamedTuple):
+    at: float
+    n_observations: int
+
+
+class Heartbeat:
+    """Sends statuses of the models that have changed: after a checkpoint, at most one of a model in `EVERY_S`.
+
+    What goes wrong with it is said in a line of the log, and nothing else: the worker goes on.
+
+    Parameters
+    ----------
+    name
+        Of the topic.
+    topic
+        Writes to it.
+    """
+
+    def __init__(self, name: str, topic: StatusTopic, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name, self._topic, self._clock = name, topic, clock
+        self._waiting: dict[str, Partition] = {}
+        """Ids of the models that have changed since their last status; those that wait longest come first."""
+        self._last: dict[str, _Beat] = {}
+        self._told_refused: set[str] = set()
+        self._room, self._room_at = float(PER_SECOND), clock()
+        self._sends: asyncio.Task[None] | None = None
+        self._is_there: bool | None = None
+        self._has_failed = False
+
+    def note(self, partition: Partition, model_ids: Iterable[str]) -> None:
+        """Note that models have changed, and that their checkpoint is durable."""
+        if self._is_there is False:
+            return
+        refused = partition.models.refused.keys() - self._told_refused
+        self._told_refused |= refused
+        for model_id in (*model_ids, *refused):
+            self._waiting.setdefault(model_id, partition)
+
+    def tick(self, is_ours: Callable[[Partition], bool]) -> None:
+        """Have what is due sent, unless something still is; to be called once a second.
+
+        Parameters
+        ----------
+        is_ours
+            Whether the worker still has the partition: another one tells of its models if not.
+        """
+        if not self._waiting or self._is_there is False or (self._sends is not None and not self._sends.done()):
+            return
+        records = self._due(is_ours)
+        if records:
+            self._sends = asyncio.ensure_future(self._send(records))
+
+    def _due(self, is_ours: Callable[[Partition], bool]) -> list[tuple[bytes, bytes]]:
+        now = self._clock()
+        self._room = min(self._room + PER_SECOND * (now - self._room_at), float(PER_SECOND))
+        self._room_at = now
+        records: list[tuple[bytes, bytes]] = []
+        for model_id, partition in list(self._waiting.items()):
+            if self._room < 1:
+                break
+            last = self._last.get(model_id)
+            if not is_ours(partition):
+                del self._waiting[model_id]
+            elif last is None or now - last.at >= EVERY_S:
+                del self._waiting[model_id]
+                if (record := self._record(partition, model_id, last, now)) is not None:
+                    records.append(record)
+                    self._room -= 1
+        return records
+
+    def _record(
+        self, partition: Partition, model_id: str, last: _Beat | None, now: float
+    ) -> tuple[bytes, bytes] | None:
+        state = partition.models.get(model_id)
+        n = 0 if state is None else state.n_observations
+        # Fewer than before: it has been reset.
+        per_second = None if last is None or n < last.n_observations else (n - last.n_observations) / (now - last.at)
+        status = status_of(partition, model_id, per_second)
+        if status is None:
+            return None
+        self._last[model_id] = _Beat(now, n)
+        return model_id.encode(), encode_status(status)
+
+    async def _send(self, records: list[tuple[bytes, bytes]]) -> None:
+        try:
+            if self._is_there is None:
+                self._is_there = await self._topic.is_there()
+                if not self._is_there:
+                    self._waiting.clear()
+                    logger.warning(
+                        "there is no topic %s, so nobody is told how the models are doing; `attributary topics create` "
+                        "makes it, and the next start writes to it",
+                        self._name,
+                    )
+                    return
+            await self._topic.send(records)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the observations must not be held up by it
+            if not self._has_failed:
+                logger.warning(
+                    "%s: statuses cannot be written (%s); the worker goes on without", self._name, _said(error)
+                )
+            self._has_failed = True
+        else:
+            if self._has_failed:
+                logger.info("%s: statuses are written again", self._name)
+            self._has_failed = False
+
+    async def close(self) -> None:
+        """End what is under way, and let go of the brokers."""
+        if self._sends is not None:
+            self._sends.cancel()
+            await asyncio.gather(self._sends, return_exceptions=True)
+        await self._topic.close()
+
+
+def _said(error: Exception) -> str:
+    return " ".join([type(error).__name__, *map(str, error.args)])

@@ -1,0 +1,51 @@
+"""Makes the status of a model."""
+
+from __future__ import annotations
+
+from attributary_topics import ModelStatus, event_time
+
+from ...models.model_state import ModelState
+from ..partition import Partition
+
+
+def status_of(partition: Partition, model_id: str, per_second: float | None) -> ModelStatus | None:
+    """Return how a model is doing; None where the partition has neither loaded nor refused it.
+
+    Parameters
+    ----------
+    per_second
+        Its observations per second, if that is known.
+    """
+    if (state := partition.models.get(model_id)) is not None:
+        at = state.last_observation_ms
+        return ModelStatus(
+            model_id=model_id,
+            state=_doing(state),
+            model_version=state.version,
+            n_observations=state.n_observations,
+            n_refused=state.n_failed,
+            observations_per_second=per_second,
+            event_time=None if at is None else event_time(at),
+            partition=partition.number,
+        )
+    if model_id in partition.models.refused:
+        return ModelStatus(
+            model_id=model_id,
+            state="refused",
+            model_version=None,
+            n_observations=None,
+            n_refused=None,
+            observations_per_second=None,
+            event_time=None,
+            partition=partition.number,
+        )
+    return None
+
+
+def _doing(state: ModelState) -> str:
+    shifts = [watch.open_id for watch in state.shifts.values()]
+    loss_shift = None if state.loss_watch is None else state.loss_watch.open_id
+    if state.open_alarms or any(one is not None for one in (*shifts, loss_shift)):
+        return "changed"
+    is_published = any(publication.has_published for publication in state.publications.values())
+    return "explained" if is_published else "learning"

@@ -1,0 +1,60 @@
+"""Defines what the topic of statuses has of each model: how it is doing.
+
+It follows the clock, and not the observations alone: the same observations do not give the same records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from .codec import encode_json
+
+STATES = {
+    "learning": "no importance of the model has been published yet",
+    "explained": "its importances are published, and nothing is open",
+    "changed": "an alarm, or a shift of importance or loss, has been told and is still open",
+    "refused": "its stored state is damaged: its observations become dead letters",
+}
+"""How a model can be doing."""
+
+_ABSENT = ("n_waiting", "n_expired")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """Says how a model is doing, as of a moment after its last checkpoint.
+
+    Attributes
+    ----------
+    state
+        One of `STATES`.
+    model_version, n_observations, n_refused
+        The version that takes observations; how many there have been; on how many the model has failed, or was not let
+        near by what is known of earlier ones. Null of a model that is refused.
+    observations_per_second
+        Since the status before; null in the first one of a worker.
+    event_time
+        Kafka's timestamp of its last observation, RFC 3339 in UTC; null where there is none.
+    partition
+        Partition of its observations. Of a sharded model each shard tells of itself, under the same key.
+    n_waiting, n_expired
+        Observations that wait for their label, and those whose label has not come in time; absent where labels come
+        with their observations.
+    """
+
+    model_id: str
+    state: str
+    model_version: str | None
+    n_observations: int | None
+    n_refused: int | None
+    observations_per_second: float | None
+    event_time: str | None
+    partition: int
+    n_waiting: int | None = None
+    n_expired: int | None = None
+
+
+def encode_status(status: ModelStatus) -> bytes:
+    """Encode the value of a record; what does not apply is absent."""
+    fields = asdict(status)
+    return encode_json({name: value for name, value in fields.items() if name not in _ABSENT or value is not None})
