@@ -106,6 +106,9 @@ def _subjects() -> list[tuple[str, int, Callable[[], Any]]]:
         {"name": name, "shape": [1], "datatype": _datatype(value), "data": [value]} for name, value in ROW.items()
     ]
     request = json.dumps({"inputs": tensors}).encode()
+    names = {"parameters": {"names": list(ROW)}}
+    one = [{"name": "row", "shape": [1, len(ROW)], "datatype": "BYTES", "data": list(ROW.values()), **names}]
+    matrix = json.dumps({"inputs": one}).encode()
     avro = framed(1, avro_bytes(AVRO, {**ROW, "opened": ROW["opened"] * 1000}))
     protobuf = framed(2, b"\0" + _in_protobuf())
     return [
@@ -117,6 +120,7 @@ def _subjects() -> list[tuple[str, int, Callable[[], Any]]]:
             _with(FramedFormat("PROTOBUF", Known(PROTOBUF, "PROTOBUF"), make_protobuf_reader), protobuf),
         ),
         ("cloudevents", len(plain), _with(CloudEventsFormat(), plain, event)),
+        ("open-inference, 1 tensor", len(matrix), _with(OpenInferenceFormat(), matrix, event)),
         ("open-inference, 9 tensors", len(request), _with(OpenInferenceFormat(), request, event)),
     ]
 

@@ -6,6 +6,7 @@ Values are written by the code that protoc generates, which the format does with
 from __future__ import annotations
 
 import asyncio
+import math
 from types import ModuleType
 from typing import Any
 
@@ -167,6 +168,13 @@ def test_what_is_no_message_is_a_dead_letter(read: Reader, rest: bytes, reason: 
     error = refusal(read, framed(3, rest))
     assert error.reason == reason
     assert str(error).startswith(said)
+
+
+def test_nan_is_null(read: Reader, rows: ModuleType) -> None:
+    row = rows.Row(balance=math.nan, rate=math.inf)
+    row.flags[False] = math.nan
+    found = read(value(row))
+    assert (found["balance"], found["rate"], found["flags"]) == (None, math.inf, {"false": None})
 
 
 def test_the_scale_of_a_decimal_is_bounded(read: Reader, rows: ModuleType) -> None:

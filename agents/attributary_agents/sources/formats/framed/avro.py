@@ -43,7 +43,13 @@ def _nanos(value: int, _schema: Mapping[str, Any]) -> int:
     return value // 1_000_000
 
 
+def _number(value: float, _schema: Mapping[str, Any]) -> float | None:
+    return value if value == value else None
+
+
 _LOGICAL: dict[tuple[str, str], Callable[[Any, Mapping[str, Any]], Any]] = {
+    ("float", "nan"): _number,
+    ("double", "nan"): _number,
     ("bytes", "decimal"): _decimal,
     ("fixed", "decimal"): _decimal,
     ("fixed", "uuid"): _uuid,
@@ -54,7 +60,7 @@ _LOGICAL: dict[tuple[str, str], Callable[[Any, Mapping[str, Any]], Any]] = {
     ("long", "timestamp-nanos"): _nanos,
     ("long", "local-timestamp-nanos"): _nanos,
 }
-"""Logical types that are not read as they are written: those in milliseconds and texts are."""
+"""Logical types that are not read as they are written: those in milliseconds and texts are. `nan` is ours alone."""
 
 
 @cache
@@ -138,6 +144,8 @@ def _ours(schema: Any) -> Any:
     """Return a schema with what is needed to read by it, and with our logical types in place of Avro's."""
     if isinstance(schema, list):
         return [_ours(one) for one in schema]
+    if schema in ("float", "double"):
+        return {"type": schema, "logicalType": "attributary-nan"}
     if not isinstance(schema, dict):
         return schema
     kind = schema["type"]
@@ -146,6 +154,8 @@ def _ours(schema: Any) -> Any:
     found = {key: schema[key] for key in _KEPT if key in schema}
     if (kind, schema.get("logicalType")) in _LOGICAL:
         found["logicalType"] = f"attributary-{schema['logicalType']}"
+    if kind in ("float", "double"):
+        return _ours(kind)
     if kind in ("record", "error"):
         found["type"] = "record"
         found["fields"] = [{"name": field["name"], "type": _ours(field["type"])} for field in schema["fields"]]

@@ -93,5 +93,5 @@ def _words(kind: Any) -> str:
         return " or ".join(map(_words, kind))
     if isinstance(kind, dict):
         logical = str(kind.get("logicalType", "")).removeprefix("attributary-")
-        return logical or str(kind.get("name") or kind["type"])
+        return (logical if logical != "nan" else "") or str(kind.get("name") or kind["type"])
     return str(kind)

@@ -75,9 +75,9 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 async def _protoc(folder: Path, schema: RegisteredSchema) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-m", "grpc_tools.protoc", f"-I{folder}"),
-        *(f"--descriptor_set_out={folder / _OUT}", "--include_imports", _MAIN),
-        cwd=folder,
+        # Not in the folder: it holds files whose names and contents come from the registry.
+        *(sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{folder}"),
+        *(f"--descriptor_set_out={folder / _OUT}", "--include_imports", str(folder / _MAIN)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

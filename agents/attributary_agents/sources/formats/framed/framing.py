@@ -10,6 +10,7 @@ from typing import Any
 from attributary_topics import InvalidRecordError
 from attributary_topics.errors import shorten
 
+from ....errors import SchemaUnavailableError
 from ...records import OriginRecord
 from ..base import Decoded
 from .registry import RegisteredSchema, Registry
@@ -30,20 +31,21 @@ class FramedFormat:
         Of which kind schemas have to be: AVRO or PROTOBUF.
     make
         Makes a reader of a schema. Raises InvalidRecordError `wrong_schema` where none can be made.
+
+    Attributes
+    ----------
+    is_waiting
+        Whether the last schema that was asked for could not be had.
     """
 
     def __init__(self, kind: str, registry: Registry, make: Callable[[RegisteredSchema], Awaitable[Reader]]) -> None:
+        self.is_waiting = False
         self._kind = kind
         self._registry = registry
         self._make = make
         self._readers: dict[int, Reader] = {}
         self._unusable: dict[int, str] = {}
         self._making: dict[int, asyncio.Task[None]] = {}
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a schema cannot be fetched now."""
-        return self._registry.is_waiting
 
     async def start(self) -> None:
         """Ask the registry whether it is there; raises ConfigError where it is not."""
@@ -87,7 +89,12 @@ class FramedFormat:
                 remedy = f"format: {schema.kind.lower()}" if schema.kind in ("AVRO", "PROTOBUF") else "another format"
                 raise wrong_schema(schema, f"is of type {schema.kind}: {remedy}?")
             self._readers[wanted] = await self._make(schema)
+            self.is_waiting = False
+        except SchemaUnavailableError:
+            self.is_waiting = True
+            raise
         except InvalidRecordError as error:
+            self.is_waiting = False
             if error.reason == "wrong_schema":  # one that is not there may come
                 self._unusable[wanted] = str(error)
             raise

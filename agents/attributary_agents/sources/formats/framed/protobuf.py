@@ -16,6 +16,7 @@ _Change = Callable[[Any], Any]
 
 _MOST_INDEXES = 100
 _LARGEST_SCALE = 1000
+_WITH_NAN = (1, 2)  # double and float
 
 
 async def make_reader(schema: RegisteredSchema) -> Reader:
@@ -144,7 +145,11 @@ def _single(field: Any, known: dict[str, _Change]) -> _Change | None:
     if field.enum_type is not None:
         names = {value.number: value.name for value in reversed(field.enum_type.values)}
         return lambda number: names.get(number, number)
-    return None
+    return _number if field.type in _WITH_NAN else None
+
+
+def _number(value: float) -> float | None:
+    return value if value == value else None
 
 
 def _applied(change: _Change | None, value: Any) -> Any:
@@ -160,7 +165,7 @@ def _milliseconds(message: Any) -> int:
 
 
 def _wrapped(message: Any) -> Any:
-    return message.value
+    return _number(message.value)
 
 
 def _decimal(message: Any) -> float:

@@ -49,18 +49,11 @@ class RegisteredSchema:
 
 
 class Registry:
-    """Fetches schemas by their ids.
-
-    Attributes
-    ----------
-    is_waiting
-        Whether the last answer was none, so that records wait for their schemas.
-    """
+    """Fetches schemas by their ids."""
 
     def __init__(self, config: RegistryConfig) -> None:
         self._config = config
         self.url = config.url
-        self.is_waiting = False
         self._client: httpx.AsyncClient | None = None
         self._not_there: dict[int, float] = {}
 
@@ -140,7 +133,6 @@ class Registry:
                 self._client = self._connected()
             response = await self._client.get(path)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            self.is_waiting = True
             raise SchemaUnavailableError(f"{self.url}: {_cause(error)}") from None
         try:
             answer = response.json()
@@ -148,12 +140,9 @@ class Registry:
             answer = None
         code = answer.get("error_code") if isinstance(answer, dict) else None
         if response.status_code == 200 and answer is not None:
-            self.is_waiting = False
             return answer
         if response.status_code == 404 and code in _NOT_FOUND:
-            self.is_waiting = False
             return None
-        self.is_waiting = True
         raise SchemaUnavailableError(self._refusal(response.status_code))
 
     def _refusal(self, status: int) -> str:

@@ -102,7 +102,7 @@ def _tensors(found: list[Any], part: str, raw: bytes) -> list[Tensor]:
     at = 0
     for i, one in enumerate(found):
         tensor = as_object(one, f"{part}[{i}]")
-        name, shape, datatype = (tensor.get(key) for key in ("name", "shape", "datatype"))
+        name, shape, datatype = tensor.get("name"), tensor.get("shape"), tensor.get("datatype")
         if not isinstance(name, str) or not isinstance(shape, list) or not isinstance(datatype, str):
             expected = "a tensor with name, shape and datatype"
             raise InvalidRecordError("wrong_tensor", f"{part}[{i}]", expected, list(tensor))

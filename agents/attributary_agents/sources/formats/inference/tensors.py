@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ MOST_ROWS = 100_000
 """Rows of a message: each becomes an object of its own, some 700 bytes for a row that is written in two."""
 
 
-@dataclass(slots=True, frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """A tensor with its values in the order of rows.
 
     Attributes
@@ -78,10 +76,10 @@ def check_rows(n: int, part: str) -> int:
 
 
 def _rows_and_columns(tensor: Tensor, where: str) -> tuple[int, int]:
-    shape = list(tensor.shape)
-    if not 1 <= len(shape) <= 2 or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in shape):
+    shape = tensor.shape
+    n, k = (*shape, 1) if len(shape) == 1 else shape if len(shape) == 2 else (-1, -1)
+    if type(n) is not int or type(k) is not int or n < 0 or k < 0:
         raise InvalidRecordError("wrong_tensor", where, "a shape [rows] or [rows, columns]", shape)
-    n, k = shape[0], shape[1] if len(shape) == 2 else 1
     # Without columns, a shape alone could say that there are any number of rows.
     if k == 0 or n * k != len(tensor.values):
         raise InvalidRecordError("wrong_tensor", where, f"as many values as the shape {shape} says", len(tensor.values))
