@@ -102,8 +102,9 @@ def suggest(
             files.append(labels_file)
     records = _from_files(files, n) if files is not None else _from_topics(kafka, names, n)
     samples = [_decoded(name, of, kafka) for name, of in zip(names, records, strict=True)]
-    (sample, form), late = samples[0], samples[1:]
-    found = guess(sample, form, *(late[0] if late else (None, None)), label=label)
+    sample, form = samples[0]
+    late, late_form = samples[1] if len(samples) > 1 else (None, None)
+    found = guess(sample, form, late, late_form, label)
     of_whole = kafka.brokers if config is None else None
     models = _models(config)
     if as_json:
