@@ -28,6 +28,9 @@ _MOST_KNOWN = 100_000
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999: other times have no date."""
 
+_NEW = ("c", "r")
+"""Operations of Debezium that bring a new row."""
+
 _TIME = "a number of s, ms, µs or ns since 1970, or RFC 3339"
 
 Read = Callable[[RecordView], Any]
@@ -81,7 +84,7 @@ class Mapping:
         self.is_labels = isinstance(section, LabelsConfig)
         self.at = f"{'labels' if self.is_labels else 'sources'}.{name}"
         self._known: dict[str, _Entry] = {}
-        self._where = parse(section.where_read) if section.where_read else None
+        self._where = parse(section.where) if section.where else None
         self._record = parse(section.record_read) if section.record_read else None
         self._time = parse(section.time_read) if section.time_read else None
         self._most_ahead_ms = round(section.max_ahead * 1000)
@@ -120,8 +123,10 @@ class Mapping:
             return record.timestamp_ms
 
     def _is_passed_over(self, view: RecordView) -> bool:
-        if self.section.unwrap and isinstance(view.value, dict) and view.value.get("op") == "d":
-            return True
+        if self.section.unwrap:
+            op = view.value.get("op")
+            if op == "d" or (self._where is None and op not in _NEW):  # as `where_read` says, at a fifth of its time
+                return True
         return self._where is not None and self._read(self._where, view, "where") is not True
 
     def _read(self, read: Read, view: RecordView, role: str) -> Any:

@@ -329,3 +329,11 @@ def test_plain_paths_take_what_the_library_finds(value: dict[str, Any], path: st
         expected = None if isinstance(x, float) and math.isnan(x) else x
         assert one.fields["x"] == {"found": expected, "one": 1}
         assert one.fields.get("id") == (own_id or None if isinstance(own_id, str) else own_id)
+
+
+@given(st.none() | st.sampled_from("cudrtm") | JSON)
+def test_debezium_passes_what_its_filter_in_jmespath_passes(op: Any) -> None:
+    section = config_of({"unwrap": "debezium", "y": "job"}).sources["rentals"]
+    assert section.where_read is not None
+    passed = mapped_object(mapping_of({"unwrap": "debezium", "y": "job"}), Decoded({**ENVELOPE, "op": op}))
+    assert bool(passed) is jmespath.search(section.where_read, {"op": op})
