@@ -45,6 +45,9 @@ ELSEWHERE = {
     "not_cloudevent": "of topics of others",
     "not_inference": "of topics of others",
     "wrong_tensor": "of topics of others",
+    "missing_id": "of sources",
+    "missing_prediction": "of sources",
+    "wrong_time": "of sources",
 }
 """Reasons that are not decode_observation's to find."""
 

@@ -41,5 +41,8 @@ def read_time(value: Any) -> int:
         return round(value * scale_of(value))
     if isinstance(value, str):
         at = datetime.fromisoformat(value)
-        return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        try:
+            return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        except OverflowError:  # a time zone moves the first or last day of all years out of them
+            raise ValueError("expected a time") from None
     raise ValueError("expected a time")

@@ -21,7 +21,13 @@ from .commands import config_option, drop_option, json_option, open_observations
 from .progress import told_when_slow
 
 if TYPE_CHECKING:
+    from ..rehearsal.attached_sample import Attached
     from ..rehearsal.finding import Rehearsal
+
+MAPPED = "mapped records"
+
+N_OF_FILE = 1000
+"""Lines of a file that are tried as records of a source."""
 
 
 @click.command()
@@ -30,7 +36,15 @@ if TYPE_CHECKING:
     "--sample",
     metavar="FILE|N",
     help="Try the models with the first rows of this file (CSV, JSON lines, Parquet), or with the last N records that "
-    "the observations topic has of each model. [default: rows made up of the declared features]",
+    "the observations topic has of each model, or the topics of each source. [default: rows made up of the declared "
+    "features]",
+)
+@click.option(
+    "--source",
+    "source_name",
+    metavar="NAME",
+    help="With --sample FILE: its lines are values of records of this source, or of these labels, in JSON. [default: "
+    "they are observations]",
 )
 @target_option
 @drop_option
@@ -45,6 +59,7 @@ if TYPE_CHECKING:
 def check(
     config: Config,
     sample: str | None,
+    source_name: str | None,
     target: str | None,
     drop: tuple[str, ...],
     model_id: str | None,
@@ -60,18 +75,29 @@ def check(
     \b
         attributary check --sample observations.csv --target label
         attributary check --sample 50            # the last 50 records of each model
+        attributary check --sample 1000          # with sources: the last 1000 records of each one's topics
+        attributary check --sample rentals.jsonl --source rentals
         attributary check --offline              # no broker yet
 
     The exit code is 0; or 2 where a model cannot work, none of its rows can be used, or the broker or a topic is not as
     configured.
     """
     from ..monitoring.series_limits import check_series
+    from ..rehearsal.attached_report import as_data, attached_lines
+    from ..rehearsal.attached_sample import whole_observations
     from ..rehearsal.report import report_lines
 
     model_ids = _chosen(config, model_id)
     faults: list[str] = []
-    values, more, rows = _sample(config, model_ids, sample, target, drop, offline, faults)
-    rehearsals = [_rehearsed(config, each, values.get(each), more, rows) for each in model_ids]
+    attached = _attached(config, sample, source_name, offline, faults)
+    if attached is not None:
+        faults += attached.faults
+        whole = whole_observations(config)
+        values = {name: attached.values[name] for name in model_ids if name in attached.values}
+        rehearsals = [_rehearsed(whole, each, values.get(each), [], MAPPED) for each in model_ids]
+    else:
+        values, more, rows = _sample(config, model_ids, sample, target, drop, offline, faults)
+        rehearsals = [_rehearsed(config, each, values.get(each), more, rows) for each in model_ids]
     try:
         check_series(config)
     except AttributaryError as error:
@@ -91,9 +117,11 @@ def check(
             "topics": remarks,
             "state": None if offline else config.state.doubt or "ok",
             "models": models,
-        }
+        } | ({} if attached is None else {"sources": as_data(attached)})
         click.echo(without_user(json.dumps(said, default=str)))
     else:
+        for line in [] if attached is None else attached_lines(attached):
+            say(line)
         for line in chain.from_iterable(map(report_lines, rehearsals)):
             say(line)
         if offline:
@@ -117,6 +145,30 @@ def _chosen(config: Config, model_id: str | None) -> list[str]:
     if model_id not in config.models and config.find(model_id) is None:
         raise AttributaryError(f"--model: expected one of {show_names(config.models)}, got {model_id!r}")
     return [model_id]
+
+
+def _attached(
+    config: Config, sample: str | None, source: str | None, offline: bool, faults: list[str]
+) -> Attached | None:
+    """Return what sampled records of topics that are not ours become; None where no source is tried.
+
+    A broker's fault joins the others.
+    """
+    from ..rehearsal.attached_sample import Attached, try_file, try_topics
+
+    if source is not None:
+        if sample is None or sample.isdecimal():
+            raise AttributaryError("--source goes with --sample FILE, whose lines are values of its records")
+        if not config.sources:
+            raise AttributaryError("--source: the configuration has no sources")
+        return try_file(config, source, Path(sample), N_OF_FILE)
+    if not config.sources or sample is None or not sample.isdecimal() or offline or int(sample) < 1:
+        return None
+    try:
+        return try_topics(config, int(sample))
+    except AttributaryError as error:
+        faults.append(str(error))
+        return Attached()
 
 
 def _sample(
@@ -168,22 +220,28 @@ def _rehearsed(config: Config, model_id: str, values: list[bytes] | None, more: 
 
     found = rehearse(config, model_id, values, MADE_UP if values is None else rows, more)
     if values is None and rows != MADE_UP:
-        from ..kafka.samples import MOST
-
-        found.sought = f"the last {MOST} records of each partition of {config.kafka.topics.observations}"
+        found.sought = _sought(config) if rows != MAPPED else "what the sampled records of sources become"
     return found
+
+
+def _sought(config: Config) -> str:
+    from ..kafka.samples import MOST
+
+    return f"the last {MOST} records of each partition of {config.kafka.topics.observations}"
 
 
 def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
     """Return why the broker or what is stored cannot be used; what is only below what it could be joins the remarks."""
     from ..kafka.admin import check_group
     from ..kafka.topics import changelog_remarks, check_topics, topics_there
+    from ..kafka.topics.origins import find_origin_topics, origin_topics
     from ..kafka.transactions import check_transactions
     from ..state.admin import check_stored
     from ..state.objects import check_objects
 
     try:
         with told_when_slow(config):
+            find_origin_topics(config.kafka, origin_topics(config))
             check_topics(config)
             # Before the others, which would wait for brokers that are away.
             there = topics_there(config)

@@ -29,6 +29,7 @@ from .models import models
 from .monitoring import dashboards, rules
 from .observations import produce, replay
 from .plan import plan
+from .sources.group import sources
 from .topics import topics
 from .warm_up import warm_up
 
@@ -126,6 +127,7 @@ for _command in (
     plan,
     produce,
     topics,
+    sources,
     warm_up,
     config_group,
     models,

@@ -123,7 +123,8 @@ def _line(
         said, _, question = fault["msg"].removeprefix("Value error, ").partition(": did you mean")
         if not path:  # what sections say of each other: it names them itself
             return str(fault["msg"]).removeprefix("Value error, ")
-        got = "" if ", got " in said else _got(root, path, given)
+        is_told = ", got " in said or (isinstance(given, str) and said.startswith(repr(given)))
+        got = "" if is_told else _got(root, path, given)
         return f"{name}: {said}{got}{f': did you mean{question}' if question else ''}"
     expected = _expected(annotation, fault)
     remedy = _remedy(fault) if not holds_secret(root, path) else ""

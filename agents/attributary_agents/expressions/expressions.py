@@ -23,7 +23,7 @@ It raises ValueError where a function in the expression is given a value that it
 """
 
 _NAME = re.compile(r"\$?[A-Za-z_][A-Za-z0-9_]*")
-_OWN_OR_QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|\$[A-Za-z_]\w*""")
+_OWN_OR_QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|(?<!\w)\$[A-Za-z_]\w*""")
 
 
 def is_expression_of_names(text: str) -> bool:
@@ -64,7 +64,14 @@ def _walk(value: Any, names: list[str]) -> Any:
     return value
 
 
-def _query(text: str) -> Expression:
+def rewrite(text: str) -> tuple[str, set[str]]:
+    """Return an expression with the record's own names in quotes, as the library takes them, and those it reads.
+
+    Raises
+    ------
+    ValueError
+        A record has nothing of its own by such a name.
+    """
     used: set[str] = set()
 
     def quoted(match: re.Match[str]) -> str:
@@ -75,7 +82,11 @@ def _query(text: str) -> Expression:
         used.add(found)
         return f'"{found}"'
 
-    rewritten = _OWN_OR_QUOTED.sub(quoted, text)
+    return _OWN_OR_QUOTED.sub(quoted, text), used
+
+
+def _query(text: str) -> Expression:
+    rewritten, used = rewrite(text)
     try:
         query = jmespath.compile(rewritten)
     except JMESPathError as error:
@@ -88,10 +99,15 @@ def _query(text: str) -> Expression:
             value = {**value, **own} if isinstance(value, dict) else own
         try:
             return query.search(value)
-        except JMESPathError as error:
-            raise ValueError(str(error).splitlines()[0]) from None
+        except Exception as error:  # noqa: BLE001 - some of its functions raise Python's own errors, such as floor(NaN)
+            raise ValueError(f"{text!r}: {_first_line(error)}") from None
 
     return ask
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _check_own(text: str, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -26,10 +26,12 @@ class RecordView:
     timestamp_ms: int = 0
     key: bytes | None = None
     headers: Sequence[tuple[str, bytes | None]] = ()
-    _read: dict[str, Any] = field(default_factory=dict, repr=False)
+    _read: dict[str, Any] | None = None
 
     def own(self, name: str) -> Any:
         """Return what is the record's own by this name, `$` included."""
+        if self._read is None:  # most records are never asked
+            self._read = {}
         if name not in self._read:
             self._read[name] = _OWN[name](self)
         return self._read[name]

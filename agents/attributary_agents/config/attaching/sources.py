@@ -11,9 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from attributary_explainers.wording import did_you_mean
+
 from ...expressions import parse, parse_text
 from ..durations import Duration
-from ..section import PositiveInt, Section, one_of
+from ..section import PositiveInt, Section
 
 FORMATS = ("json", "avro", "protobuf", "cloudevents", "open-inference")
 """How the value of a record can become an object."""
@@ -185,10 +187,9 @@ class SourceConfig(Attached):
     @classmethod
     def _casts(cls, value: dict[str, str]) -> dict[str, str]:
         for name, kind in value.items():
-            try:
-                one_of(kind, CASTS)
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from None
+            if kind not in CASTS:
+                near = did_you_mean(kind, CASTS)
+                raise ValueError(f"{name}: expected one of {', '.join(sorted(CASTS))}, got {kind!r}{near}")
         return value
 
     @property

@@ -1,0 +1,1 @@
+"""`attributary sources`: what attaches topics that are not ours."""
