@@ -130,4 +130,5 @@ def header(outgoing: Outgoing, name: str) -> str:
 
 
 def balances(counters: PartitionCounters) -> bool:
-    return counters.consumed == counters.used + sum(counters.dead_letters.values())
+    dropped = counters.origins.n_dropped
+    return counters.consumed == counters.used + sum(counters.dead_letters.values()) + dropped

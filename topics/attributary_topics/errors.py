@@ -7,6 +7,7 @@ REASONS: dict[str, str] = {
     "too_large": "the value is longer, or holds more features or text, than configured",
     "missing_model_id": "the record has no key",
     "invalid_model_id": "the key is not UTF-8, too long, or holds control characters",
+    "wrong_origin": "the header that says where a mapped record comes from cannot be read",
     "unknown_model": "no model of that id is configured",
     "too_many_models": "the model id is new, and its template has as many models as max_models allows",
     "model_on_two_partitions": "the model id's records arrive on more than one partition",

@@ -102,6 +102,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction", _PARTITION),
     "transaction_offsets_total": ("Offsets of markers of transactions and of aborted records", _PARTITION),
+    "origin_records_total": ("Records of `sources` that were mapped, by what became of them", (*_PARTITION, "outcome")),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
     "transaction_open_seconds": (
         "How long an open transaction has held up the partition at the same offset; 0: none does",

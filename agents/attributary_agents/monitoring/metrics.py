@@ -27,6 +27,7 @@ from ..models.quality import quality_figures
 from ..models.telling.changes import exemplar
 from ..models.telling.events import finite
 from ..state.checkpoints import PartitionCounters
+from ..state.origins import OUTCOMES
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
@@ -303,6 +304,8 @@ def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int |
     add("records_consumed_total", place, float(counters.consumed))
     add("records_unavailable_total", place, float(counters.unavailable))
     add("transaction_offsets_total", place, float(counters.transactional))
+    for outcome in OUTCOMES if counters.origins.counts else ():
+        add("origin_records_total", (*place, outcome), float(counters.origins.counts[outcome]))
     add("consumer_lag_records", place, _maybe(lag))
     # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
     # rises by all that ever was when one comes.

@@ -30,9 +30,10 @@ from ..models.budget import Budget
 from ..models.joining.arrive import arrive
 from ..models.prequential import Event, KeptPrediction, StepError, prequential
 from ..state.checkpoints import load_checkpoint
-from ..state.names import checkpoint_key
+from ..state.names import checkpoint_copy_key, checkpoint_key
 from .dead_letter_log import DeadLetterLog
 from .models import PartitionModels
+from .origins import takes
 from .reading import ObservationReader
 from .records import Outgoing, Record, dead_letter
 
@@ -74,7 +75,9 @@ class Partition:
         """Key to what reads the observations of a configured model; no other key is kept."""
         self.dirty: set[str] = set()
         """Ids of the models that have changed since they were last stored."""
-        self.counters, self.checkpointed, self._lost = load_checkpoint(load, checkpoint_key(partition))
+        self.counters, self.checkpointed, self._lost = load_checkpoint(
+            load, checkpoint_key(partition), checkpoint_copy_key(partition)
+        )
         self.offset = self.checkpointed
         """Last offset that has been handled; -1 before the first."""
 
@@ -90,6 +93,7 @@ class Partition:
         """
         if self._lost:
             self._lost, self.offset, self.checkpointed = False, offset - 1, offset - 1
+            self.counters.origins.note_gap()
 
     def handle(self, record: Record) -> list[Outgoing]:
         """Take one record all the way: decode, predict, explain, learn; or into the dead letters.
@@ -110,6 +114,8 @@ class Partition:
             self.models.known.now_ms = record.timestamp_ms
         events: list[Event] = []
         try:
+            if (record.headers or record.unread is not None) and not takes(self.counters.origins, record):
+                return []
             self._explain(record, events)
         except InvalidRecordError as error:
             return [self._dead_letter(record, "decode", error.reason, error)]
@@ -132,6 +138,11 @@ class Partition:
             return []
         self.offset = record.offset
         self.counters.consumed += 1
+        try:
+            if not takes(self.counters.origins, record):
+                return []
+        except InvalidRecordError:
+            pass  # it is refused anyway
         error = EndedWorkerError(
             "two workers ended while they handled this observation or one near it, and so did a process of its own"
         )

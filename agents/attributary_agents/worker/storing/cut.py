@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...state.checkpoints import StoredAt, encode_checkpoint
+from ...state.checkpoints import StoredAt, encode_checkpoint, encode_copy
 from ...state.codec import encode_state
 from ..partition import Partition
 
@@ -49,7 +49,7 @@ class Cut:
         counters = partition.counters
         self._partition = partition
         self._repeats_to = repeats_to
-        self._counters = replace(counters, dead_letters=counters.dead_letters.copy())
+        self._counters = replace(counters, dead_letters=counters.dead_letters.copy(), origins=counters.origins.copy())
         self._left = sorted(partition.dirty, reverse=True)
         self._deployed: dict[str, int] = {}
         self.offset = partition.offset
@@ -82,6 +82,10 @@ class Cut:
     def encode_checkpoint(self) -> bytes:
         """Return the bytes of the partition's checkpoint, to be written once all states are durable."""
         return encode_checkpoint(self.offset, self._counters, self._partition.models.stored)
+
+    def encode_copy(self) -> bytes | None:
+        """Return the bytes of the copy of the checkpoint; None where none is needed: no record was mapped."""
+        return encode_copy(self.offset, self._counters)
 
     def finish(self) -> None:
         """Note that the checkpoint is durable and committed."""
