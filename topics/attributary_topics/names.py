@@ -53,6 +53,11 @@ class Topics:
         return self._name("changes")
 
     @property
+    def sources(self) -> str:
+        """Internal topic without records: who has a partition of it maps the sources that belong there."""
+        return self._name("sources")
+
+    @property
     def dead_letters(self) -> str:
         """Output topic: records that could not be used, untouched, with the reason in their headers."""
         return self._name("dead-letters")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .sources import SOURCE_METRICS
+
 _FEATURE = ("model_id", "explainer", "feature")
 _EXPLAINER = ("model_id", "explainer")
 _MODEL = ("model_id",)
@@ -126,6 +128,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
     "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
+    **SOURCE_METRICS,
     "broker_up": (
         "1 while brokers answer, 0 while requests fail and none has answered; absent until one is asked",
         (),

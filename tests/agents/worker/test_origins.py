@@ -1,4 +1,4 @@
-"""A partition takes each mapped record once; what is dropped is counted, and survives crashes and damaged checkpoints."""
+"""A partition takes each mapped record once; what is dropped is counted, whatever is damaged or killed."""
 
 from __future__ import annotations
 

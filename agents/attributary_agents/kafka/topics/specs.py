@@ -23,6 +23,10 @@ CHANGELOG_SETTINGS = {
 }
 
 
+MAPPERS = 8
+"""Partitions of the sources topic: as many processes can map sources at a time."""
+
+
 @dataclass(frozen=True)
 class TopicSpec:
     """One topic as it should be."""
@@ -56,7 +60,10 @@ def topic_specs(config: Config) -> list[TopicSpec]:
     if config.sharded:
         week = {"retention.ms": str(7 * DAY_MS)}
         wanted.append((kafka.shards, {**large, **week}, "internal: importance of the shards of sharded models"))
-    return [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
+    specs = [TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted]
+    if config.sources:
+        specs.append(TopicSpec(topics.sources, MAPPERS, {}, "internal: which process maps which source"))
+    return specs
 
 
 def wanted_replicas(kafka: KafkaConfig, n_brokers: int) -> int:
