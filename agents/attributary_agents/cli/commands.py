@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SECTIONS = {
     "Begin here": ("demo", "config", "check", "replay", "run"),
-    "On Kafka": ("topics", "produce", "changes", "models", "demo-stream"),
+    "On Kafka": ("topics", "sources", "map", "produce", "changes", "models", "demo-stream"),
     "Around it": ("plan", "rules", "dashboards", "warm-up"),
 }
 """The commands of `attributary` as its help lists them."""

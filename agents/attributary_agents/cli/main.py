@@ -18,6 +18,8 @@ from ..config.settings import Config
 from ..errors import AttributaryError
 from ..lean_imports import import_faust
 from ..logs import without_user
+from .attach.mapping import map_sources
+from .attach.positions import sources
 from .changes import changes
 from .check import check
 from .commands import Count, Sections, config_option, drop_option, open_observations
@@ -124,6 +126,8 @@ for _command in (
     plan,
     produce,
     topics,
+    map_sources,
+    sources,
     warm_up,
     config_group,
     models,

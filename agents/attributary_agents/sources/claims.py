@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable, Collection
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
@@ -55,6 +57,7 @@ class Claims(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is un
         client = AIOKafkaConsumer(
             **client_options(kafka),
             group_id=claims_group(kafka.group),
+            client_id=f"{socket.gethostname()}-{os.getpid()}",
             enable_auto_commit=False,
             session_timeout_ms=SESSION_MS,
             heartbeat_interval_ms=SESSION_MS // 5,

@@ -107,7 +107,7 @@ async def find_starts(
     runs = {name: max((at.run for place, at in known.items() if place.topic == name), default=0) for name in topics}
     new = [place for place in places if place not in known]
     fresh = [place for place in new if not any(other.topic == place.topic for other in known)]
-    first = await _first_offsets(client, start, fresh, bounds)
+    first = await first_offsets(client, start, fresh, bounds)
     found: dict[TopicPartition, Position] = {}
     said: list[str] = []
     for place in places:
@@ -125,9 +125,10 @@ async def find_starts(
     return found, bounds, said
 
 
-async def _first_offsets(
+async def first_offsets(
     client: AIOKafkaConsumer, start: str, places: list[TopicPartition], bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, int]:
+    """Return the offsets that `start` says, of these partitions."""
     if start == "earliest" or not places:
         return {place: bounds[place].begin for place in places}
     if start == "latest":

@@ -76,7 +76,7 @@ def test_a_backlog_is_merged_by_time(kafka_broker: Broker, tmp_path: Path) -> No
 def test_mappers_and_workers_that_are_killed_frozen_and_woken_take_each_record_once(
     kafka_broker: Broker, tmp_path: Path
 ) -> None:
-    data = made(kafka_broker.bootstrap, N)
+    data = made(kafka_broker.bootstrap, 2 * N)
     total = sum(data.n.values())
     rng = random.Random(7)
     worker, second = WorkerProcess(data.raw, tmp_path), WorkerProcess(data.raw, tmp_path)
@@ -84,7 +84,7 @@ def test_mappers_and_workers_that_are_killed_frozen_and_woken_take_each_record_o
     mapper = MapperProcess(data.raw, tmp_path)
     for round_ in range(5):
         mapper.wait_until_it_maps()
-        time.sleep(rng.uniform(0.3, 1.2))
+        time.sleep(rng.uniform(0.2, 0.9))
         if round_ % 2:
             # Frozen, another one takes over; woken, it sends and commits as if nothing had been.
             mapper.freeze()
@@ -104,6 +104,7 @@ def test_mappers_and_workers_that_are_killed_frozen_and_woken_take_each_record_o
             worker.kill()
             worker.start()
     wait_for("all is taken", lambda: _accepted(worker) + _accepted(second) == total, 240)
+    mapper.wait_until_it_maps()
     assert mapper.stop() == 0, mapper.said
     assert worker.stop() == 0
     assert second.stop() == 0
