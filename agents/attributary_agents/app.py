@@ -18,6 +18,9 @@ from .kafka.faust_fixes import ExactApp
 from .kafka.fetches import Intake
 from .kafka.membership import client_id, fenced
 from .monitoring.web import WebServer
+from .sources.board import SourcesBoard
+from .sources.mapper import ends_quietly
+from .sources.service import MapperService
 from .state.admin import read_again
 from .state.names import wanted_names
 from .state.records import StateRecords
@@ -27,6 +30,8 @@ from .worker.worker import Worker
 
 logger = logging.getLogger(__name__)
 
+_MAPPER_STOPS_WITHIN_S = 3.0
+
 
 @dataclass
 class Application:
@@ -35,6 +40,8 @@ class Application:
     app: faust.App
     worker: Worker
     web: WebServer
+    mapper: MapperService | None = None
+    """Maps the sources in this process; None where there are none, or another process does."""
     left: list[Assigned] = field(default_factory=list)
     """The partitions that were given up at the stop, as they were after their final checkpoints."""
     stop: Callable[[], None] | None = None
@@ -140,8 +147,11 @@ def create_app(config: Config) -> Application:
     outputs = {name: _topic(app, name) for name in names}
     app.intake = Intake(topics.observations)
     worker = Worker(app, config, table, outputs)
-    web = WebServer(config, worker.view)
+    board = SourcesBoard()
+    web = WebServer(config, worker.view, board)
     application = Application(app, worker, web)
+    if config.sources and config.run.mapper:
+        application.mapper = MapperService(config, board)
     app.on_fenced = application.fence
     app.before_recovery = worker.fence_others
     _register_agent(application, "attributary.observations", topics.observations, worker.take)
@@ -236,14 +246,27 @@ def _register_lifecycle(application: Application) -> None:
         activity.ready = False
         await worker.release(tp.partition for tp in revoked if tp.topic == topic)
 
+    mapping: list[asyncio.Task[None]] = []
+
+    async def map_sources() -> None:
+        # Of no use to the worker's own service: whatever goes wrong with a source ends nothing else.
+        if application.mapper is not None:
+            mapping.append(asyncio.ensure_future(application.mapper.run()))
+
+    app.task(map_sources)
+
     async def stopping(_app: faust.App, **_: Any) -> None:
         activity.ready = False
+        if application.mapper is not None:
+            application.mapper.stop()
         application.left = list(worker.assigned.values())
         try:
             worker.under_way.check()
         except Exception as error:  # noqa: BLE001 - whatever a tick would have ended the process with
             application.note_failure(error)
         await worker.release()
+        for task in mapping:
+            await ends_quietly(task, _MAPPER_STOPS_WITHIN_S)
 
     # Nothing else refers to the two: a weak reference would be gone before the first signal.
     app.on_partitions_revoked.connect(revoked, weak=False)

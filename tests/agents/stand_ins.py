@@ -130,5 +130,5 @@ def header(outgoing: Outgoing, name: str) -> str:
 
 
 def balances(counters: PartitionCounters) -> bool:
-    n_repeats = counters.replayed.n_repeats
-    return counters.consumed == counters.used + sum(counters.dead_letters.values()) + n_repeats
+    dropped = counters.origins.n_dropped + counters.replayed.n_repeats
+    return counters.consumed == counters.used + sum(counters.dead_letters.values()) + dropped

@@ -187,7 +187,7 @@ def test_a_replay_that_is_killed_and_begun_again_counts_each_record_once(kafka_b
     assert balances(counters)
     assert (counters.consumed, counters.used, offset) == (N + n_sent(), N, N + n_sent() - 1)
     assert counters.replayed.n_repeats == n_sent() - N
-    assert n_repeats[("outcome", "repeat"), ("partition", "0"), ("topic", topics.observations)] == n_sent() - N
+    assert n_repeats[("outcome", "replayed_repeat"), ("partition", "0"), ("topic", topics.observations)] == n_sent() - N
     *_, counts = run(path, "list", "--last", "1").stdout.splitlines()
     assert f"{N} of them handled again since" in counts
     assert run(path, "replay", "--yes").stdout.splitlines() == [

@@ -30,7 +30,15 @@ class Topics:
     @property
     def names(self) -> list[str]:
         """All of them."""
-        return [self.observations, self.models, self.importances, self.changes, self.dead_letters]
+        return [
+            self.observations,
+            self.models,
+            self.importances,
+            self.changes,
+            self.status,
+            self.sources,
+            self.dead_letters,
+        ]
 
     @property
     def observations(self) -> str:
@@ -56,6 +64,11 @@ class Topics:
     def status(self) -> str:
         """Output topic: how each model is doing, its last record only; it follows the clock, and is no event."""
         return self._name("status")
+
+    @property
+    def sources(self) -> str:
+        """Internal topic without records: who has a partition of it maps the sources that belong there."""
+        return self._name("sources")
 
     @property
     def dead_letters(self) -> str:

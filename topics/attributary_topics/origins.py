@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+_LONGEST_TOPIC = 300
+"""Longest name of a topic, 249, and the run behind it."""
+
 ORIGIN_HEADER = "attributary-origin"
 RECORD_HEADER = "attributary-record"
 
@@ -37,6 +40,8 @@ class Origin:
         Whether the mapper's run has sent nothing before from this origin partition to this partition of ours.
     previous
         Where it is the first: the offset at which the run began. Else the offset that it sent before this one.
+    previous_n
+        Which of the records made of that offset was sent before this one.
     """
 
     topic: str
@@ -45,6 +50,7 @@ class Origin:
     n: int
     is_first: bool
     previous: int
+    previous_n: int = 0
 
     @property
     def place(self) -> OriginPlace:
@@ -54,7 +60,8 @@ class Origin:
     def encode(self) -> bytes:
         """Return the header's value."""
         kind = "s" if self.is_first else "r"
-        return f"{self.topic}:{self.partition}:{self.offset}:{self.n}:{kind}:{self.previous}".encode()
+        before = f"{self.previous}.{self.previous_n}" if self.previous_n else f"{self.previous}"
+        return f"{self.topic}:{self.partition}:{self.offset}:{self.n}:{kind}:{before}".encode()
 
 
 def decode_origin(value: bytes) -> Origin:
@@ -67,11 +74,27 @@ def decode_origin(value: bytes) -> Origin:
     """
     try:
         topic, partition, offset, n, kind, previous = value.decode().rsplit(":", 5)
-        if not topic or kind not in ("s", "r"):
+        before, dot, before_n = previous.partition(".")
+        if not topic or len(topic) > _LONGEST_TOPIC or kind not in ("s", "r"):
             raise ValueError
-        return Origin(topic, int(partition), int(offset), int(n), kind == "s", int(previous))
+        return Origin(
+            topic,
+            _number(partition),
+            _number(offset),
+            _number(n),
+            kind == "s",
+            _number(before),
+            _number(before_n) if dot else 0,
+        )
     except ValueError:
         raise ValueError("expected topic:partition:offset:n:s or r:previous") from None
+
+
+def _number(text: str) -> int:
+    # int() alone takes signs, blanks and underscores; an offset has at most 19 digits.
+    if not text.isascii() or not text.isdecimal() or len(text) > 19:
+        raise ValueError
+    return int(text)
 
 
 def find_header(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | None:

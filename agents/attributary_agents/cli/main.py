@@ -30,6 +30,7 @@ from .monitoring import dashboards, rules
 from .observations import produce, replay
 from .plan import plan
 from .sources.group import sources
+from .sources.mapping import map_sources
 from .topics import topics
 from .warm_up import warm_up
 
@@ -127,6 +128,7 @@ for _command in (
     plan,
     produce,
     topics,
+    map_sources,
     sources,
     warm_up,
     config_group,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .sources import SOURCE_METRICS
+
 _FEATURE = ("model_id", "explainer", "feature")
 _EXPLAINER = ("model_id", "explainer")
 _MODEL = ("model_id",)
@@ -102,6 +104,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "records_consumed_total": ("Records read from the topic", _PARTITION),
     "records_unavailable_total": ("Offsets with no record: retention, compaction", _PARTITION),
     "transaction_offsets_total": ("Offsets of markers of transactions and of aborted records", _PARTITION),
+    "origin_records_total": ("Records that may have come before, by what became of them", (*_PARTITION, "outcome")),
     "consumer_lag_records": ("Records in the topic that are not yet handled", _PARTITION),
     "transaction_open_seconds": (
         "How long an open transaction has held up the partition at the same offset; 0: none does",
@@ -109,7 +112,6 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "transactions_total": ("Transactions of this worker, by how they ended, with delivery: exactly_once", ("outcome",)),
     "dead_letters_total": ("Records that could not be used", (*_PARTITION, "reason")),
-    "origin_records_total": ("Records that were sent again, by what became of them", (*_PARTITION, "outcome")),
     "stage_duration_seconds": ("Duration of a stage", ("stage",)),
     "last_checkpoint_timestamp_seconds": ("Time of the last checkpoint of any partition", ()),
     "checkpoint_pending_seconds": ("Age of the oldest record that is handled and not yet stored; 0: none", _PARTITION),
@@ -126,6 +128,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "worker_step_seconds": ("How long the present step has lasted: observation, checkpoint; 0 between steps", ()),
     "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
+    **SOURCE_METRICS,
     "broker_up": (
         "1 while brokers answer, 0 while requests fail and none has answered; absent until one is asked",
         (),

@@ -26,12 +26,15 @@ from ..models.model_state import ModelState
 from ..models.quality import quality_figures
 from ..models.telling.changes import exemplar
 from ..models.telling.events import finite
+from ..sources.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
+from ..state.origins import OUTCOMES
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
 from .late_labels import Buckets, add_late_labels, cumulated
 from .series_limits import ShownFeatures, ShownModels
+from .sources import add_sources
 from .templates import add_templates
 
 __all__ = ["CATALOGUE", "EXPORTED", "OF_MACHINE", "OTHER", "AttributaryCollector"]
@@ -89,8 +92,9 @@ class _Turns:
 class AttributaryCollector(Collector):
     """Reads every metric off the worker's view."""
 
-    def __init__(self, config: Config, view: WorkerView) -> None:
+    def __init__(self, config: Config, view: WorkerView, board: SourcesBoard | None = None) -> None:
         self._config = config
+        self._board = board
         self._view = view
         self._last: list[Metric] = []
         self._features = ShownFeatures(config.metrics.max_features)
@@ -191,6 +195,8 @@ class AttributaryCollector(Collector):
                 add("transaction_open_seconds", place, owned.control_transaction_s)
             if owned.merges is not None:
                 _add_records((owned.merges.topic, str(number)), owned.merges.counters, None, add)
+        if self._board is not None:
+            add_sources(self._board, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):
             add_histogram("stage_duration_seconds", (stage,), *_histogram(durations))
@@ -303,7 +309,9 @@ def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int |
     add("records_consumed_total", place, float(counters.consumed))
     add("records_unavailable_total", place, float(counters.unavailable))
     add("transaction_offsets_total", place, float(counters.transactional))
-    add("origin_records_total", (*place, "repeat"), float(counters.replayed.n_repeats))
+    for outcome in OUTCOMES:
+        add("origin_records_total", (*place, outcome), float(counters.origins.counts[outcome]))
+    add("origin_records_total", (*place, "replayed_repeat"), float(counters.replayed.n_repeats))
     add("consumer_lag_records", place, _maybe(lag))
     # By partition, though nobody asks for it: a sum over the partitions of a worker falls when one leaves, and
     # rises by all that ever was when one comes.

@@ -23,6 +23,7 @@ from attributary_explainers.wording import show_names
 from ..config.settings import Config
 from ..errors import PreflightError
 from ..kafka.brokers.writes import HOW_TO_LOOK, NOT_READY_AFTER_S
+from ..sources.board import SourcesBoard
 from ..worker.view import WorkerView
 from .http_server import HttpServer, Request, Response, SingleFlight, listen, text_response
 from .metrics import AttributaryCollector
@@ -37,10 +38,10 @@ NOT_FOUND = "/metrics, /livez, /readyz or /changes"
 """What is told of any other path."""
 
 
-def registry(config: Config, view: WorkerView) -> CollectorRegistry:
+def registry(config: Config, view: WorkerView, board: SourcesBoard | None = None) -> CollectorRegistry:
     """Return a fresh registry with our metrics and those of the process."""
     fresh = CollectorRegistry()
-    fresh.register(AttributaryCollector(config, view))
+    fresh.register(AttributaryCollector(config, view, board))
     ProcessCollector(registry=fresh)
     PlatformCollector(registry=fresh)
     GCCollector(registry=fresh)
@@ -75,12 +76,18 @@ def listen_as_configured(config: Config) -> socket.socket:
 
 
 class WebServer:
-    """Serves until `stop`."""
+    """Serves until `stop`.
 
-    def __init__(self, config: Config, view: WorkerView) -> None:
+    Parameters
+    ----------
+    board
+        The sources that this process maps; None: it maps none.
+    """
+
+    def __init__(self, config: Config, view: WorkerView, board: SourcesBoard | None = None) -> None:
         self._config = config
         self._view = view
-        self._registry = registry(config, view)
+        self._registry = registry(config, view, board)
         self._server: HttpServer | None = None
 
     @property

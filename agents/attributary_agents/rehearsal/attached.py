@@ -11,8 +11,9 @@ from typing import Any
 from attributary_topics import LABEL, RESPONSE, InvalidRecordError
 from attributary_topics.times import UNITS, scale_of
 
+from ..config.attaching.attached import MAX_WAITING
+from ..config.attaching.sources import LabelsConfig, SourceConfig
 from ..config.settings import Config
-from ..config.sources import LabelsConfig, SourceConfig
 from ..expressions import RecordView, is_expression_of_names, parse, parse_text
 from ..sources.mapping import Mapping as RecordMapping
 from ..sources.mapping import find_entry
@@ -280,10 +281,11 @@ def judge_waiting(name: str, section: LabelsConfig, tried: Mapping[str, Tried]) 
     if rates:
         assert found.delay_s is not None
         found.n_waiting = round(max(rates) * found.delay_s)
-        if found.n_waiting > section.max_waiting:
+        most = section.max_waiting or MAX_WAITING
+        if found.n_waiting > most:
             found.cautions.append(
-                f"about {found.n_waiting} observations of a model wait at a time, and max_waiting is "
-                f"{section.max_waiting}: the oldest expire"
+                f"about {found.n_waiting} observations of a model wait at a time, and max_waiting is {most}: the "
+                "oldest expire"
             )
     return found
 

@@ -13,9 +13,10 @@ from typing import Any
 from attributary_explainers.wording import show_names
 from attributary_topics import LABEL, OBSERVATION, REQUEST, RESPONSE, InvalidRecordError, decode_model_id, read_time
 
-from ..config.attached import is_pattern, labels_of, texts_of
+from ..config.attaching.attached import labels_of, texts_of
+from ..config.attaching.sources import LabelsConfig, ShadowConfig, SourceConfig
 from ..config.settings import Config
-from ..config.sources import LabelsConfig, ShadowConfig, SourceConfig
+from ..config.templates import is_template
 from ..expressions import RecordView, Text, parse, parse_text, paths_read
 from .features import Features, failed, features
 from .formats.base import Decoded
@@ -281,8 +282,8 @@ def gave_id(model_id: str) -> str:
 def find_entry(models: Any, model_id: str) -> str | None:
     """Return the entry below `models` that configures an id: itself, else the longest pattern; None where none does."""
     if model_id in models:
-        return None if is_pattern(model_id) else model_id
-    patterns = [entry for entry in models if is_pattern(entry) and fnmatchcase(model_id, entry)]
+        return None if is_template(model_id) else model_id
+    patterns = [entry for entry in models if is_template(entry) and fnmatchcase(model_id, entry)]
     return max(patterns, key=len, default=None)
 
 

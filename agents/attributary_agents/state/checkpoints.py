@@ -18,10 +18,11 @@ import orjson
 from attributary_topics import REASONS
 
 from ..errors import DamagedStateError, StateError
+from .origins import Origins
 from .replayed import ReplayedLetters
 
-FORMAT, READ_FORMATS = 3, (2, 3)
-"""Format 2 names no states."""
+FORMAT, READ_FORMATS = 4, (2, 3, 4)
+"""Format 2 names no states; of mapped records the formats before 4 know nothing, and would take repeats."""
 
 logger = logging.getLogger(__name__)
 
@@ -31,10 +32,10 @@ class PartitionCounters:
     """Counts the records of a partition since its first one ever; the counters are part of the checkpoint.
 
     `used` counts the observations that were explained, and in the models topic the deployments that could be used.
-    consumed = used + dead letters + repeats, always; the repeats, `replayed.n_repeats`, are dead letters that were sent
-    again more than once. `unavailable` counts offsets that were gone from the topic (retention) before they could be
-    read, and `transactional` those that transactions take: their markers, and what they have aborted. Both are in none
-    of the four.
+    consumed = used + dead letters + dropped + repeats, always. Mapped records that are repeats or early (`origins`) are
+    dropped; the repeats, `replayed.n_repeats`, are dead letters that were sent again more than once. `unavailable`
+    counts offsets that were gone from the topic (retention) before they could be read, and `transactional` those that
+    transactions take: their markers, and what they have aborted. Both are in none of these.
     """
 
     consumed: int = 0
@@ -43,6 +44,7 @@ class PartitionCounters:
     transactional: int = 0
     dead_letters: Counter[str] = field(default_factory=Counter)
     replayed: ReplayedLetters = field(default_factory=ReplayedLetters)
+    origins: Origins = field(default_factory=Origins)
 
 
 class StoredAt(NamedTuple):
@@ -96,20 +98,51 @@ def encode_checkpoint(offset: int, counters: PartitionCounters, stored: Mapping[
             "dead_letters": dict(counters.dead_letters),
             "stored": {model_id: list(at) for model_id, at in (stored or {}).items()},
             **counters.replayed.encode(),
+            **counters.origins.encode(),
         }
     )
 
 
-def load_checkpoint(load: Callable[[bytes], bytes | None], key: bytes) -> tuple[PartitionCounters, int, bool]:
+def encode_copy(offset: int, counters: PartitionCounters) -> bytes | None:
+    """Return the bytes of the copy of a checkpoint; None where no record was mapped, so that none is needed."""
+    return encode_checkpoint(offset, counters) if counters.origins.encode() else None
+
+
+def load_checkpoint(
+    load: Callable[[bytes], bytes | None], key: bytes, copy_key: bytes | None = None
+) -> tuple[PartitionCounters, int, bool]:
     """Return counters and offset of the stored checkpoint, and whether they are lost because it is damaged.
 
-    The models lose nothing, for each has its own offset; only the counters begin again.
+    The models lose nothing, for each has its own offset; only the counters begin again, where there is no copy. One is
+    written after each checkpoint and before its commit, where records were mapped: it is never behind the group.
+
+    Parameters
+    ----------
+    copy_key
+        Name of the checkpoint's copy; None: it has none.
     """
+    fault = ""
     try:
-        return *decode_checkpoint(load(key)), False
+        blob = load(key)
     except DamagedStateError as error:
-        logger.error("%s: the counters begin again, the position is that of the consumer group", error)
-        return *decode_checkpoint(None), True
+        blob, fault = None, str(error)
+    if blob is not None:
+        return *decode_checkpoint(blob), False
+    copy = None if copy_key is None else _load_copy(load, copy_key)
+    if copy is not None:
+        logger.error("%s: its copy takes its place, and nothing is lost", fault or "the stored checkpoint is gone")
+        return *decode_checkpoint(copy), False
+    if fault:
+        logger.error("%s: the counters begin again, the position is that of the consumer group", fault)
+    return *decode_checkpoint(None), bool(fault)
+
+
+def _load_copy(load: Callable[[bytes], bytes | None], key: bytes) -> bytes | None:
+    try:
+        return load(key)
+    except DamagedStateError as error:
+        logger.error("%s: what a mapper of `sources` repeats is taken a second time", error)
+        return None
 
 
 def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
@@ -132,8 +165,9 @@ def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
         counters.transactional = data.get("transactional", 0)  # those of earlier were counted as unavailable
         counters.dead_letters.update(data["dead_letters"])
         counters.replayed = ReplayedLetters.decode(data)
+        counters.origins = Origins.decode(data)
         return counters, data["offset"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(
             f"another release has written the checkpoint in the state's changelog ({_told(error)}), and this one "
             f"reads the formats {' and '.join(map(str, READ_FORMATS))}. Run that release again; or begin afresh under "

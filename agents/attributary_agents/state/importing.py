@@ -19,7 +19,7 @@ from .checkpoints import StoredAt, load_checkpoint
 from .codec import decode_state, describe, encode_state
 from .deployment_log import decode_log
 from .files import ExportedState
-from .names import checkpoint_key, control_key
+from .names import checkpoint_copy_key, checkpoint_key, control_key
 from .records import StateRecords
 from .writing import changelog_writer, check_no_workers, fence_workers, name_state
 
@@ -104,7 +104,7 @@ async def _plan(
     goes_on = exported.model_id == model_id and await _has_observation(config, state)
     number = _partition(config, model_id, partition, present, file.partition if goes_on else None)
     store = store_of(config, records, number)
-    _, checkpoint, _ = load_checkpoint(store.load, checkpoint_key(number))
+    _, checkpoint, _ = load_checkpoint(store.load, checkpoint_key(number), checkpoint_copy_key(number))
     behind = [file] if goes_on and file.partition == number else []
     replaced = None
     if present is not None:

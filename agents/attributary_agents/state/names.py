@@ -19,6 +19,11 @@ def checkpoint_key(partition: int) -> bytes:
     return b"\x00checkpoint/%d" % partition
 
 
+def checkpoint_copy_key(partition: int) -> bytes:
+    """Return the name of the copy of a partition's checkpoint of the observations topic."""
+    return b"\x00checkpoint-copy/%d" % partition
+
+
 def control_checkpoint_key(partition: int) -> bytes:
     """Return the name of a partition's checkpoint of the models topic."""
     return b"\x00control-checkpoint/%d" % partition
@@ -26,7 +31,7 @@ def control_checkpoint_key(partition: int) -> bytes:
 
 def is_checkpoint(name: bytes) -> bool:
     """Return whether a name is that of a partition's checkpoint, of either topic."""
-    return name.startswith((b"\x00checkpoint/", b"\x00control-checkpoint/"))
+    return name.startswith((b"\x00checkpoint/", b"\x00checkpoint-copy/", b"\x00control-checkpoint/"))
 
 
 def control_key(model_id: str, partition: int) -> bytes:
@@ -60,7 +65,7 @@ def wanted_names(models: Finder, also: Iterable[str] = ()) -> Callable[[bytes, i
         for model_id in (*models.ids, *also)
         for key in (model_id.encode(), control_key(model_id, 0), merge_key(model_id, 0))
     }
-    wanted |= {checkpoint_key(0), control_checkpoint_key(0), note_key(0)}
+    wanted |= {checkpoint_key(0), checkpoint_copy_key(0), control_checkpoint_key(0), note_key(0)}
 
     def is_wanted(name: bytes, partition: int) -> bool:
         if not name.startswith(b"\x00"):

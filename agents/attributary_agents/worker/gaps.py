@@ -60,6 +60,7 @@ class Gaps:
         n_gone = offset - expected - n_passed
         if n_gone:
             await self._check_gone(partition, offset, is_first=is_first)
+            partition.counters.origins.note_gap()
         partition.counters.unavailable += n_gone
         partition.counters.transactional += n_passed
         partition.offset = offset - 1

@@ -22,6 +22,7 @@ from attributary_topics import (
     event_headers,
     find_header,
     kind_of_record,
+    replayed_id,
 )
 
 from ..config.settings import Config
@@ -30,9 +31,10 @@ from ..models.budget import Budget
 from ..models.joining.arrive import arrive
 from ..models.prequential import Event, KeptPrediction, StepError, prequential
 from ..state.checkpoints import load_checkpoint
-from ..state.names import checkpoint_key
+from ..state.names import checkpoint_copy_key, checkpoint_key
 from .dead_letter_log import DeadLetterLog
 from .models import PartitionModels
+from .origins import takes
 from .reading import ObservationReader
 from .records import Outgoing, Record, dead_letter
 
@@ -74,7 +76,9 @@ class Partition:
         """Key to what reads the observations of a configured model; no other key is kept."""
         self.dirty: set[str] = set()
         """Ids of the models that have changed since they were last stored."""
-        self.counters, self.checkpointed, self._lost = load_checkpoint(load, checkpoint_key(partition))
+        self.counters, self.checkpointed, self._lost = load_checkpoint(
+            load, checkpoint_key(partition), checkpoint_copy_key(partition)
+        )
         self.offset = self.checkpointed
         """Last offset that has been handled; -1 before the first."""
 
@@ -90,6 +94,7 @@ class Partition:
         """
         if self._lost:
             self._lost, self.offset, self.checkpointed = False, offset - 1, offset - 1
+            self.counters.origins.note_gap()
 
     def handle(self, record: Record) -> list[Outgoing]:
         """Take one record all the way: decode, predict, explain, learn; or into the dead letters.
@@ -108,10 +113,10 @@ class Partition:
         self.counters.consumed += 1
         if record.timestamp_ms > self.models.known.now_ms:
             self.models.known.now_ms = record.timestamp_ms
-        if record.headers and self.counters.replayed.is_repeat(record.headers):
-            return []
         events: list[Event] = []
         try:
+            if (record.headers or record.unread is not None) and self._is_dropped(record):
+                return []
             self._explain(record, events)
         except InvalidRecordError as error:
             return [self._dead_letter(record, "decode", error.reason, error)]
@@ -134,12 +139,24 @@ class Partition:
             return []
         self.offset = record.offset
         self.counters.consumed += 1
-        if self.counters.replayed.is_repeat(record.headers):
-            return []
+        try:
+            if self._is_dropped(record):
+                return []
+        except InvalidRecordError:
+            pass  # it is refused anyway
         error = EndedWorkerError(
             "two workers ended while they handled this observation or one near it, and so did a process of its own"
         )
         return [self._dead_letter(record, "handle", error.reason, error)]
+
+    def _is_dropped(self, record: Record) -> bool:
+        """Return whether a record has come before: a mapped one, or a dead letter that was sent again.
+
+        Where a mapped record comes from says nothing any more once it has been a dead letter: it came before.
+        """
+        if replayed_id(record.headers) is not None:
+            return self.counters.replayed.is_repeat(record.headers)
+        return not takes(self.counters.origins, record)
 
     def _explain(self, record: Record, events: list[Event]) -> None:
         if record.unread is not None:

@@ -23,6 +23,10 @@ CHANGELOG_SETTINGS = {
 }
 
 
+MAPPERS = 8
+"""Partitions of the sources topic: as many processes can map sources at a time."""
+
+
 @dataclass(frozen=True)
 class TopicSpec:
     """One topic as it should be."""
@@ -60,10 +64,13 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         wanted.append((kafka.shards, {**large, **week}, "internal: importance of the shards of sharded models"))
     # Few and small: a segment is closed after an hour, and of each model the last record is left.
     status = {"cleanup.policy": "compact", "segment.ms": "3600000"}
-    return [
+    specs = [
         *(TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted),
         TopicSpec(topics.status, kafka.partitions, status, "out: how each model is doing", is_needed=False),
     ]
+    if config.sources:
+        specs.append(TopicSpec(topics.sources, MAPPERS, {}, "internal: which process maps which source"))
+    return specs
 
 
 def wanted_replicas(kafka: KafkaConfig, n_brokers: int) -> int:

@@ -104,6 +104,8 @@ def handle_here(payload: bytes) -> Callable[[], bytes]:
         if (model_id := work.config.finder.id_of_key(name)) is not None:
             partition.models.find(model_id)
 
+    partition.counters.origins.note_gap()  # whether it is to be handled has been decided
+
     def handle() -> bytes:
         for outgoing in partition.handle(work.record):
             # A partition takes it for a failure of the model like any other; without this limit it is none.

@@ -8,6 +8,8 @@ The order of a checkpoint is the whole promise (docs/delivery.md):
    the order of `state/store.py`: chunks or object, head). Between two slices further observations are handled, and
    while events and writes are awaited too, unless one of these models has another stride from now on;
 3. write and await the partition's checkpoint: offset and counters of the cut, and which state of each model is stored;
+   and then a copy of it, without the latter, where records of others are mapped: what was taken of them must not be
+   lost with a damaged checkpoint;
 4. commit the offset.
 
 How events are sent and states written is told by `delivery.py`: where it is to be exactly once, 2 and 3 are one
@@ -29,7 +31,7 @@ from typing import NamedTuple
 from faust.types import TP
 
 from ...kafka.faust_fixes import commit_exactly
-from ...state.names import checkpoint_key
+from ...state.names import checkpoint_copy_key, checkpoint_key
 from ..activity import Step
 from ..endings import Endings
 from ..partition import Partition
@@ -258,6 +260,8 @@ class Checkpointing:
         partition, cut = self._partition, checkpoint.cut
         name = checkpoint_key(partition.number)
         await self._delivery.conclude(states, cut.offset, name, cut.encode_checkpoint)  # the last of 2, and 3
+        if (copy := cut.encode_copy()) is not None:
+            await self._delivery.store((), [(checkpoint_copy_key(partition.number), copy)])
         await self._activity.wait_for_kafka(commit_exactly(self._shared.app, self._tp, cut.offset + 1))  # 4
         cut.finish()
         self._shared.heartbeat.note(partition, cut.stored)

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...state.checkpoints import StoredAt, encode_checkpoint
+from ...state.checkpoints import StoredAt, encode_checkpoint, encode_copy
 from ...state.codec import encode_state
 from ..partition import Partition
 
@@ -50,7 +50,12 @@ class Cut:
         counters = partition.counters
         self._partition = partition
         self._repeats_to = repeats_to
-        self._counters = replace(counters, dead_letters=counters.dead_letters.copy(), replayed=counters.replayed.copy())
+        self._counters = replace(
+            counters,
+            dead_letters=counters.dead_letters.copy(),
+            replayed=counters.replayed.copy(),
+            origins=counters.origins.copy(),
+        )
         self._left = sorted(partition.dirty, reverse=True)
         self._deployed: dict[str, int] = {}
         self.offset = partition.offset
@@ -88,6 +93,10 @@ class Cut:
     def stored(self) -> Collection[str]:
         """Ids of the models whose states are encoded for it."""
         return self._deployed
+
+    def encode_copy(self) -> bytes | None:
+        """Return the bytes of the copy of the checkpoint; None where none is needed: no record was mapped."""
+        return encode_copy(self.offset, self._counters)
 
     def finish(self) -> None:
         """Note that the checkpoint is durable and committed."""

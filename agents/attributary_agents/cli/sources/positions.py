@@ -1,0 +1,70 @@
+"""`attributary sources`: says where the mapping of each source stands, and sets one back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...config.settings import Config
+from ..commands import config_option, json_option, say
+from ..progress import told_when_slow
+
+if TYPE_CHECKING:
+    from ...sources.standing import Standing
+
+
+@click.command("status")
+@config_option
+@json_option
+def sources_status(config: Config, as_json: bool) -> None:
+    """Print of each partition of each source up to where it is mapped, and who maps it.
+
+    \b
+        attributary sources status --config attributary.yaml
+    """
+    from ...sources.standing import find_standing
+
+    with told_when_slow(config):
+        found = find_standing(config)
+    if as_json:
+        click.echo(json.dumps([_as_json(one) for one in found], indent=2))
+        return
+    for one in found:
+        say(one.name, f"mapped by {one.mapper or 'nobody now'}", *([f"read again {one.run}x"] if one.run else []))
+        for place in one.places:
+            mapped = "not begun" if place.committed is None else f"mapped up to {place.committed}"
+            taken = "" if place.taken is None else f"taken up to {place.taken}"
+            lag = "" if place.lag is None else f"{place.lag} to map"
+            late = "" if place.time_lag_s is None else f"{place.time_lag_s:.0f} s behind"
+            fields = [mapped, f"ends at {place.end}", lag, late, taken]
+            say("", f"{place.topic}[{place.partition}]", *(field for field in fields if field))
+
+
+def _as_json(one: Standing) -> dict[str, Any]:
+    places = [{**place._asdict(), "lag": place.lag} for place in one.places]
+    return {"name": one.name, "mapper": one.mapper, "run": one.run, "places": places}
+
+
+@click.command("reset")
+@config_option
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def sources_reset(config: Config, name: str, yes: bool) -> None:
+    """Map the topics of source NAME again from `start` on: its records count once more.
+
+    All mappers must have stopped, and the workers that map. What is mapped again is no repeat: every model has these
+    observations a second time. It is what to do after a topic was deleted and made again.
+
+    \b
+        attributary sources reset rentals --config attributary.yaml
+    """
+    from ...sources.standing import reset
+
+    if not yes:
+        click.confirm(f"The records of {name} will be mapped, and count, a second time. Go on?", abort=True, err=True)
+    with told_when_slow(config):
+        places = reset(config, name)
+    for place in places:
+        say(f"{place.topic}[{place.partition}]", f"is mapped from {place.committed} on")

@@ -1,0 +1,137 @@
+"""Maps the sources of a configuration in this process, as far as other processes do not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+
+from ..config.settings import Config
+from ..errors import AttributaryError, BrokersAwayError, without_text
+from .board import SourcesBoard
+from .claims import Claims
+from .mapper import FAILURES, Mapper, ends_quietly
+from .parts import Parts
+from .reading import OriginsChangedError
+from .units import Unit, units_of
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+"""Seconds between the end of a run and the next one, at first and at most; some are added at random."""
+
+STOPS_WITHIN_S = 5.0
+
+
+class MapperService:
+    """Maps each unit that the group of mappers gives this process, again and again until it is stopped."""
+
+    def __init__(self, config: Config, board: SourcesBoard, parts: Parts | None = None) -> None:
+        self._config, self.board, self._parts = config, board, parts or Parts()
+        self.units = units_of(config)
+        self._stop = asyncio.Event()
+        self._running: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = {}
+        self._ended: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Map until `stop`; whatever goes wrong is said in a line and tried again."""
+        if not self.units:
+            return
+        for unit in self.units:
+            logger.info("sources: %s are mapped together, merged by time", ", ".join(unit.sections))
+        try:
+            await self._again("mapping", self._stop, self._claim)
+        finally:
+            await self._follow(set(), 0)
+            for task in list(self._ended):
+                await ends_quietly(task, STOPS_WITHIN_S)
+
+    def stop(self) -> None:
+        """Have `run` end: what is under way is sent and committed first."""
+        self._stop.set()
+
+    async def _claim(self) -> None:
+        async def follow(places: set[int], n: int) -> None:
+            await self._follow(places, n)
+
+        try:
+            await Claims(self._config, follow).run(self._stop)
+        finally:
+            await self._follow(set(), 0)
+
+    async def _follow(self, places: set[int], n: int) -> None:
+        """Begin the mapping of units that this process is to map, and end that of others."""
+        ours = {unit.name: unit for unit in self.units if n and unit.place(n) in places}
+        for name in self._running.keys() - ours.keys():
+            stop, task = self._running.pop(name)
+            stop.set()
+            self._ended.add(task)
+            task.add_done_callback(self._ended.discard)
+        for name in ours.keys() - self._running.keys():
+            stop = asyncio.Event()
+            task = asyncio.ensure_future(self._map(ours[name], stop))
+            self._running[name] = (stop, task)
+
+    async def _map(self, unit: Unit, stop: asyncio.Event) -> None:
+        async def run() -> None:
+            await Mapper(self._config, unit, self._parts, self.board).run(stop)
+
+        try:
+            await self._again(f"mapping {', '.join(unit.sections)}", stop, run)
+        finally:
+            for name in unit.sections:
+                if not any(name in self._sections_of(other) for other in self._running if other != unit.name):
+                    self.board.close(name)
+
+    def _sections_of(self, name: str) -> set[str]:
+        return next((set(unit.sections) for unit in self.units if unit.name == name), set())
+
+    async def _again(self, what: str, stop: asyncio.Event, run: Callable[[], Awaitable[None]]) -> None:
+        """Do something again and again until `stop`; what is said of a failure is said once."""
+        pause_s, told = FIRST_PAUSE_S, ""
+        while not stop.is_set():
+            began = asyncio.get_running_loop().time()
+            try:
+                await run()
+                continue
+            except OriginsChangedError:
+                logger.info("%s: a topic has got partitions, or is another one: it begins again", what)
+                continue
+            except BrokersAwayError as error:
+                said = f"waits for brokers: {error.causes}"
+            except AttributaryError as error:
+                said = str(error)
+            except FAILURES as error:
+                said = f"{type(error).__name__}: {error}"
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the worker
+                said = without_text(error)
+            if asyncio.get_running_loop().time() - began > LONGEST_PAUSE_S:
+                pause_s, told = FIRST_PAUSE_S, ""
+            if said != told:
+                logger.warning("%s has stopped, and begins again by itself: %s", what, said)
+            told = said
+            try:
+                async with asyncio.timeout(pause_s * random.uniform(0.8, 1.2)):
+                    await stop.wait()
+            except TimeoutError:
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def map_once(
+    config: Config, board: SourcesBoard, progress: Callable[[int, int], None] | None = None, parts: Parts | None = None
+) -> None:
+    """Map all that the sources have now, in this process, whoever else does.
+
+    Raises
+    ------
+    AttributaryError
+        A topic is not there or not what it was, or brokers are away: what was mapped until then is committed.
+    """
+    for unit in units_of(config):
+        while True:
+            try:
+                await Mapper(config, unit, parts or Parts(), board, once=True, progress=progress).run(asyncio.Event())
+                break
+            except OriginsChangedError:
+                continue

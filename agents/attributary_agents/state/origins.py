@@ -1,0 +1,129 @@
+"""Decides which mapped records of a partition are taken: each observation of an origin once, in the origin's order.
+
+A mapper may be killed, frozen and woken, or be there twice, and may lose what it sends. Each of its runs sends in the
+order of the origin, and commits only positions below which everything is acknowledged. So a record that says what its
+run sent before it needs no more than the last one taken of the same origin partition to be judged (go-back-N).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal, NamedTuple
+
+from attributary_topics.origins import Origin, OriginPlace
+
+Outcome = Literal["accepted", "repeat", "early"]
+
+OUTCOMES: tuple[Outcome, ...] = ("accepted", "repeat", "early")
+"""`repeat`: it was taken before. `early`: one before it has been lost on its way, and comes again, with this one."""
+
+MOST_PLACES = 20_000
+"""Origin partitions that are known of a partition of ours: bounds what foreign headers can make a worker store."""
+
+
+class Last(NamedTuple):
+    """The last record taken of an origin partition, and how many gaps there had been then."""
+
+    offset: int
+    n: int
+    gap: int
+
+
+class Origins:
+    """Judges the mapped records of one partition of ours; it is part of the partition's checkpoint.
+
+    Attributes
+    ----------
+    counts
+        Mapped records by what became of them.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[OriginPlace, Last] = {}
+        self._gap = 0
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def n_dropped(self) -> int:
+        """Records that were not taken."""
+        return self.counts["repeat"] + self.counts["early"]
+
+    @property
+    def last(self) -> dict[OriginPlace, Last]:
+        """The last record taken of each origin partition."""
+        return self._last
+
+    def takes(self, origin: Origin) -> Outcome:
+        """Return what becomes of a mapped record, and note it.
+
+        Raises
+        ------
+        OverflowError
+            It is of one origin partition more than `MOST_PLACES`.
+        """
+        last = self._last.get(origin.place)
+        if last is None and len(self._last) >= MOST_PLACES:
+            raise OverflowError
+        outcome = self._judge(origin, last)
+        self.counts[outcome] += 1
+        if outcome == "accepted":
+            self._last[origin.place] = Last(origin.offset, origin.n, self._gap)
+        return outcome
+
+    def _judge(self, origin: Origin, last: Last | None) -> Outcome:
+        at, gap = ((-1, 0), 0) if last is None else (last[:2], last.gap)
+        if (origin.offset, origin.n) <= at:
+            return "repeat"
+        # Behind a gap in our topic nobody knows whether what came before was in it: to wait for it could be for ever.
+        if not origin.is_first and gap == self._gap and (origin.previous, origin.previous_n) > at:
+            return "early"
+        return "accepted"
+
+    def note_gap(self) -> None:
+        """Note that records of our topic are gone, which may have been mapped ones."""
+        self._gap += 1
+
+    def copy(self) -> Origins:
+        """Return what is known now."""
+        other = Origins()
+        other._last, other._gap, other.counts = self._last.copy(), self._gap, self.counts.copy()
+        return other
+
+    def encode(self) -> dict[str, Any]:
+        """Return it as part of a checkpoint; empty where no record was mapped."""
+        if not self.counts and not self._gap:
+            return {}
+        topics: dict[str, dict[str, list[int]]] = {}
+        for (topic, partition), last in self._last.items():
+            short = last if last.gap else last[:2] if last.n else last[:1]
+            topics.setdefault(topic, {})[str(partition)] = list(short)
+        return {"origins": {"counts": dict(self.counts), "gaps": self._gap, "last": topics}}
+
+    @classmethod
+    def decode(cls, data: dict[str, Any]) -> Origins:
+        """Read it from a checkpoint.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            It is of another form.
+        """
+        found, origins = data.get("origins"), cls()
+        if found is None:
+            return origins
+        origins.counts.update(found["counts"])
+        origins._gap = int(found["gaps"])
+        for topic, partitions in found["last"].items():
+            for partition, (offset, *more) in partitions.items():
+                origins._last[OriginPlace(topic, int(partition))] = Last(offset, *(*more, 0, 0)[:2])
+        return origins
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Origins):
+            return NotImplemented
+        return (self._last, self._gap, self.counts) == (other._last, other._gap, other.counts)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        return f"Origins({len(self._last)} known, {dict(self.counts)})"

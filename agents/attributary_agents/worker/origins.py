@@ -1,0 +1,36 @@
+"""Reads where a mapped record comes from, and has the partition's `Origins` decide whether it is taken."""
+
+from __future__ import annotations
+
+from attributary_topics import InvalidRecordError
+from attributary_topics.origins import ORIGIN_HEADER, decode_origin, find_header
+
+from ..state.origins import MOST_PLACES, Origins
+from .records import Record
+
+_REPLAYED_HEADER = "attributary-replayed"
+
+
+def takes(origins: Origins, record: Record) -> bool:
+    """Return whether a record is taken, and note it: without the header of mapped records it always is.
+
+    A dead letter that somebody sends again on purpose has been judged when it came first.
+
+    Raises
+    ------
+    InvalidRecordError
+        The header cannot be read, or is of one origin partition too many.
+    """
+    if record.unread is not None:
+        origins.note_gap()
+        return True
+    value = find_header(record.headers, ORIGIN_HEADER)
+    if value is None or find_header(record.headers, _REPLAYED_HEADER) is not None:
+        return True
+    try:
+        return origins.takes(decode_origin(value)) == "accepted"
+    except ValueError as error:
+        expected = str(error).removeprefix("expected ")
+    except OverflowError:
+        expected = f"one of the {MOST_PLACES} origin partitions that have come first"
+    raise InvalidRecordError("wrong_origin", ORIGIN_HEADER, expected, value)

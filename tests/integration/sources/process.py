@@ -1,0 +1,62 @@
+"""A mapper as a process, which can be killed, frozen and woken: `python -m tests.integration.sources.process FILE`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+import yaml
+from support.waiting import wait_for
+
+from attributary_agents.config.reading import load_config
+from attributary_agents.demo.local_broker import free_port
+from attributary_agents.demo.processes import kill_child, start_child, stop_child
+from attributary_agents.mapping import run_mapper
+from tests.integration.sources.stand_ins import StandIns
+
+
+class MapperProcess:
+    """One mapper; each has a log of its own, in one folder."""
+
+    n_started = 0
+
+    def __init__(self, raw: dict[str, Any], folder: Path, *, once: bool = False) -> None:
+        MapperProcess.n_started += 1
+        self.log = folder / f"mapper-{self.n_started}.log"
+        path = folder / f"mapper-{self.n_started}.yaml"
+        path.write_text(yaml.safe_dump({**raw, "web": {"port": free_port()}}, sort_keys=False))
+        argv = [sys.executable, "-m", "tests.integration.sources.process", path, *(["--once"] if once else [])]
+        self.child: Popen[bytes] = start_child(argv, log=self.log)
+
+    @property
+    def said(self) -> str:
+        """Its log."""
+        return self.log.read_text(errors="replace")
+
+    def wait_until_it_maps(self) -> None:
+        """Wait until it has begun to map, and fail with its log where it does not."""
+        wait_for("the mapper begins", lambda: "mapping begins" in self.said or self.child.poll() is not None, 90)
+        assert self.child.poll() in (None, 0), self.said
+
+    def freeze(self) -> None:
+        """Stop it in the middle of whatever it does."""
+        self.child.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Let it go on as if nothing had been."""
+        self.child.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        kill_child(self.child)
+
+    def stop(self) -> int:
+        """SIGTERM; return the exit code."""
+        return stop_child(self.child, 30)
+
+
+if __name__ == "__main__":
+    run_mapper(load_config(Path(sys.argv[1])), once="--once" in sys.argv, parts=StandIns())
