@@ -1,0 +1,164 @@
+"""The JSON Schemas of what is on the topics, by kind of record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attributary_topics import (
+    DEAD_LETTER_HEADER_PREFIX,
+    REASONS,
+    REPLAYED_HEADER,
+    ChangeEvent,
+    DeadLetter,
+    ImportanceEvent,
+    ModelStatus,
+    Source,
+    event_headers,
+)
+from attributary_topics.deployments import MAX_VERSION_LENGTH
+
+from .described import Schema, schema_of
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+MAJOR = "v1"
+
+_TEXT: Schema = {"type": "string"}
+_CLASS: Schema = {
+    "type": "object",
+    "properties": {
+        "class": {"type": "string", "pattern": r"^[^:\s]+$", "description": "The dotted path of a class."},
+        "params": {"type": "object", "description": "Its arguments: plain values, and such objects, at any depth."},
+    },
+    "required": ["class"],
+    "additionalProperties": False,
+}
+_FACTORY: Schema = {"type": "string", "pattern": r"^[^:\s]+:[^:\s]+$", "description": "module:function"}
+
+
+def schemas() -> dict[str, Schema]:
+    """Return the schema of each kind of record: of its value as JSON, or of its headers as texts."""
+    made = {
+        "observation": _observation(),
+        "deployment": _deployment(),
+        "importance": schema_of(ImportanceEvent),
+        "change": schema_of(ChangeEvent),
+        "status": schema_of(ModelStatus),
+        "event-headers": _event_headers(),
+        "dead-letter-headers": _dead_letter_headers(),
+    }
+    return {
+        kind: {"$schema": DIALECT, "$id": f"urn:attributary:{MAJOR}:{kind}", **schema} for kind, schema in made.items()
+    }
+
+
+def _observation() -> Schema:
+    value = {"type": ["number", "string", "boolean", "null"]}
+    return {
+        "title": "Observation",
+        "description": "An observation with its label. Other fields are left alone.",
+        "type": "object",
+        "properties": {
+            "x": {
+                "type": "object",
+                "additionalProperties": value,
+                "description": "Feature name to value; null where it is missing.",
+            },
+            "y": {"type": ["string", "number", "boolean"], "description": "The label or target."},
+            "model_id": {"type": "string", "description": "Equal to the record's key."},
+        },
+        "required": ["x", "y"],
+    }
+
+
+def _deployment() -> Schema:
+    model: Schema = {
+        "description": "A class with its arguments, a list of such steps, or a factory with its arguments.",
+        "oneOf": [
+            _CLASS,
+            {"type": "array", "items": _CLASS, "minItems": 1},
+            {
+                "type": "object",
+                "properties": {"factory": _FACTORY, "params": {"type": "object"}},
+                "required": ["factory"],
+                "additionalProperties": False,
+            },
+        ],
+    }
+    version = {"type": "string", "minLength": 1, "maxLength": MAX_VERSION_LENGTH, "description": "Name of the version."}
+    return {
+        "title": "Deployment",
+        "description": "A new version of the model that the record's key names.",
+        "type": "object",
+        "properties": {
+            "version": version,
+            "model": model,
+            "factory": _FACTORY,
+            "artefact": {"type": "string", "minLength": 1, "description": "Path of a file below artefacts.directory."},
+            "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Of the file's content."},
+            "model_id": {"type": "string", "description": "Equal to the record's key."},
+        },
+        "required": ["version"],
+        "oneOf": [{"required": ["model"]}, {"required": ["factory"]}, {"required": ["artefact", "sha256"]}],
+        "additionalProperties": False,
+    }
+
+
+def _event_headers() -> Schema:
+    source = Source("", 0, 0)
+    told = {name: value.decode() for name, value in event_headers("importance", "", source, 0, 0)}
+    fixed = {"ce_specversion", "content-type"}
+    texts = {
+        "ce_id": "The same for the same event: <model_id>:<topic>:<partition>:<offset>:<n> of its observation.",
+        "ce_source": "/attributary/<topic of the observation>",
+        "ce_subject": "The model id.",
+        "ce_time": "Kafka's timestamp of the observation, RFC 3339; absent where that is no date.",
+    }
+    properties: dict[str, Any] = {}
+    for name, value in told.items():
+        properties[name] = {"const": value} if name in fixed else dict(_TEXT)
+        if name in texts:
+            properties[name]["description"] = texts[name]
+    properties["ce_type"] = {"enum": [f"attributary.{kind}.{MAJOR}" for kind in ("importance", "change")]}
+    return {
+        "title": "EventHeaders",
+        "description": "CloudEvents 1.0 in binary mode: the headers of events of importance and change.",
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name != "ce_time"],
+    }
+
+
+def _dead_letter_headers() -> Schema:
+    source = Source("", 0, 0)
+    letter = DeadLetter(None, None, [], source, 0, "", "", "", "", 1, 1, 1, 1)
+    number = {"type": "string", "pattern": "^[0-9]+$"}
+    texts = {
+        "id": "Topic, partition and offset of the record, with colons between them.",
+        "stage": "Where it failed.",
+        "reason": "Why it could not be used. Further reasons may come.",
+        "error": "Class of the exception.",
+        "message": "Text of the exception.",
+        "topic": "Topic of the record.",
+        "timestamp-ms": "Kafka's timestamp of the record, milliseconds since the epoch.",
+        "truncated-bytes": "Bytes cut off the value's end; absent where there are none.",
+        "truncated-key-bytes": "Bytes cut off the key's end; absent where there are none.",
+        "truncated-headers": "Headers left out; absent where there are none.",
+    }
+    properties: dict[str, Any] = {}
+    for name, value in letter.all_headers():
+        short = name.removeprefix(DEAD_LETTER_HEADER_PREFIX)
+        described = {"description": texts[short]} if short in texts else {}
+        properties[name] = {**described, **(number if value and value.isdigit() else _TEXT)}
+    properties[f"{DEAD_LETTER_HEADER_PREFIX}reason"]["examples"] = list(REASONS)
+    required = [name for name in properties if "truncated" not in name]
+    properties[REPLAYED_HEADER] = {
+        **_TEXT,
+        "description": "Id of the dead letter that the record has been before, where it was sent again.",
+    }
+    return {
+        "title": "DeadLetterHeaders",
+        "description": "What a dead letter has beside the headers of the record, which it keeps.",
+        "type": "object",
+        "properties": properties,
+        "required": required,
+    }
