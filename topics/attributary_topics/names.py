@@ -30,7 +30,7 @@ class Topics:
     @property
     def names(self) -> list[str]:
         """All of them."""
-        return [self.observations, self.models, self.importances, self.changes, self.dead_letters]
+        return [self.observations, self.models, self.importances, self.changes, self.dead_letters, self.status]
 
     @property
     def observations(self) -> str:

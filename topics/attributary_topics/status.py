@@ -5,9 +5,9 @@ It follows the clock, and not the observations alone: the same observations do n
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from .codec import encode_json
+from .absent import absent
 
 STATES = {
     "learning": "no importance of the model has been published yet",
@@ -16,8 +16,6 @@ STATES = {
     "refused": "its stored state is damaged: its observations become dead letters",
 }
 """How a model can be doing."""
-
-_ABSENT = ("n_waiting", "n_expired")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +54,5 @@ class ModelStatus:
     observations_per_second: float | None
     event_time: str | None
     partition: int
-    n_waiting: int | None = None
-    n_expired: int | None = None
-
-
-def encode_status(status: ModelStatus) -> bytes:
-    """Encode the value of a record; what does not apply is absent."""
-    fields = asdict(status)
-    return encode_json({name: value for name, value in fields.items() if name not in _ABSENT or value is not None})
+    n_waiting: int | None = absent()
+    n_expired: int | None = absent()

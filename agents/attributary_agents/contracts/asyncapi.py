@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attributary_topics import RECORD_KINDS
+
 from ..config.settings import Config
 from ..kafka.topics.specs import TopicSpec, topic_specs
 from .described import Schema
@@ -22,24 +24,24 @@ def asyncapi(config: Config) -> dict[str, Any]:
     specs = {spec.name: spec for spec in topic_specs(config)}
     channels: dict[str, Any] = {}
     operations: dict[str, Any] = {}
-    for name, address, action, message in (
-        ("observations", topics.observations, "receive", "observation"),
-        ("models", topics.models, "receive", "deployment"),
-        ("importances", topics.importances, "send", "importance"),
-        ("changes", topics.changes, "send", "change"),
-        ("dead-letters", topics.dead_letters, "send", "dead-letter"),
-        ("status", topics.status, "send", "status"),
+    for name, address, action, kinds in (
+        ("observations", topics.observations, "receive", RECORD_KINDS),
+        ("models", topics.models, "receive", ("deployment",)),
+        ("importances", topics.importances, "send", ("importance",)),
+        ("changes", topics.changes, "send", ("change",)),
+        ("dead-letters", topics.dead_letters, "send", ("dead-letter",)),
+        ("status", topics.status, "send", ("status",)),
     ):
         channels[name] = {
             "address": address,
             "description": specs[address].purpose,
-            "messages": {message: {"$ref": f"#/components/messages/{message}"}},
+            "messages": {kind: {"$ref": f"#/components/messages/{kind}"} for kind in kinds},
             "bindings": {"kafka": _topic_binding(specs[address])},
         }
         operations[f"{action}-{name}"] = {
             "action": action,
             "channel": {"$ref": f"#/channels/{name}"},
-            "messages": [{"$ref": f"#/channels/{name}/messages/{message}"}],
+            "messages": [{"$ref": f"#/channels/{name}/messages/{kind}"} for kind in kinds],
         }
     return {
         "asyncapi": "3.0.0",
@@ -73,10 +75,12 @@ def _topic_binding(spec: TopicSpec) -> dict[str, Any]:
 
 def _messages() -> dict[str, Any]:
     bindings = {"bindings": {"kafka": {"key": _KEY, "bindingVersion": _BINDING}}}
-    payloads = ("observation", "deployment", "importance", "change", "status")
+    payloads = (*RECORD_KINDS, "deployment", "importance", "change", "status")
     made: dict[str, Any] = {kind: {"name": kind, "payload": _component(kind), **bindings} for kind in payloads}
     for kind in ("importance", "change"):
         made[kind]["headers"] = _component("event-headers")
+    for kind in RECORD_KINDS:
+        made[kind]["headers"] = _component("record-headers")
     made["dead-letter"] = {
         "name": "dead-letter",
         "description": "The record as it was, whatever that is: key, value and headers.",

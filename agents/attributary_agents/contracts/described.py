@@ -9,15 +9,19 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
-from attributary_topics import STATES
+from attributary_topics import STATES, ChangeEvent, ImportanceEvent
+from attributary_topics.absent import optional_fields
 
 Schema = dict[str, Any]
+
+MODES = ("unlabelled", "mirror")
 
 VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     ("AlarmEvent", "route"): ("detector", "discrepancy", "version"),
     ("ExplanationEvent", "route"): ("detector", "discrepancy", "version", "check"),
     ("ExplanationEvent", "verdict"): ("followed", "harder", "matured", "degraded"),
     ("ExplanationEvent", "pattern"): ("trend", "recurring"),
+    **{(kind.__name__, "mode"): MODES for kind in (ImportanceEvent, *get_args(ChangeEvent))},
     ("ImportanceEvent", "trigger"): ("interval", "material_change"),
     ("ImportanceShiftEvent", "direction"): ("rose", "fell"),
     ("ImportanceShiftReleasedEvent", "direction"): ("rose", "fell"),
@@ -51,8 +55,8 @@ _NULL = {"type": "null"}
 def schema_of(kind: Any) -> Schema:
     """Return the JSON Schema of a dataclass, or of a union of them, with those that it holds under `$defs`.
 
-    A field whose default is None is absent where it does not apply, and never null. All others are always there, and
-    one with another default always has that.
+    A field that is `absent` by its type is left out where it does not apply, and never null. All others are always
+    there, and one with a default always has that.
     """
     by_name = {one.__name__: one for one in _dataclasses_in(kind)}
     made = TypeAdapter(kind).json_schema(mode="serialization")
@@ -80,7 +84,7 @@ def _described(kind: type[Any], schema: Schema) -> Schema:
         "description": _summary(kind),
         "type": "object",
         "properties": properties,
-        "required": [name for name in properties if known[name].default is not None],
+        "required": [name for name in properties if name not in optional_fields(kind)],
     }
 
 
@@ -91,7 +95,7 @@ def _property(kind: type[Any], field: Field[Any], schema: Schema, text: str | No
     elif (values := VALUES.get((kind.__name__, field.name))) is not None:
         named: Schema = {"type": "string", "enum": list(values)}
         schema = {"anyOf": [named, _NULL]} if _NULL in schema.get("anyOf", ()) else named
-    if field.default is None:
+    if field.name in optional_fields(kind):
         left = [part for part in schema["anyOf"] if part != _NULL]
         schema = left[0] if len(left) == 1 else {"anyOf": left}
     return {**({"description": text} if text else {}), **schema}

@@ -6,7 +6,10 @@ from typing import Any
 
 from attributary_topics import (
     DEAD_LETTER_HEADER_PREFIX,
+    ORIGIN_HEADER,
     REASONS,
+    RECORD_HEADER,
+    RECORD_KINDS,
     REPLAYED_HEADER,
     ChangeEvent,
     DeadLetter,
@@ -15,6 +18,7 @@ from attributary_topics import (
     Source,
     event_headers,
 )
+from attributary_topics.arrivals import MAX_ID_LENGTH
 from attributary_topics.deployments import MAX_VERSION_LENGTH
 
 from .described import Schema, schema_of
@@ -39,6 +43,10 @@ def schemas() -> dict[str, Schema]:
     """Return the schema of each kind of record: of its value as JSON, or of its headers as texts."""
     made = {
         "observation": _observation(),
+        "label": _part("Label", "A label that comes by itself.", id=_ID, y=_Y),
+        "request": _part("Request", "What was asked of a served model.", id=_ID, x=_X),
+        "response": _part("Response", "What a served model has answered.", id=_ID, y_pred=_Y_PRED),
+        "record-headers": _record_headers(),
         "deployment": _deployment(),
         "importance": schema_of(ImportanceEvent),
         "change": schema_of(ChangeEvent),
@@ -51,22 +59,72 @@ def schemas() -> dict[str, Schema]:
     }
 
 
+_X: Schema = {
+    "type": "object",
+    "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+    "description": "Feature name to value; null where it is missing.",
+}
+_Y: Schema = {"type": ["string", "number", "boolean"], "description": "The label or target."}
+_MODEL_ID: Schema = {"type": "string", "description": "Equal to the record's key."}
+_ID: Schema = {
+    "oneOf": [{"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH}, {"type": "integer"}],
+    "description": "By which observation and label, or request and response, are joined.",
+}
+_Y_PRED: Schema = {
+    "oneOf": [
+        {"type": ["string", "number", "boolean"]},
+        {"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1},
+    ],
+    "description": "The prediction that was logged: a label, a number, or class to probability.",
+}
+_TIME: Schema = {
+    "type": ["number", "string", "null"],
+    "description": "When it was: a number since 1970, or RFC 3339. Without it, Kafka's timestamp counts.",
+}
+
+
 def _observation() -> Schema:
-    value = {"type": ["number", "string", "boolean", "null"]}
+    said = "Where the model's configuration wants it, as of a request or response; else left alone, whatever it is."
     return {
         "title": "Observation",
-        "description": "An observation with its label. Other fields are left alone.",
+        "description": "An observation; with its label, unless labels come by themselves or the model has none. Other "
+        "fields are left alone.",
         "type": "object",
         "properties": {
-            "x": {
-                "type": "object",
-                "additionalProperties": value,
-                "description": "Feature name to value; null where it is missing.",
-            },
-            "y": {"type": ["string", "number", "boolean"], "description": "The label or target."},
-            "model_id": {"type": "string", "description": "Equal to the record's key."},
+            "x": _X,
+            "y": {**_Y, "type": [*_Y["type"], "null"]},
+            "model_id": _MODEL_ID,
+            **{name: {"description": said} for name in ("id", "y_pred", "time")},
         },
-        "required": ["x", "y"],
+        "required": ["x"],
+    }
+
+
+def _part(title: str, description: str, **properties: Schema) -> Schema:
+    """Return the schema of what comes apart from its other half; all is needed but the time."""
+    return {
+        "title": title,
+        "description": f"{description} Other fields are left alone.",
+        "type": "object",
+        "properties": {**properties, "model_id": _MODEL_ID, "time": _TIME},
+        "required": list(properties),
+    }
+
+
+def _record_headers() -> Schema:
+    kind = "What the record is; without it, an observation."
+    origin = "Of what was mapped: topic:partition:offset:n:s or r:previous; a worker takes each once by it."
+    replayed = "Of a dead letter that is sent again: its id; a worker takes each once by it."
+    return {
+        "title": "RecordHeaders",
+        "description": "The headers that count on the topic of observations; others are left alone.",
+        "type": "object",
+        "properties": {
+            RECORD_HEADER: {"type": "string", "enum": list(RECORD_KINDS), "description": kind},
+            ORIGIN_HEADER: {**_TEXT, "description": origin},
+            REPLAYED_HEADER: {**_TEXT, "description": replayed},
+        },
+        "required": [],
     }
 
 
@@ -95,7 +153,7 @@ def _deployment() -> Schema:
             "factory": _FACTORY,
             "artefact": {"type": "string", "minLength": 1, "description": "Path of a file below artefacts.directory."},
             "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Of the file's content."},
-            "model_id": {"type": "string", "description": "Equal to the record's key."},
+            "model_id": _MODEL_ID,
         },
         "required": ["version"],
         "oneOf": [{"required": ["model"]}, {"required": ["factory"]}, {"required": ["artefact", "sha256"]}],
@@ -151,10 +209,6 @@ def _dead_letter_headers() -> Schema:
         properties[name] = {**described, **(number if value and value.isdigit() else _TEXT)}
     properties[f"{DEAD_LETTER_HEADER_PREFIX}reason"]["examples"] = list(REASONS)
     required = [name for name in properties if "truncated" not in name]
-    properties[REPLAYED_HEADER] = {
-        **_TEXT,
-        "description": "Id of the dead letter that the record has been before, where it was sent again.",
-    }
     return {
         "title": "DeadLetterHeaders",
         "description": "What a dead letter has beside the headers of the record, which it keeps.",

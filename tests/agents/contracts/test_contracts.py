@@ -29,14 +29,20 @@ from attributary_agents.worker.heartbeat.status import status_of
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_topics import (
+    ORIGIN_HEADER,
+    RECORD_HEADER,
+    RECORD_KINDS,
+    REPLAYED_HEADER,
     ChangeEvent,
     ImportanceEvent,
     InvalidRecordError,
     ModelStatus,
+    Needs,
+    Origin,
+    decode_arrival,
     decode_deployment,
     decode_observation,
     encode_json,
-    encode_status,
 )
 from tests.agents.monitoring.views import config_of, filled
 from tests.agents.stand_ins import BAD, TOPIC, observations
@@ -93,7 +99,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
 
 
 def encoded(event: Any) -> Any:
-    return json.loads(encode_status(event) if isinstance(event, ModelStatus) else encode_json(event))
+    return json.loads(encode_json(event))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -146,7 +152,7 @@ def test_the_status_of_a_model_is_as_its_schema_says() -> None:
         partition.handle(Record(TOPIC, 0, offset, 0, b"m", encode_value({"x": one.x, "y": one.y})))
     status = status_of(partition, "m", 0.5)
     assert status is not None
-    value = json.loads(encode_status(status))
+    value = json.loads(encode_json(status))
     assert faults("status", value) == []
     assert faults("status", {**value, "n_waiting": None}), "what does not apply is absent"
     assert faults("status", {**value, "n_waiting": 7, "n_expired": 0}) == []
@@ -172,16 +178,42 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(["x", "y", "model_id", "other"]), JSON))
+FIELDS = st.dictionaries(st.sampled_from(["x", "y", "model_id", "other", "id", "y_pred", "time"]), JSON)
+
+OF_THE_MODEL = {"missing_feature", "missing_label"}
+"""Reasons of which a schema cannot know: how many features there have to be, whether labels come by themselves."""
+
+
+@given(FIELDS)
 def test_what_a_worker_takes_as_an_observation_is_one_by_the_schema(value: Any) -> None:
     try:
         decode_observation(b"a", json.dumps(value).encode())
     except InvalidRecordError as error:
-        # Of these two the schema cannot know: how many features there have to be, and the record's key.
-        if error.reason != "missing_feature" and error.field != "model_id":
+        if not (error.reason in OF_THE_MODEL and "x" in value) and error.field != "model_id":
             assert faults("observation", value)
     else:
         assert faults("observation", value) == []
+
+
+@pytest.mark.parametrize("kind", ["label", "request", "response"])
+@given(FIELDS)
+def test_what_a_worker_takes_of_what_comes_apart_is_it_by_the_schema(kind: str, value: Any) -> None:
+    needs = Needs(id=True, label=False, kinds=frozenset(RECORD_KINDS))
+    try:
+        decode_arrival("a", json.dumps(value).encode(), kind, needs)
+    except InvalidRecordError as error:
+        is_of_model = error.field == "model_id" or (error.reason in OF_THE_MODEL and "x" in value)
+        if not is_of_model and error.reason not in ("unexpected_label", "wrong_time"):
+            assert faults(kind, value)
+    else:
+        assert faults(kind, value) == []
+
+
+def test_the_headers_of_a_record_that_was_mapped_or_sent_again_are_as_the_schema_says() -> None:
+    origin = Origin("rentals", 1, 7, 0, True, 0).encode().decode()
+    headers = {ORIGIN_HEADER: origin, RECORD_HEADER: "label", REPLAYED_HEADER: "t:0:1", "trace": "1"}
+    assert faults("record-headers", headers) == []
+    assert faults("record-headers", {RECORD_HEADER: "other"})
 
 
 MODEL = {"class": "river.naive_bayes.GaussianNB"}
