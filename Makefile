@@ -9,7 +9,7 @@ REGISTRY := deploy/registry/lib
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json graph house image-check clean
+.PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +137,11 @@ house: venv ## Measure the code, also beside another checkout: make house ARGS="
 
 dashboards-json: venv ## Make the dashboards' JSON, which the package holds
 	$(BIN)/python -m deploy.grafana.make
+
+contracts: venv ## Write docs/contracts: JSON Schemas of what is on the topics, and the AsyncAPI document
+	@mkdir -p build
+	@$(BIN)/attributary config example > build/example.yaml
+	$(BIN)/attributary contracts export --config build/example.yaml --out docs/contracts
 
 image-check: venv ## Build what the image holds, without Docker, and run it without rights
 	PYTHON=$(CURDIR)/$(BIN)/python deploy/image/check.sh

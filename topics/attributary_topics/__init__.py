@@ -65,7 +65,7 @@ from .origins import (
     find_header,
 )
 from .shards import FeatureEstimate, ShardImportance, decode_shard
-from .status import STATES, ModelStatus, encode_status
+from .status import STATES, ModelStatus
 from .times import read_time
 from .version import installed_version
 
@@ -134,7 +134,6 @@ __all__ = [
     "decode_origin",
     "decode_shard",
     "encode_json",
-    "encode_status",
     "event_headers",
     "event_id",
     "event_time",

@@ -5,9 +5,9 @@ It follows the clock, and not the observations alone: the same observations do n
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from .codec import encode_json
+from .absent import absent
 
 STATES = {
     "learning": "no importance of the model has been published yet",
@@ -17,8 +17,6 @@ STATES = {
 }
 """How a model can be doing."""
 
-_ABSENT = ("n_waiting", "n_expired")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
@@ -27,19 +25,25 @@ class ModelStatus:
     Attributes
     ----------
     state
-        One of `STATES`.
-    model_version, n_observations, n_refused
-        The version that takes observations; how many there have been; on how many the model has failed, or was not let
-        near by what is known of earlier ones. Null of a model that is refused.
+        `learning`: no importance has been published yet; `explained`; `changed`: an alarm or a shift has been told and
+        is open; `refused`: its stored state is damaged, and its observations become dead letters.
+    model_version
+        The version that takes observations; null of a model that is refused.
+    n_observations
+        Observations that the model has been given; null of a model that is refused.
+    n_refused
+        Observations on which it failed, or that were kept from it for what is known of earlier ones; null of a model
+        that is refused.
     observations_per_second
         Since the status before; null in the first one of a worker.
     event_time
         Kafka's timestamp of its last observation, RFC 3339 in UTC; null where there is none.
     partition
         Partition of its observations. Of a sharded model each shard tells of itself, under the same key.
-    n_waiting, n_expired
-        Observations that wait for their label, and those whose label has not come in time; absent where labels come
-        with their observations.
+    n_waiting
+        Observations that wait for their label; absent where labels come with their observations.
+    n_expired
+        Observations whose label has not come in time; absent where labels come with their observations.
     """
 
     model_id: str
@@ -50,11 +54,5 @@ class ModelStatus:
     observations_per_second: float | None
     event_time: str | None
     partition: int
-    n_waiting: int | None = None
-    n_expired: int | None = None
-
-
-def encode_status(status: ModelStatus) -> bytes:
-    """Encode the value of a record; what does not apply is absent."""
-    fields = asdict(status)
-    return encode_json({name: value for name, value in fields.items() if name not in _ABSENT or value is not None})
+    n_waiting: int | None = absent()
+    n_expired: int | None = absent()

@@ -21,6 +21,7 @@ from ..logs import without_user
 from .check import check
 from .commands import Count, Sections, config_option, drop_option, open_observations
 from .config import config_group
+from .contracts import contracts
 from .demo_stream import demo_stream
 from .events.changes import changes
 from .events.dead_letters import dlq
@@ -138,6 +139,7 @@ for _command in (
     dlq,
     dashboards,
     rules,
+    contracts,
     demo_stream,
 ):
     cli.add_command(_command)

@@ -66,10 +66,11 @@ async def _print(config: Config, model_id: str, follow: bool, as_json: bool) -> 
 
     def told(n: int) -> None:
         if n == 0:
-            every = show_count(config.models[model_id].publish.every)
+            model = config.find(model_id)
+            every = "" if model is None else f" every {show_count(model.publish.every)} observations"
             say(
-                f"nothing to show: {topic} has no event of {model_id} yet; one comes every {every} observations that "
-                "a worker explains, and `attributary check` says what it lacks",
+                f"nothing to show: {topic} has no event of {model_id} yet; one comes{every} that a worker explains, "
+                "and `attributary check` says what it lacks",
                 err=True,
             )
 

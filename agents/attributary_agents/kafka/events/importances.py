@@ -75,7 +75,8 @@ async def read_importances(
     PreflightError
         The broker cannot be reached.
     """
-    wanted = config.models[model_id].explainers
+    model = config.find(model_id)
+    wanted = () if model is None else tuple(model.explainers)
     key, found, on = model_id.encode(), list[Any](), set[int]()
 
     def of_model(records: list[Any]) -> list[Any]:

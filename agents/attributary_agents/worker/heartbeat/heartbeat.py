@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from attributary_topics import encode_status
+from attributary_topics import encode_json
 
 from ..partition import Partition
 from .status import status_of
@@ -119,7 +119,7 @@ class Heartbeat:
         if status is None:
             return None
         self._last[model_id] = _Beat(now, n)
-        return model_id.encode(), encode_status(status)
+        return model_id.encode(), encode_json(status)
 
     async def _send(self, records: list[tuple[bytes, bytes]]) -> None:
         try:

@@ -17,7 +17,7 @@ def status_of(partition: Partition, model_id: str, per_second: float | None) -> 
         Its observations per second, if that is known.
     """
     if (state := partition.models.get(model_id)) is not None:
-        at = state.last_observation_ms
+        at, labels = state.last_observation_ms, None if state.late is None else state.late.labels
         return ModelStatus(
             model_id=model_id,
             state=_doing(state),
@@ -27,6 +27,8 @@ def status_of(partition: Partition, model_id: str, per_second: float | None) -> 
             observations_per_second=per_second,
             event_time=None if at is None else event_time(at),
             partition=partition.number,
+            n_waiting=None if labels is None else labels.n_waiting,
+            n_expired=None if labels is None else labels.n_expired,
         )
     if model_id in partition.models.refused:
         return ModelStatus(
