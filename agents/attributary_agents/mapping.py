@@ -18,10 +18,10 @@ from .kafka.brokers.start import once_brokers_answer
 from .kafka.topics import check_topics
 from .logs import configure_logging
 from .monitoring.web import WebServer
-from .sources.board import OUTCOMES, SourcesBoard
-from .sources.parts import Parts
-from .sources.preflight import check_origin_topics
-from .sources.service import MapperService, map_once
+from .sources.mappers.board import OUTCOMES, SourcesBoard
+from .sources.mappers.parts import Parts
+from .sources.mappers.preflight import check_origin_topics
+from .sources.mappers.service import MapperService, map_once
 from .worker.stopping.signals import STOP, stop_before_the_start
 from .worker.view import WorkerView
 

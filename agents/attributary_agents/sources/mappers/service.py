@@ -7,8 +7,8 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
-from ..config.settings import Config
-from ..errors import AttributaryError, BrokersAwayError, without_text
+from ...config.settings import Config
+from ...errors import AttributaryError, BrokersAwayError, without_text
 from .board import SourcesBoard
 from .claims import Claims
 from .mapper import FAILURES, Mapper, ends_quietly

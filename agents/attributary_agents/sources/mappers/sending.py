@@ -16,10 +16,10 @@ from attributary_topics import DeadLetter, InvalidRecordError, Source, fit_dead_
 from attributary_topics.deadletters import DEAD_LETTER_HEADER_PREFIX
 from attributary_topics.origins import ORIGIN_HEADER, RECORD_HEADER, Origin
 
-from ..config.settings import Config
-from ..kafka.producing import default_partition
+from ...config.settings import Config
+from ...kafka.producing import default_partition
+from ..records import Mapped, OriginRecord
 from .positions import Position
-from .records import Mapped, OriginRecord
 
 logger = logging.getLogger(__name__)
 

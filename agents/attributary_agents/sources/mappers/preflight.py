@@ -6,10 +6,10 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from attributary_explainers.wording import did_you_mean
 
-from ..config.settings import Config
-from ..errors import ConfigError
-from ..kafka.admin import with_admin
-from ..kafka.origin_topics import ask_origin_topics
+from ...config.settings import Config
+from ...errors import ConfigError
+from ...kafka.admin import with_admin
+from ...kafka.origin_topics import ask_origin_topics
 
 
 def check_origin_topics(config: Config) -> None:

@@ -15,10 +15,10 @@ from collections.abc import Awaitable, Callable, Collection
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import UnknownTopicOrPartitionError
 
-from ..config.settings import Config
-from ..errors import PreflightError
-from ..kafka.clients import STARTED_WITHIN_S, client_options
-from ..kafka.origin_topics import ask_origin_topics
+from ...config.settings import Config
+from ...errors import PreflightError
+from ...kafka.clients import STARTED_WITHIN_S, client_options
+from ...kafka.origin_topics import ask_origin_topics
 from .units import claims_group
 
 logger = logging.getLogger(__name__)

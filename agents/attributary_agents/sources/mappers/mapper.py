@@ -19,18 +19,19 @@ from aiokafka.errors import KafkaError
 
 from attributary_topics import InvalidRecordError
 
-from ..config.attaching.sources import SourceConfig
-from ..config.settings import Config
-from ..errors import SchemaUnavailableError
-from ..kafka.batches import unread_batch
-from ..kafka.clients import producer
-from ..kafka.producing import MOST_BYTES
+from ...config.attaching.sources import SourceConfig
+from ...config.settings import Config
+from ...errors import SchemaUnavailableError
+from ...kafka.batches import unread_batch
+from ...kafka.clients import producer
+from ...kafka.producing import MOST_BYTES
+from ..formats.base import Decoded, Format
+from ..records import OriginRecord
 from .board import SectionBoard, SourcesBoard
 from .merging import Merge
-from .parts import FormatLike, MappingLike, Parts
+from .parts import MappingLike, Parts
 from .positions import Position
 from .reading import Reader
-from .records import OriginRecord
 from .sending import Encoded, Sender, encoded
 from .units import Unit
 
@@ -50,7 +51,7 @@ _SLICE_S = 0.003
 
 
 class _Section:
-    def __init__(self, name: str, format_: FormatLike, mapping: MappingLike, at: str, board: SectionBoard) -> None:
+    def __init__(self, name: str, format_: Format, mapping: MappingLike, at: str, board: SectionBoard) -> None:
         self.name, self.format, self.mapping, self.at, self.board = name, format_, mapping, at, board
 
 
@@ -89,7 +90,7 @@ class Mapper:
             for topic in topics
         }
         self._merge: Merge[TopicPartition, ConsumerRecord] = Merge(unit.merge_wait_s)
-        self._decoded: dict[TopicPartition, list[tuple[_Section, list[Any] | InvalidRecordError]]] = {}
+        self._decoded: dict[TopicPartition, list[tuple[_Section, list[Decoded] | InvalidRecordError]]] = {}
         self._most_bytes = min(config.max_observation_bytes, MOST_BYTES - 4096)
         self._news = asyncio.Event()
         self._readers: dict[str, Reader] = {}
@@ -210,7 +211,7 @@ class Mapper:
         """Decode the first record of a partition, as each of its sections has it, and give it its time."""
         raw = self._merge.head(place)
         record = _origin_record(raw)
-        found: list[tuple[_Section, list[Any] | InvalidRecordError]] = []
+        found: list[tuple[_Section, list[Decoded] | InvalidRecordError]] = []
         unread = unread_batch(raw.headers)
         time_ms: int | None = None
         for section in self._of_topic[place.topic]:
@@ -272,7 +273,7 @@ def _origin_record(raw: ConsumerRecord) -> OriginRecord:
     return OriginRecord(raw.topic, raw.partition, raw.offset, raw.timestamp or 0, raw.key, raw.value, headers)
 
 
-async def _decode_patiently(section: _Section, record: OriginRecord) -> list[Any]:
+async def _decode_patiently(section: _Section, record: OriginRecord) -> list[Decoded]:
     """Return the objects in a record, however long its schema cannot be fetched: what waits is the unit."""
     pause_s, is_told = 0.2, False
     try:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-from ..config.attaching.attached import labels_of, roles_of
-from ..config.attaching.sources import Attached, SourceConfig
-from ..config.settings import Config
+from ...config.attaching.attached import labels_of, roles_of
+from ...config.attaching.sources import Attached, SourceConfig
+from ...config.settings import Config
 
 
 @dataclass(frozen=True)

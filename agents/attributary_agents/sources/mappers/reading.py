@@ -11,10 +11,10 @@ from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from attributary_explainers.wording import did_you_mean
 
-from ..config.attaching.sources import Attached
-from ..config.settings import Config
-from ..kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
-from ..kafka.origin_topics import OriginTopic, ask_origin_topics
+from ...config.attaching.sources import Attached
+from ...config.settings import Config
+from ...kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
+from ...kafka.origin_topics import OriginTopic, ask_origin_topics
 from .merging import Merge
 from .positions import OriginFaultError, Position, find_starts
 from .units import positions_group
