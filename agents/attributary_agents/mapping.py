@@ -79,8 +79,7 @@ def run_mapper(
             asyncio.run(_until_stopped(service.run, view, service.stop))
     finally:
         web.stop()
-    total = {outcome: sum(one.counts[outcome] for one in board.sections.values()) for outcome in OUTCOMES}
-    told = ", ".join(f"{show_count(n)} {outcome}" for outcome, n in total.items())
+    told = ", ".join(f"{show_count(board.total[outcome])} {outcome}" for outcome in OUTCOMES)
     logger.info("stopped after %.0f s: records %s", time.monotonic() - began, told)
     return board
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from attributary_agents.config.reading import load_config
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.demo.processes import kill_child, start_child, stop_child
 from attributary_agents.mapping import run_mapper
+from attributary_agents.sources.mappers import mapper
 from tests.integration.sources.stand_ins import StandIns
 
 
@@ -59,4 +61,5 @@ class MapperProcess:
 
 
 if __name__ == "__main__":
+    mapper.LOOK_S = float(os.environ.get("TEST_LOOK_S", mapper.LOOK_S))
     run_mapper(load_config(Path(sys.argv[1])), once="--once" in sys.argv, parts=StandIns())
