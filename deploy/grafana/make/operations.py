@@ -131,10 +131,7 @@ def operations() -> Board:
         graph(
             "Records of sources",
             "What became of the records that are mapped: mapped, passed over, or dead letters.",
-            Query(
-                f"sum by (source, outcome) (rate({series('source_records_total', '[$__rate_interval]', **WORKER)}))",
-                "{{source}} {{outcome}}",
-            ),
+            Query(rate("source_records_total"), "{{source}} {{outcome}}"),
             unit="ops",
             least=0,
             size=(6, 8),
@@ -143,7 +140,7 @@ def operations() -> Board:
         graph(
             "Not mapped yet",
             "Offsets of the sources' topics, by source.",
-            Query(f"sum by (source) ({series('source_lag_records', **WORKER)})", "{{source}}"),
+            Query(f"sum by (source) ({latest('source_lag_records')})", "{{source}}"),
             least=0,
             size=(6, 8),
             empty="no source is mapped here",
@@ -151,10 +148,8 @@ def operations() -> Board:
         graph(
             "Behind in time",
             "Age of the record mapped last by its own time, 0 where all is mapped; and sources that wait for a schema.",
-            Query(f"max by (source) ({series('source_time_lag_seconds', **WORKER)})", "{{source}}"),
-            Query(
-                f"max by (source) ({series('source_waiting_registry', **WORKER)}) > 0", "{{source}} waits for a schema"
-            ),
+            Query(latest("source_time_lag_seconds"), "{{source}}"),
+            Query(f"{latest('source_waiting_registry')} > 0", "{{source}} waits for a schema"),
             unit="s",
             least=0,
             size=(6, 8),
@@ -163,10 +158,7 @@ def operations() -> Board:
         graph(
             "Mapped records taken",
             "By what became of them: repeats were taken before a mapper was killed, those that are early come again.",
-            Query(
-                f"sum by (outcome) (rate({series('origin_records_total', '[$__rate_interval]', **WORKER)}))",
-                "{{outcome}}",
-            ),
+            Query(f"sum by (outcome) ({per_second('origin_records_total')})", "{{outcome}}"),
             unit="ops",
             least=0,
             size=(6, 8),

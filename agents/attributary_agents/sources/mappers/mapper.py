@@ -24,6 +24,7 @@ from ...config.settings import Config
 from ...errors import SchemaUnavailableError
 from ...kafka.batches import unread_batch
 from ...kafka.clients import producer
+from ...kafka.origin_topics import ask_retention_ms
 from ...kafka.producing import MOST_BYTES
 from ..formats.base import Decoded, Format
 from ..records import OriginRecord
@@ -132,7 +133,8 @@ class Mapper:
                 )
             )
             n_targets = len(await client.partitions_for(topic))
-            sender = Sender(self._config, client, n_targets, starts)
+            retention_ms = await ask_retention_ms(client.client, topic)
+            sender = Sender(self._config, client, n_targets, starts, retention_ms)
             logger.info("%s: mapping begins, of %d partitions", self._what, len(starts))
             pumps = [asyncio.ensure_future(reader.pump(self._merge, self._news)) for reader in self._readers.values()]
             try:
