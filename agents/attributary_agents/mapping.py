@@ -19,7 +19,6 @@ from .kafka.topics import check_topics
 from .logs import configure_logging
 from .monitoring.web import WebServer
 from .sources.mappers.board import OUTCOMES, SourcesBoard
-from .sources.mappers.parts import Parts
 from .sources.mappers.preflight import check_origin_topics
 from .sources.mappers.service import MapperService, map_once
 from .worker.stopping.signals import STOP, stop_before_the_start
@@ -37,7 +36,6 @@ def run_mapper(
     once: bool = False,
     wait: bool = True,
     progress: Callable[[int, int], None] | None = None,
-    parts: Parts | None = None,
 ) -> SourcesBoard:
     """Map until SIGINT or SIGTERM, or once until the ends of all topics; return what was counted.
 
@@ -72,10 +70,10 @@ def run_mapper(
     try:
         once_brokers_answer(check, lambda: None if once else web.start(), wait=wait)
         if once:
-            asyncio.run(_until_stopped(partial(map_once, config, board, progress, parts), view))
+            asyncio.run(_until_stopped(partial(map_once, config, board, progress), view))
         else:
             web.start()
-            service = MapperService(config, board, parts)
+            service = MapperService(config, board)
             asyncio.run(_until_stopped(service.run, view, service.stop))
     finally:
         web.stop()

@@ -26,7 +26,7 @@ COMMANDS = """
 run, replay, produce, check, importance, changes, dlq, dlq list, dlq show, dlq replay, demo, demo-stream, warm-up,
 config, config show, config example, config schema, models, models deploy, models list, models export, models import,
 models reset, plan, rules, rules export, rules thresholds, sources,
-sources suggest, topics, topics list, topics create, dashboards,
+sources suggest, sources status, sources reset, map, topics, topics list, topics create, dashboards,
 dashboards export
 """
 

@@ -64,7 +64,7 @@ def test_a_topic_that_is_not_there_is_said_at_the_start_with_the_one_that_may_be
         assert ended.value.code == 2
         said = capsys.readouterr().err.replace("\n", "")
         assert (
-            f"sources.rentals.topic: no topic '{name[:-1]}' on {kafka_broker.bootstrap}: did you mean '{name}'?" in said
+            f"sources.rentals.topic: no topic '{name[:-1]}' on {kafka_broker.bootstrap}; did you mean '{name}'?" in said
         )
 
 
@@ -85,10 +85,7 @@ def test_bad_records_are_dead_letters_of_their_place_tombstones_are_passed_over_
     assert "2 mapped, 1 filtered, 1 dead" in mapper.said
 
 
-def test_partitions_that_a_topic_gets_are_mapped_from_their_beginning(
-    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEST_LOOK_S", "1")
+def test_partitions_that_a_topic_gets_are_mapped_from_their_beginning(kafka_broker: Broker, tmp_path: Path) -> None:
     data = made(kafka_broker.bootstrap, 0)
     topic = data.raw["sources"]["rentals"]["topic"]
     write(data, "rentals", [rental(0)], partition=0)
@@ -113,9 +110,8 @@ def _writes(data: Made, partition: int) -> bool:
 
 
 def test_a_topic_that_is_made_again_stops_its_source_alone_until_that_is_set_back(
-    kafka_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kafka_broker: Broker, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("TEST_LOOK_S", "1")
     data = made(kafka_broker.bootstrap, 0)
     # Two units: the models of one do not meet those of the other.
     data.raw["sources"]["rentals"]["model"], data.raw["sources"]["returns"]["model"] = "s0", "s1"

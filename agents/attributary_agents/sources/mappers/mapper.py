@@ -24,13 +24,14 @@ from ...config.settings import Config
 from ...errors import SchemaUnavailableError
 from ...kafka.batches import unread_batch
 from ...kafka.clients import producer
-from ...kafka.origin_topics import ask_retention_ms
 from ...kafka.producing import MOST_BYTES
+from ...kafka.topic_ids import ask_retention_ms
 from ..formats.base import Decoded, Format
+from ..formats.making import new_format
+from ..mapping import Mapping
 from ..records import OriginRecord
 from .board import SectionBoard, SourcesBoard
 from .merging import Merge
-from .parts import MappingLike, Parts
 from .positions import Position
 from .reading import Reader
 from .sending import Encoded, Sender, encoded
@@ -41,7 +42,7 @@ logger = logging.getLogger(__name__)
 SETTLE_EVERY, SETTLE_S = 5000, 1.0
 """Records, and seconds, after which what was sent is waited for and positions are committed."""
 
-LOOK_S = 30.0
+LOOK_S = 10.0
 """Seconds between two looks at whether a topic has got partitions, or is another one."""
 
 RENEW_S = 3600.0
@@ -52,7 +53,7 @@ _SLICE_S = 0.003
 
 
 class _Section:
-    def __init__(self, name: str, format_: Format, mapping: MappingLike, at: str, board: SectionBoard) -> None:
+    def __init__(self, name: str, format_: Format, mapping: Mapping, at: str, board: SectionBoard) -> None:
         self.name, self.format, self.mapping, self.at, self.board = name, format_, mapping, at, board
 
 
@@ -71,7 +72,6 @@ class Mapper:
         self,
         config: Config,
         unit: Unit,
-        parts: Parts,
         board: SourcesBoard,
         *,
         once: bool = False,
@@ -80,7 +80,7 @@ class Mapper:
         self._config, self._unit, self._once, self._progress = config, unit, once, progress
         self._sections = {
             name: _Section(
-                name, parts.new_format(section, config), parts.new_mapping(name, section, config),
+                name, new_format(section.format, config.kafka), Mapping(name, section, config),
                 f"{'sources' if isinstance(section, SourceConfig) else 'labels'}.{name}", board.open(name),
             )
             for name, section in unit.sections.items()

@@ -142,7 +142,7 @@ async def ask_retention_ms(client: Any, topic: str) -> int | None:
     return None
 
 
-async def ask_origin_topics(client: Any, names: list[str]) -> dict[str, OriginTopic]:
+async def ask_with_ids(client: Any, names: list[str]) -> dict[str, OriginTopic]:
     """Return the topics of these names that there are.
 
     Parameters
