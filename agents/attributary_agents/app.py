@@ -18,9 +18,9 @@ from .kafka.faust_fixes import ExactApp
 from .kafka.fetches import Intake
 from .kafka.membership import client_id, fenced
 from .monitoring.web import WebServer
-from .sources.board import SourcesBoard
-from .sources.mapper import ends_quietly
-from .sources.service import MapperService
+from .sources.mappers.board import SourcesBoard
+from .sources.mappers.mapper import ends_quietly
+from .sources.mappers.service import MapperService
 from .state.admin import read_again
 from .state.names import wanted_names
 from .state.records import StateRecords

@@ -18,10 +18,9 @@ from .kafka.brokers.start import once_brokers_answer
 from .kafka.topics import check_topics
 from .logs import configure_logging
 from .monitoring.web import WebServer
-from .sources.board import OUTCOMES, SourcesBoard
-from .sources.parts import Parts
-from .sources.preflight import check_origin_topics
-from .sources.service import MapperService, map_once
+from .sources.mappers.board import OUTCOMES, SourcesBoard
+from .sources.mappers.preflight import check_origin_topics
+from .sources.mappers.service import MapperService, map_once
 from .worker.stopping.signals import STOP, stop_before_the_start
 from .worker.view import WorkerView
 
@@ -37,7 +36,6 @@ def run_mapper(
     once: bool = False,
     wait: bool = True,
     progress: Callable[[int, int], None] | None = None,
-    parts: Parts | None = None,
 ) -> SourcesBoard:
     """Map until SIGINT or SIGTERM, or once until the ends of all topics; return what was counted.
 
@@ -72,15 +70,14 @@ def run_mapper(
     try:
         once_brokers_answer(check, lambda: None if once else web.start(), wait=wait)
         if once:
-            asyncio.run(_until_stopped(partial(map_once, config, board, progress, parts), view))
+            asyncio.run(_until_stopped(partial(map_once, config, board, progress), view))
         else:
             web.start()
-            service = MapperService(config, board, parts)
+            service = MapperService(config, board)
             asyncio.run(_until_stopped(service.run, view, service.stop))
     finally:
         web.stop()
-    total = {outcome: sum(one.counts[outcome] for one in board.sections.values()) for outcome in OUTCOMES}
-    told = ", ".join(f"{show_count(n)} {outcome}" for outcome, n in total.items())
+    told = ", ".join(f"{show_count(board.total[outcome])} {outcome}" for outcome in OUTCOMES)
     logger.info("stopped after %.0f s: records %s", time.monotonic() - began, told)
     return board
 

@@ -38,7 +38,7 @@ from .models.model_state import check_models
 from .models.warm_up import warm_up
 from .monitoring.series_limits import check_series
 from .monitoring.web import listen_as_configured
-from .sources.preflight import check_origin_topics
+from .sources.mappers.preflight import check_origin_topics
 from .state.objects import check_objects
 from .supervise import (
     Role,

@@ -26,7 +26,7 @@ from ..models.model_state import ModelState
 from ..models.quality import quality_figures
 from ..models.telling.changes import exemplar
 from ..models.telling.events import finite
-from ..sources.board import SourcesBoard
+from ..sources.mappers.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
 from ..state.origins import OUTCOMES
 from ..worker.view import Durations, PartitionView, WorkerView

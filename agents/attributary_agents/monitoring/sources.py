@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..sources.board import OUTCOMES, SourcesBoard
+from ..sources.mappers.board import OUTCOMES, SourcesBoard
 from .importances import Add
 
 _SOURCE = ("source",)

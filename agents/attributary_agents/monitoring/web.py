@@ -23,7 +23,7 @@ from attributary_explainers.wording import show_names
 from ..config.settings import Config
 from ..errors import PreflightError
 from ..kafka.brokers.writes import HOW_TO_LOOK, NOT_READY_AFTER_S
-from ..sources.board import SourcesBoard
+from ..sources.mappers.board import SourcesBoard
 from ..worker.view import WorkerView
 from .http_server import HttpServer, Request, Response, SingleFlight, listen, text_response
 from .metrics import AttributaryCollector

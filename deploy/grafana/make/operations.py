@@ -126,6 +126,44 @@ def operations() -> Board:
             size=(8, 8),
         ),
     )
+    board.heading("Sources")
+    board.line(
+        graph(
+            "Records of sources",
+            "What became of the records that are mapped: mapped, passed over, or dead letters.",
+            Query(rate("source_records_total"), "{{source}} {{outcome}}"),
+            unit="ops",
+            least=0,
+            size=(6, 8),
+            empty="no source is mapped here",
+        ),
+        graph(
+            "Not mapped yet",
+            "Offsets of the sources' topics, by source.",
+            Query(f"sum by (source) ({latest('source_lag_records')})", "{{source}}"),
+            least=0,
+            size=(6, 8),
+            empty="no source is mapped here",
+        ),
+        graph(
+            "Behind in time",
+            "Age of the record mapped last by its own time, 0 where all is mapped; and sources that wait for a schema.",
+            Query(latest("source_time_lag_seconds"), "{{source}}"),
+            Query(f"{latest('source_waiting_registry')} > 0", "{{source}} waits for a schema"),
+            unit="s",
+            least=0,
+            size=(6, 8),
+            empty="no source is mapped here",
+        ),
+        graph(
+            "Mapped records taken",
+            "By what became of them: repeats were taken before a mapper was killed, those that are early come again.",
+            Query(f"sum by (outcome) ({per_second('origin_records_total')})", "{{outcome}}"),
+            unit="ops",
+            least=0,
+            size=(6, 8),
+        ),
+    )
     board.heading("Steps of the workers")
     withheld = f"max by (instance, worker) ({series('write_unacknowledged_seconds', **WORKER)})"
     silent = f"time() - max by (instance, worker) ({series('broker_last_answer_timestamp_seconds', **WORKER)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
@@ -13,21 +14,21 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 from aiokafka.partitioner import murmur2
 
-from attributary_agents.sources.positions import Position, decode_position
+from attributary_agents.sources.mappers.positions import Position, decode_position
+from attributary_agents.sources.mappers.sending import Encoded, Sender, encoded
 from attributary_agents.sources.records import Mapped, OriginRecord
-from attributary_agents.sources.sending import Encoded, Sender, encoded
 from attributary_topics import InvalidRecordError
 from tests.agents.stand_ins import DEAD_LETTERS, TOPIC, config_of
 
 PLACE = TopicPartition("rentals", 3)
 
 
-def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """Have pytest run a coroutine."""
 
     @wraps(test)
-    def run() -> None:
-        asyncio.run(test())
+    def run(**fixtures: Any) -> None:
+        asyncio.run(test(**fixtures))
 
     return run
 
@@ -145,6 +146,18 @@ async def test_a_time_ahead_of_the_clock_is_not_what_brokers_refuse() -> None:
     producer = Producer()
     await sender(producer).send(PLACE, record(12, timestamp_ms=2**50), made("a"))
     assert producer.sent[0][2]["timestamp_ms"] < 2**50
+
+
+@in_a_loop
+async def test_of_records_that_our_topic_may_delete_at_once_it_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    producer = Producer()
+    starts = {PLACE: Position(10, "id", 0)}
+    one = Sender(config_of("a"), producer, 4, starts, 3_600_000)  # type: ignore[arg-type]
+    await one.send(PLACE, record(12, timestamp_ms=round(time.time() * 1000)), made("a"))
+    assert caplog.text == ""
+    for offset in (13, 14):
+        await one.send(PLACE, record(offset), made("a"))
+    assert caplog.text.count("records of rentals are older than retention.ms of attributary.observations.v1") == 1
 
 
 def test_what_is_longer_than_an_observation_may_be_is_a_dead_letter() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.sources.units import Unit, units_of
+from attributary_agents.sources.mappers.units import Unit, units_of
 
 MODEL = {"model": {"class": "river.tree.HoeffdingTreeRegressor"}}
 

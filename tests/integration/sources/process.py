@@ -1,4 +1,4 @@
-"""A mapper as a process, which can be killed, frozen and woken: `python -m tests.integration.sources.process FILE`."""
+"""`attributary map` as a process, which can be killed, frozen and woken."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from typing import Any
 import yaml
 from support.waiting import wait_for
 
-from attributary_agents.config.reading import load_config
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.demo.processes import kill_child, start_child, stop_child
-from attributary_agents.mapping import run_mapper
-from tests.integration.sources.stand_ins import StandIns
 
 
 class MapperProcess:
@@ -28,7 +25,7 @@ class MapperProcess:
         self.log = folder / f"mapper-{self.n_started}.log"
         path = folder / f"mapper-{self.n_started}.yaml"
         path.write_text(yaml.safe_dump({**raw, "web": {"port": free_port()}}, sort_keys=False))
-        argv = [sys.executable, "-m", "tests.integration.sources.process", path, *(["--once"] if once else [])]
+        argv = [sys.executable, "-m", "attributary_agents.cli", "map", "-c", path, *(["--once"] if once else [])]
         self.child: Popen[bytes] = start_child(argv, log=self.log)
 
     @property
@@ -56,7 +53,3 @@ class MapperProcess:
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
         return stop_child(self.child, 30)
-
-
-if __name__ == "__main__":
-    run_mapper(load_config(Path(sys.argv[1])), once="--once" in sys.argv, parts=StandIns())

@@ -43,7 +43,7 @@ def configuration(bootstrap: str, *, partitions: int = 4, **sections: Any) -> di
         "publish": {"every": 5000},
         "change": None,
     }
-    common = {"model": "s{station}", "id": "id", "time": "ts", "y": "late"}
+    common = {"model": "s{station}", "x": {"only": ["temp", "hour"]}, "id": "id", "time": "ts", "y": "late"}
     return {
         "kafka": {
             "brokers": [bootstrap],

@@ -76,7 +76,7 @@ def test_a_backlog_is_merged_by_time(kafka_broker: Broker, tmp_path: Path) -> No
 def test_mappers_and_workers_that_are_killed_frozen_and_woken_take_each_record_once(
     kafka_broker: Broker, tmp_path: Path
 ) -> None:
-    data = made(kafka_broker.bootstrap, 2 * N)
+    data = made(kafka_broker.bootstrap, 3 * N // 2)
     total = sum(data.n.values())
     rng = random.Random(7)
     worker, second = WorkerProcess(data.raw, tmp_path), WorkerProcess(data.raw, tmp_path)

@@ -12,7 +12,7 @@ from ..commands import config_option, json_option, say
 from ..progress import told_when_slow
 
 if TYPE_CHECKING:
-    from ...sources.standing import Standing
+    from ...sources.mappers.standing import Standing
 
 
 @click.command("status")
@@ -24,7 +24,7 @@ def sources_status(config: Config, as_json: bool) -> None:
     \b
         attributary sources status --config attributary.yaml
     """
-    from ...sources.standing import find_standing
+    from ...sources.mappers.standing import find_standing
 
     with told_when_slow(config):
         found = find_standing(config)
@@ -60,7 +60,7 @@ def sources_reset(config: Config, name: str, yes: bool) -> None:
     \b
         attributary sources reset rentals --config attributary.yaml
     """
-    from ...sources.standing import reset
+    from ...sources.mappers.standing import reset
 
     if not yes:
         click.confirm(f"The records of {name} will be mapped, and count, a second time. Go on?", abort=True, err=True)

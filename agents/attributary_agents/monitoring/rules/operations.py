@@ -126,6 +126,16 @@ def _records(options: RuleOptions) -> list[Alert]:
             wait="10m",
         ),
         _alert(
+            "SourceLagGrowing",
+            "warning",
+            f"{recorded('source_lag_records')} >= {number(at.lag_records)}\n"
+            f"and deriv({recorded('source_lag_records')}[{at.lag_window}]) > 0",
+            f"The mapper does not keep up with {_WHERE} of {{{{ $labels.source }}}}",
+            f"{{{{ $value | humanize }}}} records are not mapped, {number(at.lag_records)} or more, and they became "
+            f"more over {at.lag_window}.",
+            wait="10m",
+        ),
+        _alert(
             "TransactionOpen",
             "warning",
             f"{recorded('transaction_open_seconds')} > {number(at.transaction_seconds)}",

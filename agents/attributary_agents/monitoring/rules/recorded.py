@@ -38,6 +38,7 @@ NAMES = (
     "records_consumed_total",
     "dead_letters_total",
     "consumer_lag_records",
+    "source_lag_records",
     "checkpoint_pending_seconds",
     "transaction_open_seconds",
 )

@@ -19,18 +19,21 @@ from aiokafka.errors import KafkaError
 
 from attributary_topics import InvalidRecordError
 
-from ..config.attaching.sources import SourceConfig
-from ..config.settings import Config
-from ..errors import SchemaUnavailableError
-from ..kafka.batches import unread_batch
-from ..kafka.clients import producer
-from ..kafka.producing import MOST_BYTES
+from ...config.attaching.sources import SourceConfig
+from ...config.settings import Config
+from ...errors import SchemaUnavailableError
+from ...kafka.batches import unread_batch
+from ...kafka.clients import producer
+from ...kafka.producing import MOST_BYTES
+from ...kafka.topic_ids import ask_retention_ms
+from ..formats.base import Decoded, Format
+from ..formats.making import new_format
+from ..mapping import Mapping
+from ..records import OriginRecord
 from .board import SectionBoard, SourcesBoard
 from .merging import Merge
-from .parts import FormatLike, MappingLike, Parts
 from .positions import Position
 from .reading import Reader
-from .records import OriginRecord
 from .sending import Encoded, Sender, encoded
 from .units import Unit
 
@@ -39,7 +42,7 @@ logger = logging.getLogger(__name__)
 SETTLE_EVERY, SETTLE_S = 5000, 1.0
 """Records, and seconds, after which what was sent is waited for and positions are committed."""
 
-LOOK_S = 30.0
+LOOK_S = 10.0
 """Seconds between two looks at whether a topic has got partitions, or is another one."""
 
 RENEW_S = 3600.0
@@ -50,7 +53,7 @@ _SLICE_S = 0.003
 
 
 class _Section:
-    def __init__(self, name: str, format_: FormatLike, mapping: MappingLike, at: str, board: SectionBoard) -> None:
+    def __init__(self, name: str, format_: Format, mapping: Mapping, at: str, board: SectionBoard) -> None:
         self.name, self.format, self.mapping, self.at, self.board = name, format_, mapping, at, board
 
 
@@ -69,7 +72,6 @@ class Mapper:
         self,
         config: Config,
         unit: Unit,
-        parts: Parts,
         board: SourcesBoard,
         *,
         once: bool = False,
@@ -78,7 +80,7 @@ class Mapper:
         self._config, self._unit, self._once, self._progress = config, unit, once, progress
         self._sections = {
             name: _Section(
-                name, parts.new_format(section, config), parts.new_mapping(name, section, config),
+                name, new_format(section.format, config.kafka), Mapping(name, section, config),
                 f"{'sources' if isinstance(section, SourceConfig) else 'labels'}.{name}", board.open(name),
             )
             for name, section in unit.sections.items()
@@ -89,7 +91,7 @@ class Mapper:
             for topic in topics
         }
         self._merge: Merge[TopicPartition, ConsumerRecord] = Merge(unit.merge_wait_s)
-        self._decoded: dict[TopicPartition, list[tuple[_Section, list[Any] | InvalidRecordError]]] = {}
+        self._decoded: dict[TopicPartition, list[tuple[_Section, list[Decoded] | InvalidRecordError]]] = {}
         self._most_bytes = min(config.max_observation_bytes, MOST_BYTES - 4096)
         self._news = asyncio.Event()
         self._readers: dict[str, Reader] = {}
@@ -131,7 +133,8 @@ class Mapper:
                 )
             )
             n_targets = len(await client.partitions_for(topic))
-            sender = Sender(self._config, client, n_targets, starts)
+            retention_ms = await ask_retention_ms(client.client, topic)
+            sender = Sender(self._config, client, n_targets, starts, retention_ms)
             logger.info("%s: mapping begins, of %d partitions", self._what, len(starts))
             pumps = [asyncio.ensure_future(reader.pump(self._merge, self._news)) for reader in self._readers.values()]
             try:
@@ -210,7 +213,7 @@ class Mapper:
         """Decode the first record of a partition, as each of its sections has it, and give it its time."""
         raw = self._merge.head(place)
         record = _origin_record(raw)
-        found: list[tuple[_Section, list[Any] | InvalidRecordError]] = []
+        found: list[tuple[_Section, list[Decoded] | InvalidRecordError]] = []
         unread = unread_batch(raw.headers)
         time_ms: int | None = None
         for section in self._of_topic[place.topic]:
@@ -272,7 +275,7 @@ def _origin_record(raw: ConsumerRecord) -> OriginRecord:
     return OriginRecord(raw.topic, raw.partition, raw.offset, raw.timestamp or 0, raw.key, raw.value, headers)
 
 
-async def _decode_patiently(section: _Section, record: OriginRecord) -> list[Any]:
+async def _decode_patiently(section: _Section, record: OriginRecord) -> list[Decoded]:
     """Return the objects in a record, however long its schema cannot be fetched: what waits is the unit."""
     pause_s, is_told = 0.2, False
     try:

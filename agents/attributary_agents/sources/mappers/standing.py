@@ -17,16 +17,16 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, for_c
 from attributary_explainers.wording import did_you_mean, show_names
 from attributary_topics.origins import OriginPlace
 
-from ..config.attaching.sources import Attached
-from ..config.settings import Config
-from ..errors import AttributaryError, ConfigError, StateError
-from ..kafka.admin import with_admin
-from ..kafka.clients import client_fault, client_options
-from ..kafka.origin_topics import OriginTopic, ask_origin_topics
-from ..kafka.topics.specs import MAPPERS
-from ..state.admin import read_records, store_of
-from ..state.checkpoints import load_checkpoint
-from ..state.names import checkpoint_copy_key, checkpoint_key
+from ...config.attaching.sources import Attached
+from ...config.settings import Config
+from ...errors import AttributaryError, ConfigError, StateError
+from ...kafka.admin import with_admin
+from ...kafka.clients import client_fault, client_options
+from ...kafka.topic_ids import OriginTopic, ask_with_ids
+from ...kafka.topics.specs import MAPPERS
+from ...state.admin import read_records, store_of
+from ...state.checkpoints import load_checkpoint
+from ...state.names import checkpoint_copy_key, checkpoint_key
 from .positions import Bounds, Position, committed_positions, first_offsets
 from .units import claims_group, positions_group, units_of
 
@@ -140,7 +140,7 @@ async def _client(config: Config, name: str, topics: list[str]) -> AsyncIterator
     )
     try:
         await client.start()
-        found = await ask_origin_topics(client._client, topics)
+        found = await ask_with_ids(client._client, topics)
         for topic in topics:
             if topic not in found:
                 brokers = ", ".join(config.kafka.brokers)

@@ -10,9 +10,12 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-from ..config.attaching.attached import labels_of, roles_of
-from ..config.attaching.sources import Attached, SourceConfig
-from ..config.settings import Config
+from ...config.attaching.attached import labels_of, roles_of
+from ...config.attaching.sources import LabelsConfig, SourceConfig
+from ...config.settings import Config
+
+Section = SourceConfig | LabelsConfig
+"""What the configuration says of topics of others."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Unit:
         By name, in the order of the names: which of the records made of an origin record is which depends on that.
     """
 
-    sections: dict[str, Attached]
+    sections: dict[str, Section]
 
     @property
     def name(self) -> str:
@@ -63,7 +66,7 @@ class Unit:
 
 def units_of(config: Config) -> list[Unit]:
     """Return the units of a configuration; none where a worker reads the one source's topic itself."""
-    sections: dict[str, Attached] = {**config.sources, **config.labels}
+    sections: dict[str, Section] = {**config.sources, **config.labels}
     if any(source.key == "direct" for source in config.sources.values()):
         return []
     together: list[set[str]] = [{name} for name in sections]

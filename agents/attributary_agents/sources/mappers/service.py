@@ -7,12 +7,11 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
-from ..config.settings import Config
-from ..errors import AttributaryError, BrokersAwayError, without_text
+from ...config.settings import Config
+from ...errors import AttributaryError, BrokersAwayError, without_text
 from .board import SourcesBoard
 from .claims import Claims
 from .mapper import FAILURES, Mapper, ends_quietly
-from .parts import Parts
 from .reading import OriginsChangedError
 from .units import Unit, units_of
 
@@ -27,8 +26,8 @@ STOPS_WITHIN_S = 5.0
 class MapperService:
     """Maps each unit that the group of mappers gives this process, again and again until it is stopped."""
 
-    def __init__(self, config: Config, board: SourcesBoard, parts: Parts | None = None) -> None:
-        self._config, self.board, self._parts = config, board, parts or Parts()
+    def __init__(self, config: Config, board: SourcesBoard) -> None:
+        self._config, self.board = config, board
         self.units = units_of(config)
         self._stop = asyncio.Event()
         self._running: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = {}
@@ -75,7 +74,7 @@ class MapperService:
 
     async def _map(self, unit: Unit, stop: asyncio.Event) -> None:
         async def run() -> None:
-            await Mapper(self._config, unit, self._parts, self.board).run(stop)
+            await Mapper(self._config, unit, self.board).run(stop)
 
         try:
             await self._again(f"mapping {', '.join(unit.sections)}", stop, run)
@@ -118,9 +117,7 @@ class MapperService:
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
-async def map_once(
-    config: Config, board: SourcesBoard, progress: Callable[[int, int], None] | None = None, parts: Parts | None = None
-) -> None:
+async def map_once(config: Config, board: SourcesBoard, progress: Callable[[int, int], None] | None = None) -> None:
     """Map all that the sources have now, in this process, whoever else does.
 
     Raises
@@ -131,7 +128,7 @@ async def map_once(
     for unit in units_of(config):
         while True:
             try:
-                await Mapper(config, unit, parts or Parts(), board, once=True, progress=progress).run(asyncio.Event())
+                await Mapper(config, unit, board, once=True, progress=progress).run(asyncio.Event())
                 break
             except OriginsChangedError:
                 continue

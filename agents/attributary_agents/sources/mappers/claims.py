@@ -15,10 +15,10 @@ from collections.abc import Awaitable, Callable, Collection
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import UnknownTopicOrPartitionError
 
-from ..config.settings import Config
-from ..errors import PreflightError
-from ..kafka.clients import STARTED_WITHIN_S, client_options
-from ..kafka.origin_topics import ask_origin_topics
+from ...config.settings import Config
+from ...errors import PreflightError
+from ...kafka.clients import STARTED_WITHIN_S, client_options
+from ...kafka.topic_ids import ask_with_ids
 from .units import claims_group
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Claims(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is un
         try:
             async with asyncio.timeout(STARTED_WITHIN_S):
                 await client.start()
-            found = await ask_origin_topics(client._client, [topic])
+            found = await ask_with_ids(client._client, [topic])
             if topic not in found:
                 raise PreflightError(f"missing topics: {topic} (make them with `attributary topics create`)")
             self._n_places = len(found[topic].partitions)

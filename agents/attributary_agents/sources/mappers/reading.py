@@ -11,10 +11,10 @@ from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from attributary_explainers.wording import did_you_mean
 
-from ..config.attaching.sources import Attached
-from ..config.settings import Config
-from ..kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
-from ..kafka.origin_topics import OriginTopic, ask_origin_topics
+from ...config.attaching.sources import Attached
+from ...config.settings import Config
+from ...kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
+from ...kafka.topic_ids import OriginTopic, ask_with_ids
 from .merging import Merge
 from .positions import OriginFaultError, Position, find_starts
 from .units import positions_group
@@ -78,7 +78,7 @@ class Reader:
         await self.commit(self.starts)  # `start` counts once
 
     async def _ask(self) -> dict[str, OriginTopic]:
-        found = await ask_origin_topics(self._client._client, self.names)
+        found = await ask_with_ids(self._client._client, self.names)
         for name in self.names:
             if name not in found:
                 known = await self._client.topics()

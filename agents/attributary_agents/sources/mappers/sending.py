@@ -16,10 +16,10 @@ from attributary_topics import DeadLetter, InvalidRecordError, Source, fit_dead_
 from attributary_topics.deadletters import DEAD_LETTER_HEADER_PREFIX
 from attributary_topics.origins import ORIGIN_HEADER, RECORD_HEADER, Origin
 
-from ..config.settings import Config
-from ..kafka.producing import default_partition
+from ...config.settings import Config
+from ...kafka.producing import default_partition
+from ..records import Mapped, OriginRecord
 from .positions import Position
-from .records import Mapped, OriginRecord
 
 logger = logging.getLogger(__name__)
 
@@ -65,10 +65,17 @@ class Sender:
         Partitions of our topic.
     starts
         Where this run has begun.
+    retention_ms
+        After how long brokers delete records of our topic; None: never.
     """
 
     def __init__(
-        self, config: Config, producer: AIOKafkaProducer, n_targets: int, starts: dict[TopicPartition, Position]
+        self,
+        config: Config,
+        producer: AIOKafkaProducer,
+        n_targets: int,
+        starts: dict[TopicPartition, Position],
+        retention_ms: int | None = None,
     ) -> None:
         self._config, self._producer, self._n_targets = config, producer, n_targets
         self._topic, self._letters = config.kafka.topics.observations, config.kafka.topics.dead_letters
@@ -79,6 +86,7 @@ class Sender:
         self._under_way: list[asyncio.Future[Any]] = []
         self._done: dict[TopicPartition, int] = {}
         self._said: set[tuple[str, str]] = set()
+        self._retention_ms = retention_ms
 
     @property
     def n_under_way(self) -> int:
@@ -98,7 +106,10 @@ class Sender:
     async def send(self, place: TopicPartition, record: OriginRecord, made: Sequence[Encoded]) -> None:
         """Send what is made of a record, in its order."""
         # A broker refuses what is more than an hour ahead of it.
-        timestamp_ms = min(max(record.timestamp_ms, 0), round(time.time() * 1000))
+        now_ms = round(time.time() * 1000)
+        timestamp_ms = min(max(record.timestamp_ms, 0), now_ms)
+        if made and self._retention_ms is not None and timestamp_ms < now_ms - self._retention_ms:
+            self._warn_of_retention(place)
         for n, mapped in enumerate(made):
             target = self._target(record, mapped.model_id)
             before = self._sent.get((place, target))
@@ -118,6 +129,14 @@ class Sender:
                 )
             )
         self._done[place] = record.offset + 1
+
+    def _warn_of_retention(self, place: TopicPartition) -> None:
+        logger.warning(
+            "records of %s are older than retention.ms of %s, %d: brokers may delete them before a worker reads them; "
+            "set that to -1, or to more than their age, until they are read (docs/attach/mapper.md)",
+            place.topic, self._topic, self._retention_ms,
+        )  # fmt: skip
+        self._retention_ms = None  # said once in a run
 
     async def send_dead_letter(
         self, place: TopicPartition, record: OriginRecord, section: str, error: InvalidRecordError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 OUTCOMES = ("mapped", "filtered", "dead")
@@ -36,7 +35,7 @@ class SourcesBoard:
 
     def __init__(self) -> None:
         self.sections: dict[str, SectionBoard] = {}
-        self.on_mapped: Callable[[], None] | None = None
+        self._closed: Counter[str] = Counter()
 
     def open(self, name: str) -> SectionBoard:
         """Return the board of a section that is mapped here from now on."""
@@ -44,4 +43,10 @@ class SourcesBoard:
 
     def close(self, name: str) -> None:
         """Note that another process maps a section: its series end here."""
-        self.sections.pop(name, None)
+        if (section := self.sections.pop(name, None)) is not None:
+            self._closed += section.counts
+
+    @property
+    def total(self) -> Counter[str]:
+        """Records that this process has mapped, passed over or made dead letters of, since it began."""
+        return sum((section.counts for section in self.sections.values()), self._closed)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from ..errors import AttributaryError
-from ..kafka.origin_topics import OriginTopic
+from ...errors import AttributaryError
+from ...kafka.topic_ids import OriginTopic
 
 
 class OriginFaultError(AttributaryError):

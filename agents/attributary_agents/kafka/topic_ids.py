@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from aiokafka.admin.config_resource import ConfigResourceType
 from aiokafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
+from aiokafka.protocol.admin import DescribeConfigsRequest
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.metadata import MetadataRequest_v4, MetadataRequest_v5
 from aiokafka.protocol.types import (
@@ -124,7 +126,23 @@ class _TopicsRequest(Request[MetadataRequest_v4 | MetadataRequest_v5 | _Metadata
         return request_struct_class([(_NO_ID, name, {}) for name in self._names], False, False, False, {})
 
 
-async def ask_origin_topics(client: Any, names: list[str]) -> dict[str, OriginTopic]:
+async def ask_retention_ms(client: Any, topic: str) -> int | None:
+    """Return after how many milliseconds brokers delete a topic's records; None: never, or they do not tell.
+
+    Parameters
+    ----------
+    client
+        aiokafka's client, which is connected.
+    """
+    request = DescribeConfigsRequest([(ConfigResourceType.TOPIC, topic, ["retention.ms"])])
+    answer = await client.send(client.get_random_node(), request)
+    for code, _said, _type, _name, entries in answer.resources:
+        for entry in entries if not code else ():
+            return int(entry[1]) if int(entry[1]) >= 0 else None
+    return None
+
+
+async def ask_with_ids(client: Any, names: list[str]) -> dict[str, OriginTopic]:
     """Return the topics of these names that there are.
 
     Parameters
