@@ -47,7 +47,7 @@ WRONG = [
     (rentals("y: y, cast: {zip: txt}") + MODELS, "sources.rentals.cast: zip: expected one of boolean, number, text, got 'txt': did you mean 'text'?"),
     (rentals("y: y, start: yesterday") + MODELS, "sources.rentals.start: expected earliest, latest or a time such as 2026-05-01T00:00:00Z, got 'yesterday'"),
     (rentals("y: y, start: '2026-05-01'") + MODELS, "sources.rentals.start: '2026-05-01' has no time zone: write Z behind it for UTC"),
-    (rentals("y: y, max_ahead: soon") + MODELS, "sources.rentals.max_ahead: expected a duration such as 90s, 5m, 3h or 30d, or a number of seconds, got 'soon'"),
+    (rentals("y: y, max_ahead: soon") + MODELS, "sources.rentals.max_ahead: expected a duration, such as 60s, 5m, 3h or 1d, or a number of seconds, got 'soon'"),
     (rentals("y: y, model: 'store-{a'") + MODELS, "sources.rentals.model: 'store-{a': the brace at character 7 is not closed"),
     ("sources: {rentals: {y: y}}\n" + MODELS, "sources.rentals.topic is missing"),
     ("sources: {rentals: {topic: [r, r], y: y}}\n" + MODELS, "sources.rentals.topic: a topic is named twice"),
