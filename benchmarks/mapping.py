@@ -28,7 +28,7 @@ FLAT: dict[str, Any] = {
 }  # fmt: skip
 ENVELOPE: dict[str, Any] = {
     "before": None, "after": FLAT, "op": "c", "ts_ms": NOW_MS,
-    "source": {"version": "3.0", "connector": "postgresql", "ts_ms": NOW_MS, "db": "core", "table": "rentals"},
+    "source": {"connector": "postgresql", "ts_ms": NOW_MS, "db": "core", "table": "rentals", "lsn": 7},
 }  # fmt: skip
 FEATURES = ("temp", "hum", "wind", "hour", "weekday", "holiday", "season", "weather")
 HASH = ", ".join(f"{name}: {name}" for name in FEATURES)

@@ -11,12 +11,10 @@ from typing import Any
 from attributary_topics import LABEL, RESPONSE, InvalidRecordError
 from attributary_topics.times import UNITS, scale_of
 
-from ..config.attaching.attached import MAX_WAITING
 from ..config.attaching.sources import LabelsConfig, SourceConfig
 from ..config.settings import Config
 from ..expressions import RecordView, is_expression_of_names, parse, parse_text
 from ..sources.mapping import Mapping as RecordMapping
-from ..sources.mapping import find_entry
 from ..sources.records import Mapped, OriginRecord
 from ..sources.samples import Sample
 
@@ -231,7 +229,7 @@ def rows_of(tried: Mapping[str, Tried], config: Config) -> dict[str, list[dict[s
     answers = {(one.model_id, one.fields["id"]): one.fields for one in everything if one.kind == RESPONSE}
     rows: dict[str, list[dict[str, Any]]] = {}
     for one in everything:
-        entry = find_entry(config.models, one.model_id)
+        entry = config.finder.name_of(one.model_id)
         if entry is None or "x" not in one.fields:
             continue
         at = (one.model_id, one.fields.get("id"))
@@ -265,8 +263,9 @@ class Waiting:
     cautions: list[str] = field(default_factory=list)
 
 
-def judge_waiting(name: str, section: LabelsConfig, tried: Mapping[str, Tried]) -> Waiting:
+def judge_waiting(name: str, config: Config, tried: Mapping[str, Tried]) -> Waiting:
     """Return what the sample tells of waiting for the labels of a section, against its `ttl` and `max_waiting`."""
+    section = config.labels[name]
     labels = {(one.model_id, one.fields["id"]): one.time_ms for one in tried[f"labels.{name}"].found}
     observed = [one for key, each in tried.items() if key.startswith("sources.") for one in each.found]
     delays = [labels[at] - one.time_ms for one in observed if (at := (one.model_id, one.fields.get("id"))) in labels]
@@ -277,15 +276,16 @@ def judge_waiting(name: str, section: LabelsConfig, tried: Mapping[str, Tried]) 
     late = sum(delay > section.ttl * 1000 for delay in delays)
     if late:
         found.cautions.append(f"{late} of {len(delays)} labels come later than ttl, {section.ttl:g} s")
-    rates = [rate for times in _times(observed).values() if (rate := _rate(times)) is not None]
+    rates = {model_id: rate for model_id, times in _times(observed).items() if (rate := _rate(times)) is not None}
     if rates:
         assert found.delay_s is not None
-        found.n_waiting = round(max(rates) * found.delay_s)
-        most = section.max_waiting or MAX_WAITING
-        if found.n_waiting > most:
+        fastest = max(rates, key=rates.__getitem__)
+        found.n_waiting = round(rates[fastest] * found.delay_s)
+        model = config.find(fastest)
+        if model is not None and model.join is not None and found.n_waiting > model.join.max_waiting:
             found.cautions.append(
-                f"about {found.n_waiting} observations of a model wait at a time, and max_waiting is {most}: the "
-                "oldest expire"
+                f"about {found.n_waiting} observations of {fastest} wait at a time, and max_waiting is "
+                f"{model.join.max_waiting}: the oldest expire"
             )
     return found
 

@@ -100,9 +100,9 @@ def _tried(config: Config, records: dict[str, tuple[str, list[OriginRecord]]]) -
         section = _sections(config)[key]
         sample = asyncio.run(_decoded(config, section, where, of))
         found.tried[key] = try_section(key.partition(".")[2], section, config, sample)
-    for name, section in config.labels.items():
+    for name in config.labels:
         if f"labels.{name}" in found.tried and any(key.startswith("sources.") for key in found.tried):
-            found.waiting[name] = judge_waiting(name, section, found.tried)
+            found.waiting[name] = judge_waiting(name, config, found.tried)
     found.values = {
         entry: [encode_value(row) for row in rows[-MOST_REHEARSED:]]
         for entry, rows in rows_of(found.tried, config).items()

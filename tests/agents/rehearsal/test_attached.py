@@ -148,13 +148,13 @@ def sampled(n: int, delay_s: int) -> dict[str, Tried]:
     ("delay_s", "n_waiting", "cautions"),
     [
         (30, 30, []),
-        (60, 60, ["about 60 observations of a model wait at a time, and max_waiting is 50: the oldest expire"]),
+        (60, 60, ["about 60 observations of bikes wait at a time, and max_waiting is 50: the oldest expire"]),
         (
             121,
             121,
             [
                 "100 of 100 labels come later than ttl, 120 s",
-                "about 121 observations of a model wait at a time, and max_waiting is 50: the oldest expire",
+                "about 121 observations of bikes wait at a time, and max_waiting is 50: the oldest expire",
             ],
         ),
     ],
@@ -162,7 +162,7 @@ def sampled(n: int, delay_s: int) -> dict[str, Tried]:
 def test_the_rate_times_the_delay_is_what_waits(delay_s: int, n_waiting: int, cautions: list[str]) -> None:
     config = parse_config({"sources": {"rentals": {"topic": "rentals", "id": "id"}}, "labels": {"counts": LATE},
                            "models": {"bikes": MODEL}})  # fmt: skip
-    found = judge_waiting("counts", config.labels["counts"], sampled(200, delay_s))
+    found = judge_waiting("counts", config, sampled(200, delay_s))
     assert (found.n_joined, found.delay_s, found.n_waiting) == (100, delay_s, n_waiting)
     assert found.cautions == cautions
 
