@@ -119,6 +119,8 @@ def _watched(worker: WorkerProcess, n_first: int, n: int) -> Run:
         if time.monotonic() - began > TIMEOUT_S or worker.exit_code is not None:
             raise RuntimeError(worker.log_tail)
     measured = n_now - begun_at
+    if measured < n / 2:
+        raise SystemExit(f"--observations {n}: they were handled before anybody looked: take more")
     return Run(
         resident[-1],
         max(resident),
