@@ -45,9 +45,14 @@ ELSEWHERE = {
     "not_cloudevent": "of topics of others",
     "not_inference": "of topics of others",
     "wrong_tensor": "of topics of others",
-    "missing_id": "of sources",
-    "missing_prediction": "of sources",
-    "wrong_time": "of sources",
+    "missing_id": "of records that come in parts: test_arrivals",
+    "missing_prediction": "of records that come in parts: test_arrivals",
+    "unexpected_label": "of records that come in parts: test_arrivals",
+    "unexpected_record": "of records that come in parts: test_arrivals",
+    "wrong_time": "of records that come in parts: test_arrivals",
+    "duplicate_id": "needs the model's earlier observations",
+    "wrong_prediction": "needs the model",
+    "too_many_models": "needs the models of the template",
 }
 """Reasons that are not decode_observation's to find."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import variables
 from .board import MODEL, Board, choice, variable
 from .chosen import OF, OF_EXPLAINER, OF_FEATURE, OF_TOLD, UNIT
+from .labels import labels
 from .losses import losses
 from .panels import GREEN, RED, YELLOW, Query, band, graph, number, states
 from .queries import happened, latest, per_second, ranks, series
@@ -199,6 +200,7 @@ def model() -> Board:
     reference(board)
     losses(board)
     shifts(board)
+    labels(board)
     board.heading("Importance with its 95 % interval")
     board.line(
         band(

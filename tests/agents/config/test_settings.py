@@ -332,7 +332,7 @@ def test_what_the_change_explainer_refuses_is_refused_with_its_model(change: dic
 
 def test_every_parameter_of_the_change_explainer_can_be_configured() -> None:
     parameters = set(inspect.signature(ChangeExplainer.__init__).parameters) - {"self", "model"}
-    elsewhere = {"groups", "seed", "version"}  # of the model
+    elsewhere = {"groups", "seed", "version", "own_labels"}  # of the model, the last by its mode
     assert parameters == set(ChangeConfig.model_fields) | elsewhere
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -10,6 +11,7 @@ from collections import Counter
 import pytest
 from prometheus_client import CollectorRegistry
 
+from attributary_agents.config.reading import parse_config
 from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.models.counts import CHANGES, LOSS_SHIFTS
@@ -18,10 +20,10 @@ from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import END_KNOWN_S, OBSERVATION_BUCKETS_S, PartitionView, WorkerView
-from attributary_topics import REASONS
+from attributary_topics import REASONS, RECORD_HEADER
 from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value
-from tests.agents.stand_ins import MODELS, TOPIC
+from tests.agents.stand_ins import FACTORY, MODELS, TOPIC
 
 OF_FROZEN = {
     "factory": "tests.agents.models.frozen:frozen",
@@ -38,6 +40,32 @@ def worker() -> tuple[AttributaryCollector, WorkerView]:
     view = filled(config, {0: ["m"]}, n=260, flip_at=100)
     assert view.partitions[0].partition.models["m"].n_changes > 0, "so that there is a time of the last change"
     return AttributaryCollector(config, view), view
+
+
+@pytest.fixture(scope="module")
+def attached() -> AttributaryCollector:
+    """A worker of one model whose labels come later, beside predictions that were logged, and of a mirror."""
+    model = {"factory": FACTORY, "alpha": 0.05}
+    config = parse_config(
+        {
+            "sources": {"s": {"topic": "s", "id": "id", "y_pred": "score", "model": "late"}},
+            "labels": {"l": {"topic": "l", "id": "id", "y": "y", "model": "late", "ttl": "1h"}},
+            "models": {"late": model, "mirror": {**model, "mode": "mirror"}},
+        }
+    )
+    partition = Partition(TOPIC, 0, config, {}.get)
+    offsets = itertools.count()
+
+    def send(key: bytes, kind: bytes, **given: object) -> None:
+        header = [(RECORD_HEADER, kind)]
+        partition.handle(Record(TOPIC, 0, next(offsets), 1_700_000_000_000, key, encode_value(given), header))
+
+    for n in range(20):
+        x, y = {"a": 1.0 if n % 3 else -1.0, "b": 0.5}, n % 3 > 0
+        send(b"late", b"observation", x=x, id=n, time=1_700_000_000_000 + 1000 * n, y_pred=y)
+        send(b"late", b"label", id=n, y=y, time=1_700_000_030_000 + 1000 * n)
+        send(b"mirror", b"observation", x=x, y_pred=y)
+    return AttributaryCollector(config, WorkerView({0: PartitionView(partition)}))
 
 
 DOUBT = "feature_importance_doubt"
@@ -62,9 +90,13 @@ LATE = (
 """Known after some thousand observations."""
 
 
-def test_every_name_of_the_catalogue_appears_with_its_labels(worker: tuple[AttributaryCollector, WorkerView]) -> None:
+def test_every_name_of_the_catalogue_appears_with_its_labels(
+    worker: tuple[AttributaryCollector, WorkerView], attached: AttributaryCollector
+) -> None:
     found = {family.name.removeprefix(PREFIX): family for family in worker[0].collect()}
     assert set(found) == {name.removesuffix("_total") for name in CATALOGUE}
+    for family in attached.collect():
+        found[family.name.removeprefix(PREFIX)].samples += family.samples
     for name, (text, labels) in CATALOGUE.items():
         family = found[name.removesuffix("_total")]
         assert family.documentation == text
