@@ -20,8 +20,8 @@ def labels(board: Board) -> None:
     board.line(
         graph(
             "Observations and their labels",
-            "In each step. Observations are joined with their label, or expire: ttl is beyond the time, cap because too "
-            "many wait, pair is a request whose response has not come.",
+            "In each step. Observations are joined with their label, or expire: ttl is beyond the time, cap because "
+            "too many wait, pair is a request whose response has not come.",
             Query(grown("observations_observed_total", "$__interval", **OF), "observed"),
             Query(grown("labels_total", "$__interval", outcome="joined", **OF), "joined"),
             Query(grown("observations_expired_total", "$__interval", **OF), "expired: {{reason}}"),
@@ -31,8 +31,8 @@ def labels(board: Board) -> None:
         ),
         graph(
             "Labels that joined nothing, or an old version",
-            "In each step, by what became of them. orphaned: no observation in time; late: the observation had expired; "
-            "duplicate, changed: it had its label already, the same or another; joined_old_version: predicted by a "
+            "In each step, by what became of them. orphaned: no observation in time; late: the observation had "
+            "expired; duplicate, changed: it had its label already, the same or another; joined_old_version: predicted by a "
             "version before, and not in the present loss.",
             Query(grown("labels_total", "$__interval", outcome="!joined", **OF), "{{outcome}}"),
             bars=True,
@@ -82,8 +82,8 @@ def labels(board: Board) -> None:
         ),
         graph(
             "Is it the model in service?",
-            "Mismatch: share of the logged predictions that are not the model's own. Of a mirror: fidelity, the share of "
-            "the logged predictions' loss that it explains; below the limit its importances are doubted.",
+            "Mismatch: share of the logged predictions that are not the model's own. Of a mirror: fidelity, the share "
+            "of the logged predictions' loss that it explains; below the limit its importances are doubted.",
             Query(latest("model_prediction_mismatch_ratio", **OF), "mismatch"),
             Query(latest("model_fidelity_ratio", **OF), "fidelity"),
             Query(latest("model_fidelity_limit_ratio", **OF), "limit"),
