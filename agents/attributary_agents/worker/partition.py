@@ -22,7 +22,6 @@ from attributary_topics import (
     event_headers,
     find_header,
     kind_of_record,
-    replayed_id,
 )
 
 from ..config.settings import Config
@@ -150,13 +149,9 @@ class Partition:
         return [self._dead_letter(record, "handle", error.reason, error)]
 
     def _is_dropped(self, record: Record) -> bool:
-        """Return whether a record has come before: a mapped one, or a dead letter that was sent again.
-
-        Where a mapped record comes from says nothing any more once it has been a dead letter: it came before.
-        """
-        if replayed_id(record.headers) is not None:
-            return self.counters.replayed.is_repeat(record.headers)
-        return not takes(self.counters.origins, record)
+        """Return whether a record has come before: a mapped one, or a dead letter that was sent again."""
+        counters = self.counters
+        return counters.replayed.is_repeat(record.headers) or not takes(counters.origins, record)
 
     def _explain(self, record: Record, events: list[Event]) -> None:
         if record.unread is not None:
