@@ -16,7 +16,6 @@ from ..config.attaching.sources import LabelsConfig, SourceConfig
 from ..config.settings import Config
 from ..expressions import RecordView, is_expression_of_names, parse, parse_text
 from ..sources.mapping import Mapping as RecordMapping
-from ..sources.mapping import find_entry
 from ..sources.records import Mapped, OriginRecord
 from ..sources.samples import Sample
 
@@ -231,7 +230,7 @@ def rows_of(tried: Mapping[str, Tried], config: Config) -> dict[str, list[dict[s
     answers = {(one.model_id, one.fields["id"]): one.fields for one in everything if one.kind == RESPONSE}
     rows: dict[str, list[dict[str, Any]]] = {}
     for one in everything:
-        entry = find_entry(config.models, one.model_id)
+        entry = config.finder.name_of(one.model_id)
         if entry is None or "x" not in one.fields:
             continue
         at = (one.model_id, one.fields.get("id"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 from attributary_explainers.wording import show_names
@@ -16,7 +15,6 @@ from attributary_topics import LABEL, OBSERVATION, REQUEST, RESPONSE, InvalidRec
 from ..config.attaching.attached import labels_of, texts_of
 from ..config.attaching.sources import LabelsConfig, ShadowConfig, SourceConfig
 from ..config.settings import Config
-from ..config.templates import is_template
 from ..expressions import RecordView, Text, parse, parse_text, paths_read
 from .features import Features, failed, features
 from .formats.base import Decoded
@@ -216,7 +214,7 @@ class Mapping:
 
     def _entry(self, model_id: str, field: str) -> _Entry:
         models = self._config.models
-        name = find_entry(models, model_id)
+        name = self._config.finder.name_of(model_id)
         if name is None:
             message = f"{field}: no model {gave_id(model_id)} under models ({show_names(models)})"
             raise InvalidRecordError("unknown_model", field, "a configured model", model_id, message)
@@ -277,14 +275,6 @@ def _role(text: str | None, field: str, take: Callable[[Any, str, str], Any]) ->
 def gave_id(model_id: str) -> str:
     """Return a model id as it is shown: not longer than a line."""
     return repr(model_id if len(model_id) <= 60 else model_id[:60] + "…")
-
-
-def find_entry(models: Any, model_id: str) -> str | None:
-    """Return the entry below `models` that configures an id: itself, else the longest pattern; None where none does."""
-    if model_id in models:
-        return None if is_template(model_id) else model_id
-    patterns = [entry for entry in models if is_template(entry) and fnmatchcase(model_id, entry)]
-    return max(patterns, key=len, default=None)
 
 
 _KINDS = {"observation": OBSERVATION, "request": REQUEST, "response": RESPONSE}

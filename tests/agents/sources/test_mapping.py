@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_agents.sources.formats.base import Decoded
-from attributary_agents.sources.mapping import Mapping, find_entry
+from attributary_agents.sources.mapping import Mapping
 from attributary_topics import REASONS, InvalidRecordError
 
 from .made import NOW_MS, REGRESSOR, config_of, mapped, mapped_object, mapping_of, record_of
@@ -254,21 +254,6 @@ def test_the_time_for_merging_never_raises() -> None:
         assert mapping.time_of(record_of(b""), decoded) == expected
     assert mapping.time_of(record_of(b""), []) == NOW_MS
     assert mapping_of({}).time_of(record_of(b""), [Decoded({"ts": 5})]) == NOW_MS
-
-
-@pytest.mark.parametrize(
-    ("model_id", "entry"),
-    [
-        ("bikes", "bikes"),
-        ("store-2", "store-*"),
-        ("store-1", "store-1*"),
-        ("store-12", "store-12"),
-        ("x", None),
-        ("store-*", None),
-    ],
-)
-def test_an_id_wins_over_a_pattern_and_a_longer_pattern_over_a_shorter(model_id: str, entry: str | None) -> None:
-    assert find_entry(dict.fromkeys(("store-*", "store-1*", "store-12", "bikes")), model_id) == entry
 
 
 JSON = st.recursive(

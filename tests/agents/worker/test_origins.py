@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from attributary_agents.config.templates import Finder
 from attributary_agents.errors import DamagedStateError
 from attributary_agents.kafka.batches import UnreadBatch
 from attributary_agents.state.checkpoints import encode_checkpoint, encode_copy
@@ -150,4 +151,4 @@ def test_without_mapped_records_there_is_no_copy() -> None:
     partition = Partition(TOPIC, 0, CONFIG, {}.get)
     partition.handle(record(0, None))
     assert encode_copy(0, partition.counters) is None
-    assert wanted_names([])(checkpoint_copy_key(12), 12)
+    assert wanted_names(Finder({}))(checkpoint_copy_key(12), 12)

@@ -66,7 +66,7 @@ async def _print(config: Config, model_id: str, follow: bool, as_json: bool) -> 
 
     def told(n: int) -> None:
         if n == 0:
-            every = show_count(config.models[model_id].publish.every)
+            every = show_count(config.settings_of(model_id).publish.every)
             say(
                 f"nothing to show: {topic} has no event of {model_id} yet; one comes every {every} observations that "
                 "a worker explains, and `attributary check` says what it lacks",

@@ -75,7 +75,7 @@ async def read_importances(
     PreflightError
         The broker cannot be reached.
     """
-    wanted = config.models[model_id].explainers
+    wanted = config.settings_of(model_id).explainers
     key, found, on = model_id.encode(), list[Any](), set[int]()
 
     def of_model(records: list[Any]) -> list[Any]:
