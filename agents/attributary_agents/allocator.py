@@ -90,10 +90,10 @@ class FreedMemory:
     def note_rested(self, n: int, n_loaded: int) -> None:
         """Note that so many models have left the memory, and how many are still there.
 
-        Where as many have gone as are left, the next tick collects them: a collection looks through all that is left.
+        Where half as many have gone as are left, the next tick collects them: it looks through all that is left.
         """
         self._n_rested += n
-        self._is_worth_it |= self._n_rested >= max(n_loaded, MANY)
+        self._is_worth_it |= self._n_rested >= max(n_loaded // 2, MANY)
 
     def settle(self) -> None:
         """Free the models that have gone, if any, and give back what a recovery has needed.

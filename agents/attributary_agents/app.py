@@ -140,7 +140,7 @@ def create_app(config: Config) -> Application:
         partitions=kafka.partitions,
         recovery_buffer_size=16,  # records of up to 1 MB; upstream's 1000 would be held at once
     )
-    table.sink = StateRecords(wanted_names(config.finder.ids, config.finder.has_key), seal_of(config))
+    table.sink = StateRecords(wanted_names(config.finder), seal_of(config))
     table.read_again = partial(read_again, config, table.sink)
     topics = kafka.topics
     names = [topics.importances, topics.changes, topics.dead_letters, *([kafka.shards] if config.sharded else [])]

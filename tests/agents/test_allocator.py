@@ -94,7 +94,7 @@ def test_what_is_set_aside_is_collected_within_the_hour() -> None:
         gc.unfreeze()
 
 
-def test_models_that_rest_are_collected_once_as_many_have_gone_as_are_left() -> None:
+def test_models_that_rest_are_collected_once_half_as_many_have_gone_as_are_left() -> None:
     memory = allocator.FreedMemory(allocator.MANY, lambda: 0.0)
     n = allocator.MANY
     try:
@@ -102,10 +102,10 @@ def test_models_that_rest_are_collected_once_as_many_have_gone_as_are_left() -> 
         gone = weakref.ref(model)
         memory.set_aside()
         del model
-        memory.note_rested(n, n + 1)
+        memory.note_rested(n, 2 * n + 2)
         memory.tick(n_done=0)
         assert gone() is not None
-        memory.note_rested(1, n + 1)
+        memory.note_rested(1, 2 * n + 2)
         memory.note_rested(0, 10 * n)
         memory.tick(n_done=0)
         assert gone() is None

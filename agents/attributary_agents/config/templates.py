@@ -70,10 +70,6 @@ class Finder:
             return known
         return self._of_template(key)
 
-    def has_key(self, key: bytes) -> bool:
-        """Return whether a record's key is the id of a model that is configured."""
-        return self.id_of_key(key) is not None
-
     def _find_id(self, key: bytes) -> str | None:
         try:
             model_id = decode_model_id(key)

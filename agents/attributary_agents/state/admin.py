@@ -68,7 +68,7 @@ async def read_records(config: Config, also: Iterable[str] = (), size: Changelog
     PreflightError
         The broker cannot be reached.
     """
-    records = StateRecords(wanted_names([*config.finder.ids, *also], config.finder.has_key), seal_of(config))
+    records = StateRecords(wanted_names(config.finder, also), seal_of(config))
     async with topic_reader(config.kafka, config.kafka.changelog) as reader:
         async for batch in reader.present():
             for record in batch:

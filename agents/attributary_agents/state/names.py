@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from ..config.templates import Finder
+
 _CONTROL = b"\x00control/"
 _NUMBERED = re.compile(rb"(.*?/)(\d+)(/.*)?", re.DOTALL)
 
@@ -47,31 +49,31 @@ def note_key(partition: int) -> bytes:
     return b"\x00note/%d" % partition
 
 
-def wanted_names(
-    models: Iterable[str], is_further: Callable[[bytes], bool] = lambda _model_id: False
-) -> Callable[[bytes, int], bool]:
-    """Return a test of names: whether a partition can have one, of a listed model or of the partition itself.
+def wanted_names(models: Finder, also: Iterable[str] = ()) -> Callable[[bytes, int], bool]:
+    """Return a test of names: whether a partition can have one, of a model or of the partition itself.
 
     They are those of a model's state, deployments and merge, of a checkpoint and of a note. The changelog's records
     with other names, and with names of other partitions, are counted and left alone.
 
     Parameters
     ----------
-    is_further
-        Whether bytes are the id of a further model: one of a template.
+    also
+        Further models, which need not be configured.
     """
     wanted = {
-        key for model_id in models for key in (model_id.encode(), control_key(model_id, 0), merge_key(model_id, 0))
+        key
+        for model_id in (*models.ids, *also)
+        for key in (model_id.encode(), control_key(model_id, 0), merge_key(model_id, 0))
     }
     wanted |= {checkpoint_key(0), checkpoint_copy_key(0), control_checkpoint_key(0), note_key(0)}
 
     def is_wanted(name: bytes, partition: int) -> bool:
         if not name.startswith(b"\x00"):
-            return name in wanted or is_further(name)
+            return name in wanted or models.id_of_key(name) is not None
         match = _NUMBERED.fullmatch(name)
         if match is None or match[2] != b"%d" % partition:
             return False  # no owner of this partition writes it, so none would ever delete it
-        if match[1] == _CONTROL and match[3] and is_further(match[3][1:]):
+        if match[1] == _CONTROL and match[3] and models.id_of_key(match[3][1:]) is not None:
             return True
         return match[1] + b"0" + (match[3] or b"") in wanted
 

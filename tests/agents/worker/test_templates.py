@@ -177,8 +177,7 @@ def test_the_same_models_are_there_after_a_crash_at_every_point(stored_at: int) 
 
 
 def test_names_in_the_changelog_are_wanted_where_a_template_matches() -> None:
-    finder = config().finder
-    is_wanted = wanted_names(finder.ids, finder.has_key)
+    is_wanted = wanted_names(config().finder)
     names = (b"store-1", b"bank", b"\x00control/0/store-1", b"\x00control/0/bank", b"\x00checkpoint/0")
     assert all(is_wanted(name, 0) for name in names)
     wrong = (
