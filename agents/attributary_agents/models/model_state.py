@@ -36,6 +36,7 @@ from .guards.label_kinds import LabelKind
 from .guards.late_types import LateTypes
 from .guards.ranges import Ranges
 from .guards.vocabulary import Vocabulary
+from .joining.fidelity import Doubt
 from .joining.late import Late, restored
 from .joining.logged import Mismatch
 from .keeping.rules import Kept, Rule, plain, ruled, smoothed, snapshot_of, snapshots
@@ -308,6 +309,8 @@ class ModelState:
     """Offsets since the last checkpoint on which the model failed, each with the reason of its dead letter."""
     stored_deployed: int = -1
     """`current.deployed` of the stored state, from which a replay would begin."""
+    doubt: Doubt = field(init=False, repr=False, default_factory=Doubt)
+    """Of a mirror: whether it was said that it is not like the model that it mirrors."""
     _together: Explainers | None = field(init=False, repr=False, default=None)
     _learn: tuple[Any, Learn] | None = field(init=False, repr=False, default=None)
     _late_types: LateTypes = field(init=False, repr=False, default_factory=LateTypes)

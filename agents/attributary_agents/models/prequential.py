@@ -169,12 +169,14 @@ def prequential(
                 stage = "decode"  # what may be wrong here is a prediction that was logged
                 scored = _scored(state, kept, y, y_pred)
                 stage = "explain"
-            elif observation.y_pred is not None:
-                state.note_logged(observation.y_pred, y_pred)
+            present = None if state.present_loss is None else state.loss(y, y_pred)
+            if present is not None and is_absurd(present):  # what was predicted then may have been right
+                raise AbsurdPredictionError(state.model_id, y_pred, present)
             if has_label and scored is not None:
                 _score(state, y, scored)
-            if state.present_loss is not None:
-                state.present_loss.update(state.loss(y, y_pred))
+            if present is not None and state.present_loss is not None:
+                state.present_loss.update(present)
+            state.note_logged(observation.y_pred, y_pred)
         elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
             # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
             # By a fast path, NaN looks like no prediction: the model itself says which it is.
@@ -203,6 +205,8 @@ def prequential(
         n_rows = together.n_rows if explains else None
         timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
+    if config.mode == "mirror":
+        state.doubt.look(state)
     if has_label and state.loss.code != SCORE:  # a score is of no label
         state.labels.note(y)
     forgotten = state.features.note(observation.x)

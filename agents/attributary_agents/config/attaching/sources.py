@@ -227,8 +227,8 @@ class LabelsConfig(Attached):
     )
     unlabelled: Literal["drop", "explain"] = Field(
         "drop",
-        description="explain: an observation whose label has not come still counts where no label is needed: partial "
-        "dependence, and the mean prediction.",
+        description="explain: the prediction for an observation whose label has not come still counts in the mean "
+        "prediction, which the model's loss is compared with.",
     )
 
     @field_validator("model")

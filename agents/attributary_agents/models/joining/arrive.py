@@ -112,9 +112,9 @@ def _waiting(state: ModelState, joiner: Joiner, observation: Observation, time_m
     _count_unlabelled(state, expired)
     if joined is None:
         return None
-    return replace(observation, y=joined.y, y_pred=None), KeptPrediction(
-        logged, state.version, None
-    ) if logged is not None else None
+    # With its logged prediction, which is compared with the model's own as soon as there is that one.
+    kept_one = None if logged is None else KeptPrediction(logged, state.version, None)
+    return replace(observation, y=joined.y), kept_one
 
 
 def _labelled(state: ModelState, label: LateLabel, time_ms: int) -> Ready | None:

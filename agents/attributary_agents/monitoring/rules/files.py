@@ -9,6 +9,7 @@ import yaml
 from .alerts import Alert
 from .change import change_alerts, quality_alerts
 from .importance import importance_alerts
+from .labels import label_alerts
 from .loss import loss_alerts
 from .operations import operations_alerts
 from .options import RuleOptions
@@ -30,6 +31,7 @@ def alerts(options: RuleOptions) -> list[Alert]:
         *change_alerts(at),
         *loss_alerts(),
         *quality_alerts(at),
+        *label_alerts(at),
         *operations_alerts(options),
     ]
 

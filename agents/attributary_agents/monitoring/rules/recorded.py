@@ -30,6 +30,13 @@ NAMES = (
     "model_excess_loss",
     "loss_shift_open",
     "loss_reference_observations",
+    "model_fidelity_ratio",
+    "model_fidelity_limit_ratio",
+    "model_prediction_mismatch_ratio",
+    "observations_waiting",
+    "observations_waiting_limit",
+    "observations_expired_total",
+    "labels_total",
     "model_state_bytes",
     "model_observations_total",
     "model_changes_total",
@@ -52,6 +59,15 @@ USUAL_SHARE = "feature:attributary_feature_importance_share_ratio:avg10m"
 
 CHANGES_TOLD = "model:attributary_model_changes_told:sum"
 """The changes of a model that an alert tells of: all but those that only say that it has learnt more."""
+
+JOINED = "model:attributary_labels_joined:sum"
+"""The labels of a model that have found their observation."""
+
+ORPHANED = "model:attributary_labels_orphaned:sum"
+"""Those that have found none in time."""
+
+UNLABELLED = "model:attributary_observations_unlabelled:sum"
+"""The observations of a model that have had no label in time."""
 
 _LEVELS = (("feature", "feature"), ("explainer", "explainer"), ("model_id", "model"), ("partition", "partition"))
 
@@ -117,6 +133,12 @@ def recordings(worker_labels: tuple[str, ...] = WORKER_LABELS) -> list[Recording
     base.append(Recording(USUAL_SHARE, f"avg_over_time({share}[10m])"))
     told = f'{recorded("model_changes_total")}{{verdict!="matured"}}'
     base.append(Recording(CHANGES_TOLD, f"sum without (route, verdict) ({told})"))
+    labels = recorded("labels_total")
+    joined, orphaned = f'{labels}{{outcome=~"joined|joined_old_version"}}', f'{labels}{{outcome="orphaned"}}'
+    expired = f'{recorded("observations_expired_total")}{{reason!="pair"}}'
+    base.append(Recording(JOINED, f"sum without (outcome) ({joined})"))
+    base.append(Recording(ORPHANED, f"sum without (outcome) ({orphaned})"))
+    base.append(Recording(UNLABELLED, f"sum without (reason) ({expired})"))
     return base + [Recording(rate(name), f"clamp_min(deriv({recorded(name)}[5m]), 0)") for name in RATES]
 
 

@@ -29,11 +29,12 @@ PUBLISH = {"every": 50, "min_observations": 20}
 
 
 def state_of(*, ttl: Any = None, **model: Any) -> ModelState:
-    """The state of model m; with `ttl` its labels come later."""
+    """The state of model m; with `ttl`, or more of its section, its labels come later."""
     late: dict[str, Any] = {}
     if ttl is not None:
         late["sources"] = {"s": {"topic": "s", "id": "id"}}
-        late["labels"] = {"l": {"topic": "l", "id": "id", "y": "y", "ttl": ttl}}
+        waits = ttl if isinstance(ttl, dict) else {"ttl": ttl}
+        late["labels"] = {"l": {"topic": "l", "id": "id", "y": "y", **waits}}
     config = parse_config({**late, "models": {"m": {"alpha": 0.01, "publish": PUBLISH, **model}}}).models["m"]
     return new_state("m", config, configured_version(config))
 
@@ -215,3 +216,50 @@ def test_the_state_is_the_same_after_it_has_been_stored_anywhere() -> None:
         assert again.late is not None
         assert whole.late is not None
         assert again.late.snapshot() == whole.late.snapshot()
+
+
+def test_a_prediction_that_only_now_is_absurd_is_refused_before_anything_is_changed_by_it() -> None:
+    state = state_of(ttl="1h", factory="tests.agents.models.joining.test_modes:first", loss="squared", learn=False)
+    run(state, [Observation("m", {"a": float(n), "b": 1.0}, None, None, str(n), n) for n in range(1, 6)])
+    run(state, [LateLabel("m", str(n), 2.0 * n, 10) for n in range(1, 5)])
+    explainer = state.explainers["pfi"]
+    before = state.model_loss.snapshot(), dict(explainer.importance), explainer.n_observations
+    state.model.weights["a"] = 1e200  # the square of which no number holds; what was predicted then was right
+    with pytest.raises(StepError) as told:
+        run(state, [LateLabel("m", "5", 10.0, 11)])
+    assert told.value.reason == "prediction_not_finite"
+    assert (state.model_loss.snapshot(), dict(explainer.importance), explainer.n_observations) == before
+    assert state.present_loss is not None
+    assert math.isfinite(state.present_loss.value or math.nan)
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_a_logged_prediction_is_compared_once_whichever_comes_first(is_early: bool) -> None:
+    state = state_of(ttl="1h", factory="tests.agents.models.joining.test_modes:first", loss="squared", learn=False)
+    for n in range(40):
+        x = {"a": float(n % 7), "b": float(n % 3)}
+        logged = state.model(x) + (100.0 if n % 4 == 0 else 0.0)
+        parts: list[Arrival] = [Observation("m", x, None, logged, str(n), n), LateLabel("m", str(n), 1.0, n)]
+        run(state, parts[::-1] if is_early else parts)
+    assert state.mismatch.share.weights.n == 40
+    assert state.mismatch.value == pytest.approx(0.25, abs=0.1)
+
+
+def test_what_has_no_label_in_time_counts_in_the_mean_prediction_where_that_is_wanted() -> None:
+    means = {}
+    for unlabelled in ("drop", "explain"):
+        state = state_of(
+            ttl={"ttl": "10s", "unlabelled": unlabelled},
+            factory="tests.agents.models.joining.test_modes:first",
+            loss="squared",
+            learn=False,
+        )
+        # Predictions are 2 for those that get labels, and 20 for those that get none.
+        for n in range(200):
+            x = {"a": 1.0 if n % 2 else 10.0, "b": 0.0}
+            run(state, [Observation("m", x, None, None, str(n), n * 1000)])
+            if n % 2:
+                run(state, [LateLabel("m", str(n), 2.0, n * 1000)])
+        means[unlabelled] = state.marginal.snapshot()["value"]
+    assert means["drop"] == 2.0
+    assert means["explain"] == pytest.approx(11.0, abs=1.0)

@@ -1,0 +1,43 @@
+"""Says in the log when a mirror is no longer, or never was, like the model that it mirrors."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..model_state import ModelState
+
+logger = logging.getLogger(__name__)
+
+TRUSTED = 1000
+"""Observations of a version of a mirror before its fidelity is looked at: until then it is only becoming alike."""
+
+_RECOVERED = 0.1
+"""Part of the way from its limit to 1 that the fidelity goes up again before another fall of it is said."""
+
+
+class Doubt:
+    """Remembers whether a mirror is doubted, so that this is said once until it has recovered.
+
+    It is no part of what is stored: a worker that takes over a mirror that is doubted says it again.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+    def look(self, state: ModelState) -> None:
+        """Say it where a mirror's fidelity has fallen below its limit, or is above it again."""
+        fidelity, limit = state.fidelity, state.config.fidelity
+        if fidelity is None or state.model_loss.weights.n < TRUSTED:
+            return
+        if not self.is_open and fidelity < limit:
+            self.is_open = True
+            logger.warning(
+                "model %s: the mirror's fidelity is %.2f, below %g (models.%s.fidelity), at its observation %d: it "
+                "explains too little of the logged predictions for its importances to be those of the model in service",
+                *(state.model_id, fidelity, limit, state.model_id, state.n_observations),
+            )
+        elif self.is_open and fidelity >= limit + _RECOVERED * (1 - limit):
+            self.is_open = False
+            logger.info("model %s: the mirror's fidelity is %.2f again", state.model_id, fidelity)
