@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from benchmarks.copying import main
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
