@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from aiokafka.admin import AIOKafkaAdminClient
-
-from attributary_explainers.wording import did_you_mean
-
 from ..config.settings import Config
-from ..errors import ConfigError
-from ..kafka.admin import with_admin
-from ..kafka.origin_topics import ask_origin_topics
+from ..kafka.topics.origins import find_origin_topics, origin_topics
 
 
 def check_origin_topics(config: Config) -> None:
@@ -20,21 +14,4 @@ def check_origin_topics(config: Config) -> None:
     PreflightError
         The brokers cannot be reached or refuse.
     """
-    wanted = [
-        (f"{kind}.{name}", topic)
-        for kind, sections in (("sources", config.sources), ("labels", config.labels))
-        for name, section in sections.items()
-        for topic in section.topic
-    ]
-    if not wanted:
-        return
-
-    async def work(admin: AIOKafkaAdminClient) -> list[str]:
-        found = await ask_origin_topics(admin._client, sorted({topic for _, topic in wanted}))
-        missing = [(at, topic) for at, topic in wanted if topic not in found]
-        known = [name for name in await admin.list_topics() if not name.startswith("__")] if missing else []
-        brokers = ", ".join(config.kafka.brokers)
-        return [f"{at}.topic: no topic {topic!r} on {brokers}{did_you_mean(topic, known)}" for at, topic in missing]
-
-    if faults := with_admin(config.kafka, work):
-        raise ConfigError("; ".join(faults))
+    find_origin_topics(config.kafka, origin_topics(config))
