@@ -16,8 +16,10 @@ from support.kafka import create_topics, produce, read_all
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import KafkaConfig
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics as create_own
+from attributary_agents.sources.samples import read_spread
 
 pytestmark = [pytest.mark.long]
 
@@ -98,16 +100,21 @@ def test_what_is_suggested_is_checked_and_works(broker: Broker, tmp_path: Path) 
     assert len(read_all(broker.bootstrap, f"own{name}.observations.v1")) == 0
 
 
-def test_the_newest_records_of_all_partitions_are_read(broker: Broker) -> None:
+def test_records_of_all_partitions_are_read_new_ones_and_old_ones(broker: Broker) -> None:
     name = f"-{next(_numbers)}-{broker.bootstrap.rpartition(':')[2]}"
     create_topics(broker.bootstrap, {f"rentals{name}": 3})
-    for partition, n in ((0, 1000), (1, 40)):
-        rows = [json.dumps({"place": partition, "n": i, "label": i % 2}).encode() for i in range(n)]
+    for partition, n in ((0, 3000), (1, 40)):
+        rows = [json.dumps({"place": partition, "n": i, "era": i // 1000, "label": i % 2}).encode() for i in range(n)]
         produce(broker.bootstrap, f"rentals{name}", [(None, row, []) for row in rows], partition=partition)
-    done = command("sources", "suggest", f"rentals{name}", "--brokers", broker.bootstrap, "--records", "100")
-    assert "# by 100 records of" in done.stdout
-    assert "place: number, 0 to 1" not in done.stdout  # it is a feature, named in the line of x
-    assert "number, 0 to 1" in done.stdout.split("y: label", 1)[1].splitlines()[0]
+    found = asyncio.run(read_spread(KafkaConfig(brokers=[broker.bootstrap]), {f"rentals{name}": 3}, 200))
+    read = {partition: [r.offset for r in found if r.partition == partition] for partition in (0, 1, 2)}
+    assert (sorted(read[1]), read[2]) == (list(range(40)), [])
+    assert len(read[0]) == len(set(read[0]))
+    assert 150 <= len(read[0]) <= 160
+    assert set(range(2920, 3000)) <= set(read[0]), "half of them are the newest"
+    assert {offset // 600 for offset in read[0]} == {0, 1, 2, 3, 4}, "and the others are from everywhere"
+    done = command("sources", "suggest", f"rentals{name}", "--brokers", broker.bootstrap, "--records", "200")
+    assert "era: always" not in done.stdout, "what is constant among the newest is not among all"
 
 
 @pytest.mark.parametrize("args", [["check", "--sample", "5"], ["check"]])

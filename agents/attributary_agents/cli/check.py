@@ -234,14 +234,14 @@ def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
     """Return why the broker or what is stored cannot be used; what is only below what it could be joins the remarks."""
     from ..kafka.admin import check_group
     from ..kafka.topics import changelog_remarks, check_topics, topics_there
-    from ..kafka.topics.origins import find_origin_topics, origin_topics
     from ..kafka.transactions import check_transactions
+    from ..sources.mappers.preflight import check_origin_topics
     from ..state.admin import check_stored
     from ..state.objects import check_objects
 
     try:
         with told_when_slow(config):
-            find_origin_topics(config.kafka, origin_topics(config))
+            check_origin_topics(config)
             check_topics(config)
             # Before the others, which would wait for brokers that are away.
             there = topics_there(config)

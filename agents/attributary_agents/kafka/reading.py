@@ -93,6 +93,19 @@ class TopicReader:
             for place, end in ends.items():
                 self._client.seek(place, end)
 
+    async def bounds(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Return where each partition begins and ends now."""
+        ends = await self._ends()
+        begins = await self._client.beginning_offsets(list(ends))
+        return {place: (begins[place], end) for place, end in ends.items()}
+
+    async def between(self, slices: Mapping[TopicPartition, tuple[int, int]]) -> AsyncIterator[list[Any]]:
+        """Yield what partitions have from one offset up to another, which is not yielded itself."""
+        for place, (begin, _) in slices.items():
+            self._client.seek(place, begin)
+        async for batch in self._up_to({place: end for place, (_, end) in slices.items()}):
+            yield [one for one in batch if one.offset < slices[TopicPartition(one.topic, one.partition)][1]]
+
     async def _ends(self) -> dict[TopicPartition, int]:
         try:
             async with asyncio.timeout(SILENT_S):

@@ -22,6 +22,9 @@ MOST = 20_000
 
 _FURTHER = 4
 
+_SLICES = 6
+"""So many runs of records are read of each partition, where not all of it is."""
+
 
 @dataclass
 class Sample:
@@ -41,6 +44,41 @@ class Sample:
     records: list[OriginRecord] = field(default_factory=list)
     decoded: list[list[Decoded]] = field(default_factory=list)
     faults: dict[int, InvalidRecordError] = field(default_factory=dict)
+
+
+async def read_spread(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> list[OriginRecord]:
+    """Return about `n` records of topics: half are the newest, the others are from all of the older ones.
+
+    Parameters
+    ----------
+    topics
+        Existing topics, with their partitions.
+
+    Raises
+    ------
+    PreflightError
+        The brokers cannot be reached.
+    """
+    found: dict[tuple[str, int, int], OriginRecord] = {}
+    async with topic_reader(kafka, *topics) as reader:
+        bounds = {place: ends for place, ends in (await reader.bounds()).items() if ends[0] < ends[1]}
+        share = _share([end - begin for begin, end in bounds.values()], n)
+        for nth in range(_SLICES):
+            slices = {place: _slice(begin, end, share, nth) for place, (begin, end) in bounds.items()}
+            async for batch in reader.between(slices):
+                found |= {(one.topic, one.partition, one.offset): _record(one) for one in batch}
+    return sorted(found.values(), key=lambda record: record.timestamp_ms)
+
+
+def _slice(begin: int, end: int, share: int, nth: int) -> tuple[int, int]:
+    """Return offsets of one of the slices in which `share` records of a partition are read; the last is the newest."""
+    if end - begin <= share:
+        return begin, end
+    newest = end - max(1, share // 2)
+    if nth == _SLICES - 1:
+        return newest, end
+    at = begin + (newest - begin) * nth // (_SLICES - 1)
+    return at, min(newest, at + max(1, share // 2 // (_SLICES - 1)))
 
 
 async def read_newest(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> list[OriginRecord]:

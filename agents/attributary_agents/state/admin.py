@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from attributary_explainers.wording import show_names
 
 from ..config.settings import Config
+from ..config.templates import Finder
 from ..errors import AttributaryError, DamagedStateError, StateError
 from ..kafka.clients import client_log_muted
 from ..kafka.reading import topic_reader
@@ -151,7 +152,7 @@ def replayed_letters(config: Config) -> list[ReplayedLetters]:
     """
 
     async def read() -> StateRecords:
-        records = StateRecords(wanted_names(()), seal_of(config))
+        records = StateRecords(wanted_names(Finder({})), seal_of(config))
         async with topic_reader(config.kafka, config.kafka.changelog) as reader:
             async for batch in reader.present():
                 for record in batch:

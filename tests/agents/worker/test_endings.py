@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from attributary_agents.config.templates import Finder
 from attributary_agents.errors import DamagedStateError
 from attributary_agents.models.apart import ApartError
 from attributary_agents.state.names import note_key, wanted_names
@@ -315,7 +316,7 @@ def test_a_note_survives_its_bytes() -> None:
     note = Note(True, 7, 3, "m", (4, 1), {"5": 2}, {"n": 1}, [9], "suspect", {"suspect": 2})
     assert decode_note(encode_note(note)) == note
     assert decode_note(None) == Note()
-    assert wanted_names(())(note_key(12), 12)
+    assert wanted_names(Finder({}))(note_key(12), 12)
 
 
 def test_a_damaged_note_makes_the_owner_careful() -> None:

@@ -150,4 +150,4 @@ def test_without_mapped_records_there_is_no_copy() -> None:
     partition = Partition(TOPIC, 0, CONFIG, {}.get)
     partition.handle(record(0, None))
     assert encode_copy(0, partition.counters) is None
-    assert wanted_names(())(checkpoint_copy_key(12), 12)
+    assert wanted_names(CONFIG.finder)(checkpoint_copy_key(12), 12)

@@ -70,8 +70,9 @@ def suggest(
 ) -> None:
     """Print how to attach a topic that you have: a section to paste, with the reason for each line beside it.
 
-    The newest records of all its partitions are read; nothing is committed, and no consumer group is made. What is what
-    is guessed by names and by what the values are, never by what goes along with the label. Look at it, then try it
+    Of all its partitions the newest records are read, and as many from all of the older ones; nothing is committed, and
+    no consumer group is made. What is what is guessed by names and by what the values are, never by what goes along
+    with the label. Look at it, then try it
     with `attributary check --sample 1000`.
 
     \b
@@ -134,13 +135,13 @@ def _from_files(files: list[Path], n: int) -> list[list[OriginRecord]]:
 def _from_topics(kafka: KafkaConfig, topics: list[str], n: int) -> list[list[OriginRecord]]:
     from ...kafka.clients import client_log_muted
     from ...kafka.topics.origins import find_origin_topics
-    from ...sources.samples import read_newest
+    from ...sources.samples import read_spread
 
     named = dict(zip(topics, ("TOPIC", "--labels"), strict=False))
     partitions = find_origin_topics(kafka, named)
 
     async def read() -> list[list[OriginRecord]]:
-        return [await read_newest(kafka, {topic: partitions[topic]}, n) for topic in topics]
+        return [await read_spread(kafka, {topic: partitions[topic]}, n) for topic in topics]
 
     with client_log_muted():
         return asyncio.run(read())

@@ -1,20 +1,21 @@
-"""Finds topics that are not ours, and says which are not there; asking creates none."""
+"""Checks that topics that are not ours are there, and says which are not; asking creates none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from aiokafka.admin import AIOKafkaAdminClient
 
 from attributary_explainers.wording import closest, show_names
 
 from ...config.settings import Config, KafkaConfig
-from ...errors import PreflightError
+from ...errors import ConfigError
 from ..admin import with_admin
+from ..topic_ids import ask_with_ids
 
 
 def origin_topics(config: Config) -> dict[str, str]:
-    """Return the topics that sources and labels name, each with the key that names it."""
+    """Return the topics that sources and labels name, each with the key that names it first."""
     found: dict[str, str] = {}
     for name, source in config.sources.items():
         found = {**dict.fromkeys(source.topic, f"sources.{name}.topic"), **found}
@@ -23,9 +24,7 @@ def origin_topics(config: Config) -> dict[str, str]:
     return found
 
 
-async def ask_origin_topics(
-    admin: AIOKafkaAdminClient, kafka: KafkaConfig, wanted: Mapping[str, str]
-) -> dict[str, int]:
+def find_origin_topics(kafka: KafkaConfig, wanted: Mapping[str, str]) -> dict[str, int]:
     """Return the number of partitions of topics that are not ours.
 
     Parameters
@@ -35,27 +34,34 @@ async def ask_origin_topics(
 
     Raises
     ------
+    ConfigError
+        Some are not there: each with the one that may be meant.
     PreflightError
-        Some are not there, or this user may not see them: each with the one that may be meant.
+        The brokers cannot be reached or refuse.
     """
-    there = set(await admin.list_topics())  # of all: a question after one of them could create it
-    if missing := [topic for topic in wanted if topic not in there]:
-        shown = sorted(name for name in there if not name.startswith("__"))
-        raise PreflightError("; ".join(_missing(kafka, wanted[topic], topic, shown) for topic in missing))
-    return {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics(list(wanted))}
-
-
-def find_origin_topics(kafka: KafkaConfig, wanted: Mapping[str, str]) -> dict[str, int]:
-    """Ask the brokers for `ask_origin_topics`; PreflightError also where they cannot be asked."""
 
     async def work(admin: AIOKafkaAdminClient) -> dict[str, int]:
-        return await ask_origin_topics(admin, kafka, wanted)
+        found = await ask_with_ids(admin._client, sorted(wanted))
+        if missing := [topic for topic in wanted if topic not in found]:
+            there = await admin.list_topics()
+            raise ConfigError("; ".join(no_such_topic(kafka, wanted[topic], topic, there) for topic in missing))
+        return {name: len(topic.partitions) for name, topic in found.items()}
 
     return with_admin(kafka, work) if wanted else {}
 
 
-def _missing(kafka: KafkaConfig, key: str, topic: str, there: list[str]) -> str:
-    near = closest(topic, there)
-    others = f"did you mean {near!r}?" if near else f"there are {show_names(there)}" if there else "there is none"
+def no_such_topic(kafka: KafkaConfig, key: str, topic: str, there: Iterable[str]) -> str:
+    """Say that a topic is not there, and which one may be meant.
+
+    Parameters
+    ----------
+    key
+        What names it: a key of the configuration, or an argument.
+    there
+        The topics that there are, as far as this user may see them.
+    """
+    known = sorted(name for name in there if not name.startswith("__"))
+    near = closest(topic, known)
+    others = f"did you mean {near!r}?" if near else f"there are {show_names(known)}" if known else "there is none"
     hidden = "" if kafka.security.protocol == "PLAINTEXT" or near else ", as far as this user may see them"
     return f"{key}: no topic {topic!r} on {', '.join(kafka.brokers)}; {others}{hidden}"

@@ -9,12 +9,11 @@ from contextlib import suppress
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
-from attributary_explainers.wording import did_you_mean
-
 from ...config.attaching.sources import Attached
 from ...config.settings import Config
 from ...kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
 from ...kafka.topic_ids import OriginTopic, ask_with_ids
+from ...kafka.topics.origins import no_such_topic
 from .merging import Merge
 from .positions import OriginFaultError, Position, find_starts
 from .units import positions_group
@@ -82,8 +81,7 @@ class Reader:
         for name in self.names:
             if name not in found:
                 known = await self._client.topics()
-                brokers = ", ".join(self._config.kafka.brokers)
-                raise OriginFaultError(f"{self.at}.topic: no topic {name!r} on {brokers}{did_you_mean(name, known)}")
+                raise OriginFaultError(no_such_topic(self._config.kafka, f"{self.at}.topic", name, known))
         return found
 
     async def check_unchanged(self) -> None:

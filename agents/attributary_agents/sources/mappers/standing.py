@@ -23,6 +23,7 @@ from ...errors import AttributaryError, ConfigError, StateError
 from ...kafka.admin import with_admin
 from ...kafka.clients import client_fault, client_options
 from ...kafka.topic_ids import OriginTopic, ask_with_ids
+from ...kafka.topics.origins import no_such_topic
 from ...kafka.topics.specs import MAPPERS
 from ...state.admin import read_records, store_of
 from ...state.checkpoints import load_checkpoint
@@ -143,10 +144,7 @@ async def _client(config: Config, name: str, topics: list[str]) -> AsyncIterator
         found = await ask_with_ids(client._client, topics)
         for topic in topics:
             if topic not in found:
-                brokers = ", ".join(config.kafka.brokers)
-                raise ConfigError(
-                    f"{name}: no topic {topic!r} on {brokers}{did_you_mean(topic, await client.topics())}"
-                )
+                raise ConfigError(no_such_topic(config.kafka, name, topic, await client.topics()))
         places = [TopicPartition(topic.name, number) for topic in found.values() for number in topic.partitions]
         client.assign(places)
         client.pause(*places)

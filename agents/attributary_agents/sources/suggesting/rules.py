@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -135,9 +136,10 @@ def no_feature(one: Field) -> str | None:
     if one.is_unique and len(one.there) > 20 and all(type(value) is int for value in one.there):
         if _ID.fullmatch(one.last):
             return "an id that differs in every record"
-        steps = {after - before for before, after in zip(one.there, one.there[1:], strict=False)}
-        if len(steps) == 1:
-            return f"it rises by {steps.pop()} in every record: a row number"
+        steps = Counter(after - before for before, after in zip(one.there, one.there[1:], strict=False))
+        step, n = steps.most_common(1)[0]
+        if n > 0.9 * len(one.there):  # partitions, and runs of records of which a sample is made, begin anew
+            return f"it rises by {step} in every record: a row number"
     return None
 
 

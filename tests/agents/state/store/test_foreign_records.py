@@ -11,6 +11,7 @@ from attributary_agents.state.names import wanted_names
 from attributary_agents.state.records import StateRecords, chunk_key, head_key
 from attributary_agents.state.seal import MAGIC, Head, Seal
 from attributary_agents.state.store import PartitionStore
+from tests.agents.stand_ins import config_of
 
 from .changelog import KEY, Log, blob, put
 
@@ -154,7 +155,7 @@ def test_names_of_others_are_counted_and_not_kept() -> None:
 
 
 def test_a_partition_has_no_names_of_others() -> None:
-    is_wanted = wanted_names(["credit"])
+    is_wanted = wanted_names(config_of("credit").finder)
     for name in (b"\0control/7/credit", b"\0checkpoint/7", b"\0control-checkpoint/7", b"\0note/7"):
         assert is_wanted(name, 7)
         assert not is_wanted(name, 8)

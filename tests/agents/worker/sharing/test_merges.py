@@ -17,7 +17,7 @@ from attributary_agents.state.names import merge_key, wanted_names
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_agents.worker.sharing.merge import decode_merge
-from tests.agents.stand_ins import TOPIC, header
+from tests.agents.stand_ins import TOPIC, config_of, header
 from tests.agents.worker.sharing.streams import Broker, pair, record, sharded, sharded_config
 
 N = 2000
@@ -306,7 +306,7 @@ def test_the_state_of_a_shard_is_no_state_of_a_whole_model() -> None:
 
 
 def test_the_merge_has_a_name_of_its_own_on_its_partition() -> None:
-    is_wanted = wanted_names(["m"])
+    is_wanted = wanted_names(config_of("m").finder)
     assert is_wanted(merge_key("m", 3), 3)
     assert not is_wanted(merge_key("m", 3), 2)
     assert not is_wanted(merge_key("n", 3), 3)
