@@ -147,7 +147,7 @@ def test_a_stored_model_that_the_new_loss_cannot_explain_gives_way_unexplained(
 
 def test_every_field_is_stored_or_known_not_to_be(stopped: bytes) -> None:
     state = decode_state("m", config(), stopped)
-    apart = {"config", "stored_deployed", "_together", "_learn", "_late_types"}  # of now, and not of the state
+    apart = {"config", "stored_deployed", "_together", "_learn", "_late_types", "doubt"}  # of now, and not of the state
     assert set(state.snapshot()) == {one.name for one in fields(ModelState)} - apart
     assert set(RULES) == set(state.snapshot()) - {"model_id", "current"}
 
