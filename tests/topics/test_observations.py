@@ -50,6 +50,7 @@ ELSEWHERE = {
     "unexpected_label": "of records that come in parts: test_arrivals",
     "unexpected_record": "of records that come in parts: test_arrivals",
     "wrong_time": "of records that come in parts: test_arrivals",
+    "wrong_origin": "of mapped records: tests/agents/worker/test_origins",
     "duplicate_id": "needs the model's earlier observations",
     "wrong_prediction": "needs the model",
     "too_many_models": "needs the models of the template",
