@@ -32,8 +32,8 @@ def labels(board: Board) -> None:
         graph(
             "Labels that joined nothing, or an old version",
             "In each step, by what became of them. orphaned: no observation in time; late: the observation had "
-            "expired; duplicate, changed: it had its label already, the same or another; joined_old_version: predicted "
-            "by a version before, and not in the present loss.",
+            "expired; duplicate, changed: it had its label already, the same or another; joined_old_version: "
+            "predicted by a version before, and not in the loss of the present one.",
             Query(grown("labels_total", "$__interval", outcome="!joined", **OF), "{{outcome}}"),
             bars=True,
             least=0,
