@@ -136,6 +136,21 @@ def test_a_topic_that_is_not_there_is_named_and_not_made(broker: Broker, args: l
     assert str(asked.exception) == f"TOPIC: {said}"
 
 
+def test_a_topic_that_workers_read_themselves_has_as_many_partitions_as_ours(broker: Broker, tmp_path: Path) -> None:
+    name = filled(broker, 5)
+    raw = {
+        "kafka": {"brokers": [broker.bootstrap], "topic_prefix": f"own{name}", "group": f"own{name}"},
+        "sources": {"rentals": {"topic": f"rentals{name}", "y": "count", "key": "direct", "model": "{$key}"}},
+        "models": {"s*": {"model": {"class": "river.tree.HoeffdingTreeRegressor"}}},
+    }
+    path = tmp_path / "attributary.yaml"
+    path.write_text(yaml.safe_dump(raw))
+    done = command("check", "-c", str(path))
+    assert done.exit_code == 2
+    said = "sources.rentals: 6 partitions, kafka.partitions is 4: set kafka.partitions: 6, or key: copy"
+    assert said in done.stderr
+
+
 def test_an_expression_that_finds_nothing_is_a_fault_at_the_check(broker: Broker, tmp_path: Path) -> None:
     name = filled(broker, 20)
     raw = {

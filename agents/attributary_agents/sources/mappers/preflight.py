@@ -1,17 +1,28 @@
-"""Checks at the start that the topics of sources and labels are there."""
+"""Checks at the start that the topics of sources and labels are there, and have the partitions that they must have."""
 
 from __future__ import annotations
 
 from ...config.settings import Config
+from ...errors import ConfigError
 from ...kafka.topics.origins import find_origin_topics, origin_topics
 
 
 def check_origin_topics(config: Config) -> None:
-    """Raise ConfigError, naming every fault, unless the topics are there.
+    """Raise ConfigError, naming every fault, unless the topics are there and workers can read those of `key: direct`.
 
     Raises
     ------
     PreflightError
         The brokers cannot be reached or refuse.
     """
-    find_origin_topics(config.kafka, origin_topics(config))
+    partitions = find_origin_topics(config.kafka, origin_topics(config))
+    ours = config.kafka.partitions
+    faults = [
+        f"sources.{name}: {n} partition{'' if n == 1 else 's'}, kafka.partitions is {ours}: set kafka.partitions: {n}, "
+        "or key: copy"
+        for name, source in config.sources.items()
+        for n in (partitions[topic] for topic in source.topic)
+        if source.key == "direct" and n != ours
+    ]
+    if faults:
+        raise ConfigError("; ".join(faults))
