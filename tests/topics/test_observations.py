@@ -49,7 +49,6 @@ ELSEWHERE = {
     "missing_prediction": "of records that come in parts: test_arrivals",
     "unexpected_label": "of records that come in parts: test_arrivals",
     "unexpected_record": "of records that come in parts: test_arrivals",
-    "wrong_origin": "of records that a mapper sends: test_origins",
     "wrong_time": "of records that come in parts: test_arrivals",
     "wrong_origin": "of mapped records: tests/agents/worker/test_origins",
     "duplicate_id": "needs the model's earlier observations",
