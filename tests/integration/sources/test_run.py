@@ -41,10 +41,11 @@ def mapped_by(worker: WorkerProcess) -> bool:
     return "mapping begins" in worker.log.read_text(errors="replace")
 
 
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
 def test_of_two_workers_one_maps_and_when_it_is_killed_the_other_and_each_label_joins_once(
-    kafka_broker: Broker, tmp_path: Path
+    kafka_broker: Broker, tmp_path: Path, delivery: str
 ) -> None:
-    data = made(kafka_broker.bootstrap, N, late=True, run={"mapper": True})
+    data = made(kafka_broker.bootstrap, N, late=True, run={"mapper": True}, delivery=delivery)
     workers = [WorkerProcess(data.raw, tmp_path) for _ in range(2)]
     for worker in workers:
         worker.start()
