@@ -101,16 +101,7 @@ class WorkerProcess:
 
     def metrics(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
         """Sample name to labels to value; empty while the worker does not answer."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
-                text = answer.read().decode()
-        except (OSError, urllib.error.URLError):
-            return {}
-        samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                samples.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
-        return samples
+        return metrics_at(self.port)
 
     def total(self, name: str) -> int:
         """Sum over the labels of `attributary_<name>`."""
@@ -137,3 +128,17 @@ class WorkerProcess:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         if self._child is not None and self._child.poll() is None:
             self.kill()
+
+
+def metrics_at(port: int) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """Sample name to labels to value, of what answers at a port; empty while nothing does."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            text = answer.read().decode()
+    except (OSError, urllib.error.URLError):
+        return {}
+    samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            samples.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return samples

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 from support.waiting import wait_for
+from support.worker_process import metrics_at
 
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.demo.processes import kill_child, start_child, stop_child
@@ -24,7 +25,8 @@ class MapperProcess:
         MapperProcess.n_started += 1
         self.log = folder / f"mapper-{self.n_started}.log"
         path = folder / f"mapper-{self.n_started}.yaml"
-        path.write_text(yaml.safe_dump({**raw, "web": {"port": free_port()}}, sort_keys=False))
+        self._port = free_port()
+        path.write_text(yaml.safe_dump({**raw, "web": {"port": self._port}}, sort_keys=False))
         argv = [sys.executable, "-m", "attributary_agents.cli", "map", "-c", path, *(["--once"] if once else [])]
         self.child: Popen[bytes] = start_child(argv, log=self.log)
 
@@ -32,6 +34,10 @@ class MapperProcess:
     def said(self) -> str:
         """Its log."""
         return self.log.read_text(errors="replace")
+
+    def metrics(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+        """Sample name to labels to value; empty while it does not answer."""
+        return metrics_at(self._port)
 
     def wait_until_it_maps(self) -> None:
         """Wait until it has begun to map, and fail with its log where it does not."""

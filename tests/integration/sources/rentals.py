@@ -63,9 +63,20 @@ def configuration(bootstrap: str, *, partitions: int = 4, **sections: Any) -> di
     }
 
 
-def made(bootstrap: str, n: int, **sections: Any) -> Made:
-    """Create the topics and write n rentals and nearly as many returns, an hour later by their time."""
+def made(bootstrap: str, n: int, *, late: bool = False, **sections: Any) -> Made:
+    """Create the topics and write n rentals and nearly as many returns, an hour later by their time.
+
+    Parameters
+    ----------
+    late
+        Whether returns are the labels of the rentals, in place of observations of their own.
+    """
     raw = configuration(bootstrap, **sections)
+    if late:
+        returns = raw["sources"].pop("returns")
+        del raw["sources"]["rentals"]["y"], returns["x"]
+        raw["sources"]["rentals"]["x"] = {"only": ["temp", "hour"]}
+        raw["labels"] = {"returns": {**returns, "ttl": "3h"}}
     config = parse_config(raw)
     create_ours(config)
     prefix = config.kafka.topic_prefix
@@ -73,10 +84,10 @@ def made(bootstrap: str, n: int, **sections: Any) -> Made:
     for name, count in PARTITIONS.items():
         create_topics(bootstrap, {f"{prefix}-{name}": count}, kept)
     alter_topic(bootstrap, config.kafka.topics.observations, kept)
-    return Made(raw, config, bootstrap, asyncio.run(_write(bootstrap, prefix, n)))
+    return Made(raw, config, bootstrap, asyncio.run(_write(bootstrap, prefix, n, late)))
 
 
-async def _write(bootstrap: str, prefix: str, n: int) -> dict[str, int]:
+async def _write(bootstrap: str, prefix: str, n: int, late: bool) -> dict[str, int]:
     rng = random.Random(1)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, linger_ms=20)
     await producer.start()
@@ -96,7 +107,9 @@ async def _write(bootstrap: str, prefix: str, n: int) -> dict[str, int]:
             await _send(producer, f"{prefix}-rentals", f"c{rng.randrange(500)}", rental)
             if rng.random() < 0.9:
                 back = at + round(3_600_000 * rng.uniform(0.7, 1.3))
-                later.append((back, {**rental, "id": f"b{i}", "ts": back, "temp": rental["temp"] + 1}))
+                later.append(
+                    (back, {**rental, "id": f"r{i}" if late else f"b{i}", "ts": back, "temp": rental["temp"] + 1})
+                )
         for _, back_again in sorted(later, key=lambda one: one[0]):
             await _send(producer, f"{prefix}-returns", back_again["id"], back_again)
     finally:

@@ -79,12 +79,9 @@ class MapperService:
         try:
             await self._again(f"mapping {', '.join(unit.sections)}", stop, run)
         finally:
-            for name in unit.sections:
-                if not any(name in self._sections_of(other) for other in self._running if other != unit.name):
+            if unit.name not in self._running:  # or it is mapped here again already
+                for name in unit.sections:
                     self.board.close(name)
-
-    def _sections_of(self, name: str) -> set[str]:
-        return next((set(unit.sections) for unit in self.units if unit.name == name), set())
 
     async def _again(self, what: str, stop: asyncio.Event, run: Callable[[], Awaitable[None]]) -> None:
         """Do something again and again until `stop`; what is said of a failure is said once."""
