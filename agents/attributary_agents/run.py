@@ -38,7 +38,7 @@ from .models.model_state import check_models
 from .models.warm_up import warm_up
 from .monitoring.series_limits import check_series
 from .monitoring.web import listen_as_configured
-from .sources.mappers.preflight import check_origin_topics
+from .sources.mappers.preflight import check_read_topics
 from .state.objects import check_objects
 from .supervise import (
     Role,
@@ -159,7 +159,7 @@ def _rehearse(config: Config) -> int:
 
 def _check(config: Config, n: int) -> int:
     configure_logging(config.log.level, "check")
-    check_origin_topics(config)
+    check_read_topics(config)
     check_topics(config)
     check_group(config)
     for number in range(n):
@@ -223,7 +223,7 @@ def _prepare(config: Config, application: Application, on_wait: Callable[[], Non
     """Check what the worker needs; `on_wait` is called where brokers are waited for."""
 
     def check_brokers() -> None:
-        check_origin_topics(config)
+        check_read_topics(config)
         check_topics(config)
         check_group(config)
         check_name(config)

@@ -26,3 +26,17 @@ def check_origin_topics(config: Config) -> None:
     ]
     if faults:
         raise ConfigError("; ".join(faults))
+
+
+def check_read_topics(config: Config) -> None:
+    """Raise ConfigError unless the topics are there that a worker reads beside ours: none where others map them.
+
+    Who writes to the observations topic by themselves has sections of sources and labels for topics that nobody reads.
+
+    Raises
+    ------
+    PreflightError
+        The brokers cannot be reached or refuse.
+    """
+    if config.run.mapper or any(source.key == "direct" for source in config.sources.values()):
+        check_origin_topics(config)
