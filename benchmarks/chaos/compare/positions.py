@@ -13,7 +13,16 @@ from attributary_agents.config.settings import Config
 
 def positions(bootstrap: str, config: Config, topic: str) -> dict[int, tuple[int, int]]:
     """Partition of the topic to the group's committed offset (0 before the first) and the partition's end."""
-    return asyncio.run(_positions(bootstrap, config, topic))
+    return asyncio.run(_positions(bootstrap, config.kafka.group, topic, config.kafka.partitions))
+
+
+def is_read(bootstrap: str, group: str, topic: str, n: int) -> bool:
+    """Whether a group has committed all of the n partitions of a topic; False while no broker answers."""
+    try:
+        found = asyncio.run(_positions(bootstrap, group, topic, n))
+    except (KafkaError, OSError, TimeoutError):
+        return False
+    return all(committed == end for committed, end in found.values())
 
 
 def is_drained(bootstrap: str, config: Config) -> bool:
@@ -26,15 +35,15 @@ def is_drained(bootstrap: str, config: Config) -> bool:
     return all(committed == end for by_partition in found for committed, end in by_partition.values())
 
 
-async def _positions(bootstrap: str, config: Config, topic: str) -> dict[int, tuple[int, int]]:
-    partitions = [TopicPartition(topic, n) for n in range(config.kafka.partitions)]
+async def _positions(bootstrap: str, group: str, topic: str, n: int) -> dict[int, tuple[int, int]]:
+    partitions = [TopicPartition(topic, number) for number in range(n)]
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=5000)
     consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, request_timeout_ms=5000)
     try:
         async with asyncio.timeout(15):
             await admin.start()
             await consumer.start()
-            committed = await admin.list_consumer_group_offsets(config.kafka.group)
+            committed = await admin.list_consumer_group_offsets(group)
             ends = await consumer.end_offsets(partitions)
     finally:
         await admin.close()

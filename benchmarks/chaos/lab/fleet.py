@@ -142,12 +142,13 @@ class Fleet:
 
     def send(self, records: Iterable[Sent], topic: str | None = None) -> None:
         """Write observations, each on its partition; returns when all are there."""
-        by_partition: dict[int, list[Sent]] = {}
-        for record in records:
-            by_partition.setdefault(record.partition, []).append(record)
-        for partition, sent in by_partition.items():
-            rows: list[Record] = [(record.key, record.value, []) for record in sent]
-            produce(self.bootstrap, topic or self.config.kafka.topics.observations, rows, partition=partition)
+        places: dict[tuple[str, int], list[Record]] = {}
+        for one in records:
+            place = one.topic or topic or self.config.kafka.topics.observations, one.partition
+            row: Record = (one.key, one.value, [])
+            places.setdefault(place, []).append(row if one.time_ms is None else (*row[:3], one.time_ms))
+        for (name, partition), rows in places.items():
+            produce(self.bootstrap, name, rows, partition=partition)
 
     def watch(self) -> None:
         """Start again what has ended by itself, and is due.

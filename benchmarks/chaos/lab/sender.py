@@ -15,10 +15,12 @@ _PATIENCE_S = 900
 
 
 class Sender(threading.Thread):
-    """Writes records to a topic at a rate, in their order on each partition; waits where the broker is away.
+    """Writes records at a rate, in their order on each partition; waits where the broker is away.
 
     Parameters
     ----------
+    topic
+        Of the records that name none.
     rate
         Records per second.
     """
@@ -72,7 +74,9 @@ class Sender(threading.Thread):
                     break
                 if (early := began + i / self._rate - time.monotonic()) > 0.02:
                     await asyncio.sleep(early)
-                sent = await producer.send(self._topic, record.value, record.key, record.partition)
+                sent = await producer.send(
+                    record.topic or self._topic, record.value, record.key, record.partition, record.time_ms
+                )
                 waiting.add(sent)
                 sent.add_done_callback(waiting.discard)
                 sent.add_done_callback(self._count)

@@ -35,11 +35,21 @@ others from then on, since it cannot sort a text among booleans."""
 
 @dataclass(frozen=True)
 class Sent:
-    """One record to send."""
+    """One record to send.
+
+    Attributes
+    ----------
+    topic
+        None: that of observations.
+    time_ms
+        Its timestamp; None: when it is sent.
+    """
 
     partition: int
     key: bytes
     value: bytes | None
+    topic: str | None = None
+    time_ms: int | None = None
 
 
 def raw_config(bootstrap: str, name: str, **kafka: Any) -> dict[str, Any]:

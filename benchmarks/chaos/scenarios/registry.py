@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.scenarios import (
+    attached,
     broker_stop,
     cluster,
     day,
@@ -36,6 +37,8 @@ SCENARIOS: dict[str, Callable[[Lab], None]] = {
     "transactions": transactions.run,
     "rebalances": rebalances.run,
     "models": models.run,
+    "attached": attached.run,
+    "attached-once": attached.run_exactly_once,
     "soak": soak.run,
 }
 

@@ -1,0 +1,119 @@
+"""Topics of others with labels that come later, and models of a template: mappers are killed with their workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+from typing import Any
+
+from support.kafka import create_topics
+
+from benchmarks.chaos.compare.accounts import accounts
+from benchmarks.chaos.compare.positions import is_read
+from benchmarks.chaos.lab.attached import PARTITIONS, attached_config, attached_records
+from benchmarks.chaos.lab.fleet import Fleet
+from benchmarks.chaos.lab.lab import Lab
+
+FROZEN_S = 14.0
+"""Longer than the sessions of the worker and of its mapper, which is 10 s."""
+
+
+def run(lab: Lab) -> None:
+    """Sources, late labels, a template: two workers that map are killed and frozen, a third one joins, brokers go."""
+    _run(lab, "attached")
+
+
+def run_exactly_once(lab: Lab) -> None:
+    """The same with exactly-once delivery: each event and dead letter of a worker is committed once."""
+    _run(lab, "attached-once", delivery="exactly_once")
+
+
+def _run(lab: Lab, name: str, **sections: Any) -> None:
+    rounds, rate = (1, 60.0) if lab.short else (5, 80.0)
+    raw = attached_config(lab.bootstrap, name, **sections)
+    prefix = raw["kafka"]["topic_prefix"]
+    create_topics(lab.bootstrap, {f"{prefix}-{topic}": n for topic, n in PARTITIONS.items()})
+    # Rounds take 100 s or so; on a machine that is busy with other things three times as long.
+    records = attached_records(prefix, int(rate * (100 + rounds * 300) / 2), lab.seed, drift_at=1_500)
+    with Fleet(lab, raw) as fleet:
+        # A backlog: whoever maps is behind, so that kills come between what is sent and what is committed.
+        backlog = 4_000
+        fleet.send(records[:backlog])
+        fleet.add()
+        fleet.add()
+        sender = fleet.start_sending(records[backlog:], rate)
+        for _ in range(rounds):
+            _kill(lab, fleet)
+            _lose_broker(lab, fleet)
+            _visit(lab, fleet)
+            lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
+            for n in range(2):
+                _freeze(lab, fleet, n)
+            sender.check_going("the end of the round")
+        sender.finish_early()
+        group = fleet.config.kafka.group
+        for topic, n in PARTITIONS.items():
+            all_read = partial(is_read, fleet.bootstrap, f"{group}-map-{topic}", f"{prefix}-{topic}", n)
+            fleet.wait(f"all {topic} are mapped", all_read, 240.0, 0.5)
+        fleet.finish(240.0)
+        for check in accounts(fleet.bootstrap, fleet.config):
+            lab.take(check)
+
+
+def _kill(lab: Lab, fleet: Fleet) -> None:
+    """Kill the workers in turn, with their mappers, at random moments, and both at once."""
+    for gone in ([0], [1], [0, 1]):
+        fleet.pause(lab.random.uniform(2.0, 9.0))
+        for n in gone:
+            fleet.members[n].kill()
+        fleet.pause(lab.random.uniform(0.0, 1.0))
+        for n in gone:
+            fleet.members[n].start()
+        lab.note(f"SIGKILL to worker {' and '.join(map(str, gone))}, started again at once")
+    fleet.wait_ready()
+
+
+def _lose_broker(lab: Lab, fleet: Fleet) -> None:
+    for how in ("killed", "stopped"):
+        before = fleet.consumed()
+        if how == "killed":
+            lab.broker.kill()
+        else:
+            lab.broker.stop()
+        gone_s = lab.elapsed_s
+        fleet.pause(lab.random.uniform(0.5, 4.0))
+        lab.broker.start()
+        lab.note(f"the broker is {how}, and back after {lab.elapsed_s - gone_s:.1f} s")
+        fleet.wait_going("when the broker is back", 150.0, before=before, since_s=lab.elapsed_s)
+    fleet.wait_ready()
+
+
+def _visit(lab: Lab, fleet: Fleet) -> None:
+    """Let a third worker join, and leave in an orderly way."""
+    if len(fleet.members) == 2:
+        fleet.add()
+    else:
+        fleet.members[2].start()
+    fleet.wait_ready()
+    fleet.pause(lab.random.uniform(1.0, 6.0))
+    code = fleet.members[2].stop()
+    lab.note(f"a third worker was there, and has left with exit code {code}")
+    fleet.wait_ready()
+
+
+def _freeze(lab: Lab, fleet: Fleet, n: int) -> None:
+    """Freeze a worker and its mapper past their sessions; woken, it goes on beside its successor, and is killed."""
+    fleet.wait_ready()
+    fleet.pause(lab.random.uniform(0.5, 3.0))
+    os.kill(fleet.members[n].worker.pid, signal.SIGSTOP)
+    lab.note(f"worker {n}: SIGSTOP")
+    try:
+        fleet.pause(FROZEN_S)
+    finally:
+        os.kill(fleet.members[n].worker.pid, signal.SIGCONT)
+    fleet.pause(lab.random.uniform(0.5, 6.0))
+    fleet.members[n].kill()
+    fleet.members[n].start()
+    lab.note(f"worker {n}: SIGCONT after {FROZEN_S:.0f} s; killed a little later, and started again")
+    fleet.wait_ready()
