@@ -15,6 +15,8 @@ class Topics:
     ----------
     prefix
         First part of every name, for example `attributary`.
+    read
+        A topic that is not ours and is read in place of that of the observations.
 
     Examples
     --------
@@ -23,6 +25,7 @@ class Topics:
     """
 
     prefix: str
+    read: str | None = None
 
     def _name(self, noun: str) -> str:
         return f"{self.prefix}.{noun}.{VERSION}"
@@ -43,7 +46,7 @@ class Topics:
     @property
     def observations(self) -> str:
         """Input topic: one observation with its label per record."""
-        return self._name("observations")
+        return self.read or self._name("observations")
 
     @property
     def models(self) -> str:

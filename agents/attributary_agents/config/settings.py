@@ -73,6 +73,7 @@ class KafkaConfig(Section):
         "holds one per partition. Brokers take 1 MB, compressed, by default.",
     )
     security: SecurityConfig = Field(default_factory=SecurityConfig)
+    _read: str | None = PrivateAttr(None)
     schema_registry: RegistryConfig | None = Field(
         None, description="The schema registry of sources in Avro or Protobuf. null: there is none."
     )
@@ -99,7 +100,11 @@ class KafkaConfig(Section):
     @property
     def topics(self) -> Topics:
         """The topics' names."""
-        return Topics(self.topic_prefix)
+        return Topics(self.topic_prefix, self._read)
+
+    def take_read(self, topic: str | None) -> None:
+        """Take over which topic that is not ours is read in place of that of the observations."""
+        self._read = topic
 
     @property
     def changelog(self) -> str:
@@ -268,6 +273,11 @@ class Config(BaseSettings):
         return self
 
     @property
+    def direct(self) -> tuple[str, SourceConfig] | None:
+        """The source whose topic workers read in place of ours, with its name; None where they read ours."""
+        return next(((name, source) for name, source in self.sources.items() if source.key == "direct"), None)
+
+    @property
     def is_exact(self) -> bool:
         """Whether each event is published exactly once."""
         return self.delivery == "exactly_once"
@@ -363,6 +373,7 @@ class Config(BaseSettings):
             kafka = self.kafka
             ours = [*kafka.topics.names, kafka.changelog, kafka.shards]
             check_attached(self.sources, self.labels, self.models, ours, has_registry=kafka.schema_registry is not None)
+        self.kafka.take_read(None if self.direct is None else self.direct[1].topic[0])
         for entry, model in self.models.items():
             model.take_join(join_of(entry, self.sources, self.labels, self.models))
         return self

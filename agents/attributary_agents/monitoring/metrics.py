@@ -28,7 +28,7 @@ from ..models.telling.changes import exemplar
 from ..models.telling.events import finite
 from ..sources.mappers.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
-from ..state.origins import OUTCOMES
+from ..state.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
@@ -309,7 +309,7 @@ def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int |
     add("records_consumed_total", place, float(counters.consumed))
     add("records_unavailable_total", place, float(counters.unavailable))
     add("transaction_offsets_total", place, float(counters.transactional))
-    for outcome in OUTCOMES:
+    for outcome in (*OUTCOMES, PASSED_OVER):
         add("origin_records_total", (*place, outcome), float(counters.origins.counts[outcome]))
     add("origin_records_total", (*place, "replayed_repeat"), float(counters.replayed.n_repeats))
     add("consumer_lag_records", place, _maybe(lag))

@@ -17,6 +17,9 @@ Outcome = Literal["accepted", "repeat", "early"]
 OUTCOMES: tuple[Outcome, ...] = ("accepted", "repeat", "early")
 """`repeat`: it was taken before. `early`: one before it has been lost on its way, and comes again, with this one."""
 
+PASSED_OVER = "passed_over"
+"""Of a topic that is read in place of ours: `where` is not true of it, or it has no value."""
+
 MOST_PLACES = 20_000
 """Origin partitions that are known of a partition of ours: bounds what foreign headers can make a worker store."""
 
@@ -46,7 +49,11 @@ class Origins:
     @property
     def n_dropped(self) -> int:
         """Records that were not taken."""
-        return self.counts["repeat"] + self.counts["early"]
+        return self.counts["repeat"] + self.counts["early"] + self.counts[PASSED_OVER]
+
+    def note_passed_over(self) -> None:
+        """Count a record of a topic that is not ours, and that is read in place of ours, which is no observation."""
+        self.counts[PASSED_OVER] += 1
 
     @property
     def last(self) -> dict[OriginPlace, Last]:

@@ -32,6 +32,7 @@ from ..models.prequential import Event, KeptPrediction, StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_copy_key, checkpoint_key
 from .dead_letter_log import DeadLetterLog
+from .direct import direct_reading
 from .models import PartitionModels
 from .origins import takes
 from .reading import ObservationReader
@@ -66,6 +67,7 @@ class Partition:
         dead_letter_log: DeadLetterLog | None = None,
     ) -> None:
         self.dead_letter_log = dead_letter_log or DeadLetterLog(config)
+        self._direct = direct_reading(config)
         self.topic = topic
         self.budget = Budget(clock)
         self.number = partition
@@ -121,6 +123,9 @@ class Partition:
             return [self._dead_letter(record, "decode", error.reason, error)]
         except DamagedStateError as error:
             return [self._dead_letter(record, "restore", error.reason, error)]
+        except _PassedOverError:
+            self.counters.origins.note_passed_over()
+            return []
         except _AlreadyFailedError as error:
             self.counters.dead_letters[error.reason] += 1
             return []
@@ -156,6 +161,9 @@ class Partition:
     def _explain(self, record: Record, events: list[Event]) -> None:
         if record.unread is not None:
             record.check_read()
+        value = record.value if self._direct is None else self._direct.value_of(record)
+        if value is None and self._direct is not None:
+            raise _PassedOverError
         reader = self._readers.get(record.key) or self._reader(record.key)  # type: ignore[arg-type]  # None is no key
         model_id = reader.model_id
         kind = OBSERVATION
@@ -163,10 +171,10 @@ class Partition:
             kind = kind_of_record(find_header(record.headers, RECORD_HEADER))
         if reader.is_whole:
             reader.check_whole(kind)
-            observation = reader.read(record.value)
+            observation = reader.read(value)
             record.time_ms = observation.time_ms
         else:
-            arrival = reader.read_arrival(record.value, kind)
+            arrival = reader.read_arrival(value, kind)
             record.time_ms = arrival.time_ms
         state = self.models.find_or_make(model_id)
         if reader.template is not None:
@@ -283,6 +291,10 @@ class Partition:
         """
         self.dead_letter_log.note(record.key, stage, reason, error, str(record))
         return dead_letter(record, stage, reason, error, self.config, model_id)
+
+
+class _PassedOverError(Exception):
+    """The record of a topic that is not ours is no observation, as the source says."""
 
 
 class _AlreadyFailedError(Exception):

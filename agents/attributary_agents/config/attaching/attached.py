@@ -206,5 +206,7 @@ def _of_direct(sources: Mapping[str, SourceConfig], labels: Mapping[str, LabelsC
         source = sources[name]
         if len(sources) > 1 or labels or len(source.topic) > 1:
             yield f"sources.{name}: key: direct needs one topic and no other source: use key: copy"
-        elif source.format == "open-inference":
-            yield f"sources.{name}: key: direct takes whole observations alone: use key: copy for open-inference"
+        elif source.format not in ("json", "cloudevents"):
+            yield f"sources.{name}: key: direct takes json and cloudevents: use key: copy for {source.format}"
+        elif source.model_texts not in (["{$key}"], ["{ $key }"]):
+            yield f'sources.{name}: key: direct needs model: "{{$key}}", the key as the model id; else use key: copy'

@@ -68,6 +68,8 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         *(TopicSpec(name, kafka.partitions, settings, purpose) for name, settings, purpose in wanted),
         TopicSpec(topics.status, kafka.partitions, status, "out: how each model is doing", is_needed=False),
     ]
+    if config.direct is not None:  # that topic is not ours
+        return [spec for spec in specs if spec.name != topics.observations]
     if config.sources:
         specs.append(TopicSpec(topics.sources, MAPPERS, {}, "internal: which process maps which source"))
     return specs
