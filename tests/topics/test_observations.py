@@ -54,7 +54,6 @@ ELSEWHERE = {
     "duplicate_id": "needs the model's earlier observations",
     "wrong_prediction": "needs the model",
     "too_many_models": "needs the models of the template",
-    "wrong_origin": "of a header: state/test_origins, worker/test_origins",
 }
 """Reasons that are not decode_observation's to find."""
 
