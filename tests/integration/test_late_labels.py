@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,11 @@ def test_a_worker_that_is_killed_twice_leaves_the_events_and_the_accounts_of_an_
 
     check_equal(kafka_broker.bootstrap, config)
 
-    def of(name: str, label: str = "") -> dict[str, int]:
-        samples = found[f"attributary_{name}"].items()
-        return {dict(labels).get(label, ""): int(value) for labels, value in samples}
+    def of(name: str, label: str = "") -> Counter[str]:
+        summed = Counter[str]()
+        for labels, value in found[f"attributary_{name}"].items():
+            summed[dict(labels).get(label, "")] += int(value)
+        return summed
 
     labels, expired = of("labels_total", "outcome"), of("observations_expired_total", "reason")
     letters = {reason: n for reason, n in of("dead_letters_total", "reason").items() if n}
