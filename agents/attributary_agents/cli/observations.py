@@ -184,8 +184,8 @@ def produce(
         raise AttributaryError(f"--skip {skip} leaves no row of the first {limit}, which are all that --limit takes")
     if config.direct is not None:
         raise AttributaryError(
-            f"sources.{config.direct[0]}: workers read {config.kafka.topics.observations}, which is not ours: nothing is "
-            "written there"
+            f"sources.{config.direct[0]}: workers read {config.kafka.topics.observations}, which is not ours: nothing "
+            "is written there"
         )
     source = open_observations(file, target, drop)
     chosen = _model_id(config, model_id)
