@@ -98,3 +98,8 @@ def test_the_source_passes_the_update_over_and_the_labels_the_new_row() -> None:
     blocks = [json.loads(block) for block in _JSON.findall((FOLDER / "sources.md").read_text())]
     assert becomes("applications.yaml", "sources.applications", blocks[6]) == []
     assert becomes("applications.yaml", "labels.outcomes", blocks[4]) == []
+
+
+def test_the_configuration_of_a_topic_that_is_read_directly_loads() -> None:
+    config = parse_config(yaml.safe_load(files("direct.md")["direct.yaml"]))
+    assert config.kafka.topics.observations == "rentals"
