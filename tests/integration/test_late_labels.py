@@ -108,7 +108,9 @@ def _stream() -> list[Record]:
         if rng.random() < 0.02:
             parts.append((at + 10_000, b"observation", i, observation))
     parts.sort(key=lambda part: part[0])
+    end = start_ms + 1000 * N  # some wait at the end, for labels that are not there yet
     return [
         (b"credit", json.dumps({"time": round(at), **value}).encode(), [(RECORD_HEADER, kind)], round(at))
         for at, kind, _, value in parts
+        if at < end
     ]
