@@ -55,6 +55,15 @@ def _class_like(name: str, y: Any) -> Any:
     return name
 
 
+def _in_type_of(own: Any, logged: Any) -> Any:
+    """Return a logged class in the type of the model's own: logs write true as text or as 1."""
+    if isinstance(logged, str):
+        return _class_like(logged, own)
+    if type(own) is bool and logged in (0, 1):
+        return bool(logged)
+    return int(logged) if type(own) is int and type(logged) is bool else logged
+
+
 def as_label(y_pred: Any) -> Any:
     """Return what a prediction says as a label or target: of probabilities the most probable class."""
     return most_probable(y_pred) if isinstance(y_pred, dict) else y_pred
@@ -77,9 +86,10 @@ class Mismatch:
 
     def update(self, logged: Any, own: Any) -> None:
         """Take in the two predictions of an observation."""
-        one, other = as_label(logged), as_label(own)
+        other = as_label(own)
         if isinstance(own, dict) and isinstance(logged, float):
             return  # the probability of a class that only the label names
+        one = _in_type_of(other, as_label(logged))
         if type(one) is bool or type(other) is bool or not _are_numbers(one, other) or isinstance(own, dict):
             self.share.update(float(str(one) != str(other)))
             return

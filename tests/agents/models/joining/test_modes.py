@@ -11,6 +11,7 @@ import pytest
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.joining.arrive import Arrival, arrive
+from attributary_agents.models.joining.logged import Mismatch
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import MATURE, Event, StepError, prequential
 from attributary_agents.models.swap import swap
@@ -208,6 +209,41 @@ def test_a_logged_prediction_is_read_as_the_labels_are(logged: Any, y: Any, expe
     from attributary_agents.models.joining.logged import as_output
 
     assert as_output(logged, y, "probabilities") == expected
+
+
+@pytest.mark.parametrize(
+    ("logged", "own", "differ"),
+    [
+        (True, {True: 0.7, False: 0.3}, 0.0),
+        (1, {True: 0.7, False: 0.3}, 0.0),
+        (0, {True: 0.7, False: 0.3}, 1.0),
+        ("true", {True: 0.7, False: 0.3}, 0.0),
+        ({"true": 0.4, "false": 0.6}, {True: 0.3, False: 0.7}, 0.0),
+        ({"true": 0.6, "false": 0.4}, {True: 0.3, False: 0.7}, 1.0),
+        (True, {1: 0.7, 0: 0.3}, 0.0),
+        (False, {1: 0.7, 0: 0.3}, 1.0),
+        ({"3": 0.6, "4": 0.4}, {3: 0.9, 4: 0.1}, 0.0),
+        ("4", {3: 0.9, 4: 0.1}, 1.0),
+        ("yes", {"yes": 0.9, "no": 0.1}, 0.0),
+        ("no", "no", 0.0),
+        (0.7, {True: 0.7, False: 0.3}, None),
+        (3.0, 3.0, 0.0),
+        (3.5, 3.0, 1.0),
+    ],
+)
+def test_a_logged_class_is_the_model_s_own_however_logs_write_it(logged: Any, own: Any, differ: float | None) -> None:
+    mismatch = Mismatch(0.01)
+    mismatch.update(logged, own)
+    assert mismatch.value == differ
+
+
+def test_numbers_agree_within_a_hundredth_of_the_spread_of_those_logged() -> None:
+    for off, expected in ((0.9, 0.0), (1.1, 1.0)):
+        mismatch = Mismatch(0.01)
+        for n in range(100):
+            logged = 100.0 if n % 2 else -100.0  # a spread of 100
+            mismatch.update(logged, logged + off)
+        assert mismatch.value == pytest.approx(expected, abs=0.05)
 
 
 def test_a_logged_prediction_of_another_kind_is_a_dead_letter_of_its_label() -> None:
