@@ -406,6 +406,8 @@ class ModelState:
         for name, rule in RULES.items():
             if rule.kept is not Kept.ALWAYS and name != "labels":
                 setattr(self, name, rule.begin(self.model_id, self.config, version))
+        if self.late is not None:
+            self.late.forget_predictions()
         self.current = version
 
     def snapshot(self) -> dict[str, Any]:

@@ -21,6 +21,10 @@ _DELAYS = 101
 """Delays that the median is of."""
 
 
+_NEVER = 2**62
+"""Count of observations that no model reaches: of a prediction that is of none."""
+
+
 class Waiting(NamedTuple):
     """An observation that waits for its label.
 
@@ -210,6 +214,13 @@ class Joiner:
             while len(self._early) > self.max_waiting:
                 self._orphan()
         return None
+
+    def forget_predictions(self) -> None:
+        """Forget what the model has predicted for those that wait, which is no longer there; keep what was logged."""
+        self._waiting = {
+            key: one if one.n_learnt < 0 else one._replace(y_pred=None, n_learnt=_NEVER)
+            for key, one in self._waiting.items()
+        }
 
     def _join(self, key: str, one: Waiting, y: Any, labelled_ms: int) -> Joined:
         assert self.watermark is not None

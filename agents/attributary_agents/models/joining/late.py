@@ -37,6 +37,11 @@ class Late:
             None if join.pair_ms is None else Joiner(join.pair_ms, join.max_waiting),
         )
 
+    def forget_predictions(self) -> None:
+        """Forget what a model has predicted that begins again."""
+        if self.labels is not None:
+            self.labels.forget_predictions()
+
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from."""
         return {name: None if joiner is None else joiner.snapshot() for name, joiner in vars(self).items()}

@@ -263,3 +263,22 @@ def test_what_has_no_label_in_time_counts_in_the_mean_prediction_where_that_is_w
         means[unlabelled] = state.marginal.snapshot()["value"]
     assert means["drop"] == 2.0
     assert means["explain"] == pytest.approx(11.0, abs=1.0)
+
+
+def test_what_a_model_predicted_that_begins_again_is_not_scored_and_what_was_logged_is() -> None:
+    rows = stream(30)
+    state = state_of(ttl="1h", **FOREST)
+    run(state, [part for one in rows[:10] for part in (asked(one), labelled(one))])
+    run(state, [asked(one) for one in rows[10:13]])
+    x, y = rows[13].x, rows[13].y
+    run(state, [Observation("m", x, None, y, "logged", 13_000)])
+    state.begin_again()
+    run(state, [part for one in rows[14:20] for part in (asked(one), labelled(one))])
+    scored = state.model_loss.weights.n
+    run(state, [labelled(one) for one in rows[10:13]])
+    assert (state.model_loss.weights.n, state.n_observations) == (scored, 9)
+    run(state, [LateLabel("m", "logged", y, 21_000)])
+    assert (state.model_loss.weights.n, state.n_observations) == (scored + 1, 10)
+    assert state.late is not None
+    assert state.late.labels is not None
+    assert (state.late.labels.counts.joined, state.late.labels.counts.old_version) == (20, 0)
