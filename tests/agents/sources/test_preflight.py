@@ -13,7 +13,12 @@ from attributary_agents.sources.mappers import preflight
 def asked(monkeypatch: pytest.MonkeyPatch, *, mapper: bool, **source: Any) -> list[str]:
     """The topics that brokers are asked for."""
     found: list[str] = []
-    monkeypatch.setattr(preflight, "find_origin_topics", lambda _kafka, topics: found.extend(map(str, topics)))
+
+    def find(_kafka: Any, topics: dict[str, str]) -> dict[str, int]:
+        found.extend(topics)
+        return {"rentals": 4}
+
+    monkeypatch.setattr(preflight, "find_origin_topics", find)
     preflight.check_read_topics(
         parse_config(
             {
@@ -27,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, *, mapper: bool, **source: Any) -> li
 
 
 def test_a_worker_that_maps_needs_its_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(asked(monkeypatch, mapper=True)) == 1
+    assert asked(monkeypatch, mapper=True) == ["rentals"]
 
 
 def test_a_worker_that_maps_nothing_asks_for_no_topics_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,4 +40,4 @@ def test_a_worker_that_maps_nothing_asks_for_no_topics_of_others(monkeypatch: py
 
 
 def test_a_worker_that_reads_a_topic_directly_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(asked(monkeypatch, mapper=False, key="direct")) == 1
+    assert asked(monkeypatch, mapper=False, key="direct", model="{$key}") == ["rentals"]
