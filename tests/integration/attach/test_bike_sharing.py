@@ -64,7 +64,9 @@ def test_rentals_and_their_counts_end_in_importances_and_a_change_in_its_explana
             assert found == expected_account(of_model, 3 * HOUR_MS)
         status = json.loads(attached.run("sources", "status", "--json").stdout)
         assert attached.worker.stop() == 0
-    assert status
+    assert {one["name"] for one in status} == {"rentals", "counts"}
+    places = [place for one in status for place in one["places"]]
+    assert (len(places), {place["lag"] for place in places}) == (9, {0})
     assert attached.dead_letters() == []
     for model_id, of_model in models.items():
         n_before = sum(counted is not None for record, counted in of_model if int(record["id"][1:]) < CHANGED_FROM)

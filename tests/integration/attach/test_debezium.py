@@ -58,8 +58,8 @@ ENVELOPE = {
 def changes() -> tuple[list[tuple[int, int, dict[str, Any] | None]], Counter[str], dict[int, int]]:
     """Return the table's changes as time, row and envelope; what there is of each kind; when silent rows came.
 
-    An outcome comes five days after its row. Of a hundred rows one is deleted before and one after that, two are updated
-    without one, and one never gets it. A deletion is an envelope, and then no value.
+    An outcome comes five days after its row. Of a hundred rows one is deleted before and one after that, two are
+    updated without one, and one never gets it. A deletion is an envelope, and then no value.
     """
     rng = random.Random(1)
     made: list[tuple[int, int, dict[str, Any] | None]] = []
