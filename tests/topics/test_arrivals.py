@@ -44,6 +44,10 @@ def test_a_label_and_a_response_have_an_id_and_what_they_say() -> None:
     assert read(PAIRED, RESPONSE, id="a", y_pred=0.5) == Response("credit", "a", 0.5, None)
 
 
+def test_a_request_has_no_prediction_yet() -> None:
+    assert read(PAIRED, REQUEST, x=X, id="a#0") == Observation("credit", X, None, None, "a#0", None)
+
+
 def test_a_request_has_an_id_and_an_observation_of_a_mirror_needs_none() -> None:
     assert read(MIRROR, x=X, y_pred="yes") == Observation("credit", X, None, "yes", None, None)
     with pytest.raises(InvalidRecordError, match=r"^id: expected the id by which observation and label are joined"):

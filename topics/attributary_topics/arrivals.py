@@ -97,7 +97,8 @@ def decode_arrival(
         raise InvalidRecordError("unexpected_label", "y", expected, data["y"])
     key = _id(data) if needs.id or kind == REQUEST else None
     x, y = read_features(data, features), read_label(data) if needs.label else None
-    return Observation(model_id, x, y, _prediction(data) if needs.prediction else read_prediction(data), key, time_ms)
+    must_have = needs.prediction and kind == OBSERVATION  # the response brings that of a request
+    return Observation(model_id, x, y, _prediction(data) if must_have else read_prediction(data), key, time_ms)
 
 
 _CONTENT = {OBSERVATION: "x", REQUEST: "x and id", LABEL: "id and y", RESPONSE: "id and y_pred"}

@@ -112,14 +112,14 @@ class Mapping:
                 found.append(self._mapped(inner, one, roles, time_ms))
         return found
 
-    def time_of(self, record: OriginRecord, decoded: Sequence[Decoded]) -> int:
-        """Return the milliseconds to merge a record by: its event time, or Kafka's timestamp where it has none."""
+    def time_of(self, record: OriginRecord, decoded: Sequence[Decoded]) -> int | None:
+        """Return the milliseconds to merge a record by; None where nothing can be made of it."""
         if not decoded:
-            return record.timestamp_ms
+            return None
         try:
             return self._time_of(record, _view(record, decoded[0]), decoded[0])
         except InvalidRecordError:
-            return record.timestamp_ms
+            return None
 
     def _is_passed_over(self, view: RecordView) -> bool:
         if self.section.unwrap:

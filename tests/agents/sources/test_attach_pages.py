@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.sources.formats.base import Decoded
+from attributary_agents.sources.formats.making import new_format
 from attributary_agents.sources.mapping import Mapping
 from attributary_agents.sources.records import Mapped, OriginRecord
 
@@ -59,7 +60,7 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pyt
 
 
 CONFIGURATIONS = [
-    (page, name) for page in ("README.md", "sources.md") for name in files(page) if name.endswith(".yaml")
+    (page.name, name) for page in sorted(FOLDER.glob("*.md")) for name in files(page.name) if name.endswith(".yaml")
 ]
 
 
@@ -70,34 +71,59 @@ def test_each_configuration_loads(page: str, name: str) -> None:
         Mapping(source, section, config)
 
 
-def becomes(file: str, section: str, value: dict[str, Any]) -> list[Mapped]:
-    """What a decoded record becomes by a section of a configuration of the page."""
-    config = parse_config(yaml.safe_load(files("sources.md")[file]))
+def becomes(page: str, section: str, value: dict[str, Any]) -> list[Mapped]:
+    """What a decoded record becomes by a section of the configuration that a page shows first."""
+    config = parse_config(yaml.safe_load(next(iter(files(page).values()))))
     kind, _, name = section.partition(".")
     mapping = Mapping(name, getattr(config, kind)[name], config)
-    return mapping.map(OriginRecord("t", 0, 0, 1_790_000_000_000, None, b"", ()), [Decoded(value)])
+    record = OriginRecord("t", 0, 0, 1_790_000_000_000, None, b"", ())
+    return mapping.map(record, [Decoded(value)])
+
+
+def shown(page: str) -> list[Any]:
+    """The JSON that a page shows."""
+    return [json.loads(block) for block in _JSON.findall((FOLDER / page).read_text())]
 
 
 @pytest.mark.parametrize(
-    ("nth", "file", "section", "model_id"),
+    ("page", "section", "value", "result", "model_id"),
     [
-        (0, "rentals.yaml", "sources.rentals", "bikes"),
-        (1, "rentals.yaml", "labels.counts", "bikes"),
-        (2, "applications.yaml", "sources.applications", "bank"),
-        (3, "applications.yaml", "labels.outcomes", "bank"),
+        ("bike-sharing.md", "sources.rentals", 0, 2, "bikes"),
+        ("bike-sharing.md", "labels.counts", 1, 3, "bikes"),
+        ("debezium.md", "sources.applications", 0, 1, "bank"),
+        ("debezium.md", "labels.outcomes", 2, 3, "bank"),
     ],
 )
-def test_a_record_becomes_what_the_page_shows(nth: int, file: str, section: str, model_id: str) -> None:
-    blocks = [json.loads(block) for block in _JSON.findall((FOLDER / "sources.md").read_text())]
-    value, shown = blocks[2 * nth : 2 * nth + 2]
-    (one,) = becomes(file, section, value)
-    assert (one.model_id, one.fields) == (model_id, shown)
+def test_a_record_becomes_what_the_page_shows(page: str, section: str, value: int, result: int, model_id: str) -> None:
+    blocks = shown(page)
+    (one,) = becomes(page, section, blocks[value])
+    assert (one.model_id, one.fields) == (model_id, blocks[result])
 
 
 def test_the_source_passes_the_update_over_and_the_labels_the_new_row() -> None:
-    blocks = [json.loads(block) for block in _JSON.findall((FOLDER / "sources.md").read_text())]
-    assert becomes("applications.yaml", "sources.applications", blocks[6]) == []
-    assert becomes("applications.yaml", "labels.outcomes", blocks[4]) == []
+    new, _, update, _ = shown("debezium.md")
+    assert becomes("debezium.md", "sources.applications", update) == []
+    assert becomes("debezium.md", "labels.outcomes", new) == []
+
+
+def test_each_row_of_a_request_becomes_what_the_page_shows() -> None:
+    request, *rows = shown("inference-logs.md")
+    config = parse_config(yaml.safe_load(files("inference-logs.md")["inference-logs.yaml"]))
+    headers = {
+        "ce_specversion": "1.0",
+        "ce_type": "org.kubeflow.serving.inference.request",
+        "ce_id": "e58f1edd",
+        "ce_time": "2026-05-28T20:26:40Z",
+        "ce_inferenceservicename": "fraud-a",
+        "content-type": "application/json",
+    }
+    encoded = tuple((name, text.encode()) for name, text in headers.items())
+    record = OriginRecord("t", 0, 0, 1_790_000_000_000, None, json.dumps(request).encode(), encoded)
+    decoded = new_format("open-inference", config.kafka).decode_now(record)
+    assert decoded is not None
+    found = Mapping("fraud", config.sources["fraud"], config).map(record, decoded)
+    assert [one.model_id for one in found] == ["fraud-a", "fraud-a"]
+    assert [one.fields for one in found] == rows
 
 
 def test_the_configuration_of_a_topic_that_is_read_directly_loads() -> None:

@@ -116,3 +116,18 @@ def test_lag_and_end_are_of_what_was_taken_not_of_what_was_read() -> None:
     merge.waits_s(0.0)
     drain(merge, 9.0)
     assert (merge.lag("p0"), merge.is_read_to({"p0": 2}), merge.is_read_to({"p0": 3})) == (3, True, False)
+
+
+def test_a_record_without_a_time_holds_nothing_up() -> None:
+    merge = Merge[str, str](1.0)
+    for place, records in (("a", ["tombstone", "one"]), ("b", ["two"])):
+        merge.add(place, 0, len(records))
+        merge.extend(place, [(record, 1) for record in records])
+        merge.note(place, len(records), len(records))
+    times = {"tombstone": None, "one": 1, "two": 2}
+    taken = []
+    while not merge.is_empty:
+        for place in merge.untimed:
+            merge.set_time(place, times[merge.head(place)])
+        taken.append(merge.pop()[1])
+    assert taken == ["tombstone", "one", "two"]

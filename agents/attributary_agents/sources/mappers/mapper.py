@@ -229,7 +229,7 @@ class Mapper:
             except InvalidRecordError as error:
                 found.append((section, error))
         self._decoded[place] = found
-        self._merge.set_time(place, record.timestamp_ms if time_ms is None else time_ms)
+        self._merge.set_time(place, time_ms)
 
     async def _map(self, sender: Sender, place: TopicPartition, raw: ConsumerRecord) -> None:
         record = _origin_record(raw)

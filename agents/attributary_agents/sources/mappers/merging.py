@@ -13,6 +13,8 @@ from collections.abc import Hashable, Iterable
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
+_NO_TIME = -(2**63)
+
 P = TypeVar("P", bound=Hashable)
 R = TypeVar("R")
 
@@ -79,10 +81,11 @@ class Merge(Generic[P, R]):
         """Return the first record of a place."""
         return self._queues[place][0][0]
 
-    def set_time(self, place: P, time_ms: int) -> None:
-        """Note the time of the first record of a place."""
+    def set_time(self, place: P, time_ms: int | None) -> None:
+        """Note the time of the first record of a place; None: it has none, and is taken before all that have one."""
+        # By another clock, such as Kafka's of a tombstone, it would hold up what is behind it.
         del self._untimed[place]
-        heappush(self._heap, (time_ms, self._order[place], place))
+        heappush(self._heap, (_NO_TIME if time_ms is None else time_ms, self._order[place], place))
 
     def waits_s(self, now: float) -> float | None:
         """Return for how many seconds nothing may be taken, because an older one may come.
