@@ -128,6 +128,7 @@ def _labels(partition: Partition) -> Any:
         (observed(1, "x" * 2000), "wrong_type"),
         (observed(1, "again", y=True), "unexpected_label"),
         (observed(1, "again", time="yesterday"), "wrong_time"),
+        (observed(1, "ahead", time=1_700_000_000_000 + 3_600_002), "wrong_time"),
         (record(1, {"id": "a"}, LABEL), "missing_label"),
         (record(1, {"y": True}, LABEL), "missing_id"),
         (record(1, {"id": "a", "y_pred": 1}, [(RECORD_HEADER, b"response")]), "unexpected_record"),

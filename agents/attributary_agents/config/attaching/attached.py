@@ -14,6 +14,9 @@ from ..templates import MAX_MODELS, is_template
 from .joining import Join
 from .sources import LabelsConfig, ShadowConfig, SourceConfig
 
+PAIRED = "open-inference"
+"""The format whose observations come as a request and its response."""
+
 
 @dataclass(frozen=True)
 class Role:
@@ -27,7 +30,7 @@ class Role:
     @property
     def is_paired(self) -> bool:
         """Whether request and response of an inference come as records of their own."""
-        return self.config.format == "open-inference"
+        return self.config.format == PAIRED
 
 
 def meets(entry: str, text: str) -> bool:
@@ -90,7 +93,8 @@ def join_of(
     """Return how the observations of a model wait; None where they are whole as they come."""
     known = list(models)
     late = [section for _, section in labels_of(entry, labels, known)]
-    pairs = [role.config.pair for role in roles_of(entry, sources, known) if role.is_paired]
+    own = [role.config for role in roles_of(entry, sources, known)]
+    pairs = [source.pair for source in own if source.format == PAIRED]
     if not late and not pairs:
         return None
     waiting = [section.max_waiting or _max_waiting(entry, models[entry]) for section in late]
@@ -99,6 +103,7 @@ def join_of(
         max_waiting=max(waiting, default=MAX_WAITING),
         explains_unlabelled=any(section.unlabelled == "explain" for section in late),
         pair_ms=round(max(pairs) * 1000) if pairs else None,
+        max_ahead_ms=round(max(section.max_ahead for section in (*own, *late)) * 1000),
     )
 
 

@@ -40,10 +40,12 @@ def arrive(state: ModelState, arrival: Arrival, timestamp_ms: int, *, is_request
     Raises
     ------
     StepError
-        The observation has come before, or the model cannot predict it. Nothing but the time of the stream has moved.
+        The observation has come before, its time is too far ahead, or the model cannot predict it. Nothing but the time
+        of the stream has moved.
     """
     time_ms = timestamp_ms if arrival.time_ms is None else arrival.time_ms
     try:
+        _check_time(state, time_ms, timestamp_ms)
         if isinstance(arrival, LateLabel):
             return _labelled(state, arrival, time_ms)
         if isinstance(arrival, Response):
@@ -54,6 +56,14 @@ def arrive(state: ModelState, arrival: Arrival, timestamp_ms: int, *, is_request
     except StepError:
         state.n_failed += 1
         raise
+
+
+def _check_time(state: ModelState, time_ms: int, timestamp_ms: int) -> None:
+    """Refuse a time far ahead of Kafka's timestamp: all that waits would expire by one wrong clock."""
+    join = state.config.join
+    if join is not None and 0 < timestamp_ms < time_ms - join.max_ahead_ms:
+        expected = f"at most {join.max_ahead_ms / 1000:g} s after Kafka's timestamp, {timestamp_ms} (max_ahead)"
+        raise StepError("decode", InvalidRecordError("wrong_time", "time", expected, time_ms))
 
 
 def _asked(state: ModelState, request: Observation, time_ms: int) -> Ready | None:
