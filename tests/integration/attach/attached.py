@@ -23,6 +23,8 @@ from attributary_agents.kafka.topics import create_topics
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "attach"
 
 _FILE = re.compile(r"^```\w+\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SENTENCE = re.compile(r"^\S+ changed at .*$", re.MULTILINE)
+_LOST = re.compile(r"(\w+) lost ")
 _numbers = itertools.count(1)
 
 
@@ -83,6 +85,13 @@ class Attached:
         """Return the feature that an importance event names first."""
         features = event["features"]
         return max(features, key=lambda name: float(features[name]["importance"]))
+
+    def check_told(self, model_id: str, page: str, n_before: int) -> None:
+        """Assert that a change is told soon after n_before observations, and of the feature that the page shows."""
+        first = self.records("changes", model_id, "--event", "explanation")[0]
+        assert abs(first["onset"]["observation"] - n_before) <= 30
+        (sentence,) = _SENTENCE.findall((PAGES / page).read_text())
+        assert _LOST.findall(first["sentence"])[0] == _LOST.findall(sentence)[0]
 
     def changed(self, model_id: str) -> dict[str, float]:
         """Return the features that explanations of a model name, with what each gained over all of them."""

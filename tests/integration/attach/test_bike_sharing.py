@@ -73,6 +73,7 @@ def test_rentals_and_their_counts_end_in_importances_and_a_change_in_its_explana
         before, last = attached.importance_until(model_id, n_before), attached.importance(model_id)
         assert (attached.most_important(before), attached.most_important(last)) == ("temp", "hum")
         assert "station" not in last["features"]
+        attached.check_told(model_id, "bike-sharing.md", n_before)
         gained = attached.changed(model_id)
         assert set(gained) <= {"temp", "hum"}
         assert gained["temp"] < 0

@@ -130,6 +130,8 @@ def test_rows_and_their_outcomes_end_in_importances_and_a_change_in_its_explanat
     assert attached.most_important(first) == "duration"
     assert attached.most_important(last_event) == "balance"
     assert set(last_event["features"]) == {"age", "job", "balance", "duration", "housing"}
+    n_before = sum(i not in silent for i in range(CHANGED_FROM))
+    attached.check_told("bank", "debezium.md", n_before)
     gained = attached.changed("bank")
     assert set(gained) == {"duration", "balance"}
     assert gained["duration"] < 0 < gained["balance"]

@@ -83,6 +83,7 @@ def test_two_services_have_mirrors_and_the_change_of_one_is_explained(kafka_brok
         assert (last["mode"], set(last["features"])) == ("mirror", set(NAMES))
         assert last["fidelity"] > 0.8
         assert (attached.most_important(before), attached.most_important(last)) == ("amount", most)
+    attached.check_told("fraud-a", "inference-logs.md", CHANGED_FROM - 2 * ROWS)
     gained = attached.changed("fraud-a")
     assert set(gained) <= {"amount", "distance", "hour"}, "the age has no part in it"
     assert gained["amount"] < 0 < gained["distance"]
