@@ -102,6 +102,8 @@ def try_section(name: str, section: SourceConfig | LabelsConfig, config: Config,
     if everything:
         _look_for_nothing(tried, section, views, everything)
         tried.time = _unit(section, views)
+    if section.time_read is None and any(one.time is not None for decoded in sample.decoded for one in decoded):
+        tried.reads["time"] = "the format"
     return tried
 
 

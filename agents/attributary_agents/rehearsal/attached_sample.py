@@ -122,8 +122,15 @@ async def _decoded(
 
 
 def whole_observations(config: Config) -> Config:
-    """Return the same with observations that have their labels in them, for a rehearsal of what is joined already."""
-    models = {entry: model.model_copy() for entry, model in config.models.items()}
+    """Return the same with observations that have their labels in them, for a rehearsal of what is joined already.
+
+    The label of a mirror is the logged prediction.
+    """
+    as_labelled = {"mode": "labelled"}
+    models = {
+        entry: model.model_copy(update=as_labelled if model.mode == "mirror" else None)
+        for entry, model in config.models.items()
+    }
     for model in models.values():
         model.take_join(None)
     return config.model_copy(update={"models": models, "sources": {}, "labels": {}})

@@ -12,8 +12,11 @@ from click.testing import CliRunner, Result
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
-from attributary_agents.rehearsal.attached import Tried, judge_waiting, rows_of
-from attributary_agents.sources.records import Mapped
+from attributary_agents.rehearsal.attached import Tried, judge_waiting, rows_of, try_section
+from attributary_agents.rehearsal.attached_report import tried_lines
+from attributary_agents.sources.formats.base import Decoded
+from attributary_agents.sources.records import Mapped, OriginRecord
+from attributary_agents.sources.samples import Sample
 
 MODEL = {"model": {"class": "river.tree.HoeffdingTreeRegressor"}}
 NOW_S = 1_760_000_000
@@ -54,6 +57,24 @@ def test_field_by_field_what_each_record_becomes(tmp_path: Path) -> None:
     ]
     assert ["time", "s since 1970"] in cells
     assert "bikes: works: 30 of 30 rows used (mapped records)" in done.stdout
+
+
+def test_a_mirror_works_with_the_predictions_that_were_logged(tmp_path: Path) -> None:
+    models = {"bikes": {**MODEL, "mode": "mirror"}}
+    done = checked(tmp_path, {"y_pred": "count", "x": {"only": ["temp"]}}, models=models)
+    assert done.exit_code == 0, done.output
+    assert "bikes: works: 60 of 60 rows used (mapped records)" in done.stdout
+    assert "state" in done.stdout.partition("bikes: works")[2]
+
+
+def test_where_a_time_is_from_that_the_format_gives() -> None:
+    source = {"topic": "s", "format": "cloudevents", "y": "y"}
+    config = parse_config({"sources": {"s": source}, "models": {"bikes": MODEL}})
+    record = OriginRecord("s", 0, 0, 1_780_000_000_000, None, b"", ())
+    for time, said in (("2026-05-28T20:26:40Z", "the format"), (None, "Kafka's timestamp")):
+        sample = Sample("s", [record], [[Decoded({"a": 1, "y": 2}, id="i", time=time)]], {})
+        lines = [" ".join(line.split()) for line in tried_lines(try_section("s", config.sources["s"], config, sample))]
+        assert f"time {said} 2026-05-28T20:26:40.000Z" in lines
 
 
 def test_dead_letters_are_counted_with_the_first_of_each_reason(tmp_path: Path) -> None:

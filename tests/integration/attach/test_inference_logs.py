@@ -66,6 +66,8 @@ def test_two_services_have_mirrors_and_the_change_of_one_is_explained(kafka_brok
     produce(kafka_broker.bootstrap, "inference-logs", [sent for _, sent in sorted(made, key=lambda one: one[0])])
 
     attached = Attached(shown("inference-logs.md", "inference-logs.yaml"), kafka_broker, tmp_path)
+    checked = attached.run("check", "--sample", "100")
+    assert (checked.exit_code, "1 of 1 models work" in checked.output) == (0, True), checked.output
     with attached.worker:
         attached.wait_accepted(ROWS * len(made))
         assert attached.by("origin_records_total", "outcome") == {"accepted": ROWS * len(made)}
