@@ -34,10 +34,10 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
 
 
 def _facts(found: Rehearsal) -> Iterator[tuple[str, str]]:
-    if found.prediction is not None and found.n_used:
-        yield "prediction", f"{_shown(found.prediction)} for the last row, whose label is {found.label!r}"
-    elif found.n_used:
-        yield "prediction", f"none yet for the last row, whose label is {found.label!r}"
+    if found.n_used:
+        prediction = "none yet" if found.prediction is None else _shown(found.prediction)
+        label = "" if found.label is None else f", whose label is {found.label!r}"
+        yield "prediction", f"{prediction} for the last row{label}"
     if found.loss_value is not None and found.n_used:
         yield "loss", f"{found.loss_value:.4g} on average ({found.loss}), because {found.why}"
     if found.n_used:

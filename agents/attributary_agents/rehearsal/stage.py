@@ -12,7 +12,15 @@ import numpy as np
 
 from attributary_explainers import model_kind, read_missing
 from attributary_explainers.predictions import is_usable
-from attributary_topics import DEAD_LETTER_HEADER_PREFIX, InvalidRecordError, Observation, decode_observation
+from attributary_topics import (
+    DEAD_LETTER_HEADER_PREFIX,
+    OBSERVATION,
+    InvalidRecordError,
+    Needs,
+    Observation,
+    decode_arrival,
+    decode_observation,
+)
 
 from ..config.settings import Config
 from ..errors import DamagedStateError, StateError
@@ -44,6 +52,9 @@ _LABELS = (
     "the labels are not of the type that the model reads: a regressor takes numbers, for labels take a classifier; to "
     "a classifier give labels as the model's classes are written"
 )
+
+
+_UNLABELLED = Needs(label=False)
 
 
 class _Errors(DeadLetterLog):
@@ -100,6 +111,10 @@ class Stage:
     def _decoded(self, record: Record) -> Observation | None:
         config = self._config.settings_of(self._model_id)
         try:
+            if config.mode == "unlabelled":
+                found = decode_arrival(self._model_id, record.value, OBSERVATION, _UNLABELLED, features=config.features)
+                assert isinstance(found, Observation)  # what else an observation's value is, is refused
+                return within_bounds(found, config)
             return within_bounds(decode_observation(record.key, record.value, features=config.features), config)
         except InvalidRecordError:
             return None
@@ -165,10 +180,15 @@ class Stage:
         if found.problem is not None or state is None:
             return
         failed = sum(found.dead_letters.get(reason, 0) for reason in _OF_THE_MODEL)
-        ys = [observation.y for observation in observations]
+        is_labelled = state.config.mode != "unlabelled"
+        ys = [observation.y for observation in observations] if is_labelled else []
         if failed > found.n_used:
             self._judge_failure(state, observations, failed)
-        elif found.n_used and state.model_loss.value is None and not state.config.learn:
+        elif (
+            found.n_used
+            and not state.config.learn
+            and (state.model_loss.value if is_labelled else found.prediction) is None
+        ):
             found.problem = no_prediction(state.model)
         else:
             found.problem = numbers_as_classes(state.loss, ys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,24 @@ def test_a_mirror_works_with_the_predictions_that_were_logged(tmp_path: Path) ->
     assert done.exit_code == 0, done.output
     assert "bikes: works: 60 of 60 rows used (mapped records)" in done.stdout
     assert "state" in done.stdout.partition("bikes: works")[2]
+
+
+def twice(x: dict[str, float]) -> float:
+    return 2.0 * x["temp"]
+
+
+def made() -> Callable[[dict[str, float]], float]:
+    return twice
+
+
+def test_a_model_works_without_labels(tmp_path: Path) -> None:
+    models = {"bikes": {"factory": f"{__name__}:made", "mode": "unlabelled", "loss": "squared"}}
+    done = checked(tmp_path, {"x": {"only": ["temp"]}}, models=models)
+    assert done.exit_code == 0, done.output
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "bikes: works: 60 of 60 rows used (mapped records)" in lines
+    assert "prediction 29 for the last row" in lines  # of 59 % 30 / 2 it is the double
+    assert any(line.startswith("state ") and "equal in prediction" in line for line in lines)
 
 
 def test_where_a_time_is_from_that_the_format_gives() -> None:
