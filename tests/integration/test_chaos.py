@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Side by side, each on a broker of its own: most of the time they wait for sessions and rebalances.
 GROUPS = (
-    ("kills", "rolling", "sizes", "proxy", "rebalances", "models"),
-    ("broker-stop", "garbage", "pause", "day", "cluster", "transactions", "soak"),
+    ("kills", "rolling", "sizes", "proxy", "rebalances", "models", "attached"),
+    ("broker-stop", "garbage", "pause", "day", "cluster", "transactions", "soak", "attached-once"),
 )
 
 

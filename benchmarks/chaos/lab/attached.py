@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import json
 import random
 import time
@@ -65,6 +66,7 @@ def attached_records(prefix: str, n: int, seed: int, *, drift_at: int) -> list[S
 
 def _in_order(prefix: str, n: int, rng: random.Random, drift_at: int, begin_ms: int) -> Iterator[Sent]:
     later: list[tuple[int, int, Sent]] = []
+    order = itertools.count()
     for i in range(n):
         at = begin_ms + i * STEP_MS
         while later and later[0][0] <= at:
@@ -72,11 +74,15 @@ def _in_order(prefix: str, n: int, rng: random.Random, drift_at: int, begin_ms: 
         store = (i // STAYS_OPEN + rng.randrange(OPEN_AT_ONCE)) % STORES
         x = {name: round(rng.uniform(-1, 1), 3) for name in "abc"}
         bought = (x["b" if i >= drift_at else "a"] > 0) != (rng.random() < 0.02)
-        visit = {"kind": "visit", "id": f"v{i}", "ts": at, "store": store, **x}
+        visit = {"kind": "visit", "id": f"v{i}", "ts": at + 1, "store": store, **x}
         for delay_s in _delays_s(rng):
-            back = at + round(1000 * delay_s)
+            back = at + 1000 * delay_s
             outcome = {"visit": f"v{i}", "ts": back, "store": store, "bought": bought}
-            heapq.heappush(later, (back, len(later) + 10 * i, _sent(prefix, "outcomes", f"v{i}", outcome, back)))
+            sent = _sent(prefix, "outcomes", f"v{i}", outcome, back)
+            if delay_s:
+                heapq.heappush(later, (back, next(order), sent))
+            else:
+                yield sent
         if rng.random() < 0.01:
             stray = {"visit": f"stray{i}", "ts": at, "store": store, "bought": True}
             yield _sent(prefix, "outcomes", f"stray{i}", stray, at)
@@ -84,19 +90,19 @@ def _in_order(prefix: str, n: int, rng: random.Random, drift_at: int, begin_ms: 
         if rng.random() < 1 / 75:
             spoilt = rng.choice(_BAD_VISITS if rng.random() < 0.5 else _PASSED_OVER)
             yield _sent(prefix, "visits", customer, spoilt, at)
-        yield _sent(prefix, "visits", customer, visit, at)
+        yield _sent(prefix, "visits", customer, visit, at + 1)
 
 
-def _delays_s(rng: random.Random) -> list[float]:
-    """Seconds after the visit at which outcomes come."""
+def _delays_s(rng: random.Random) -> list[int]:
+    """Seconds after the visit at which outcomes come; at 0 it comes before the visit."""
     drawn = rng.random()
     if drawn < 0.03:
         return []
     if drawn < 0.05:
-        return [rng.uniform(-20, -1)]
+        return [0]
     if drawn < 0.06:
-        return [rng.uniform(1.5, 2) * TTL_S]
-    ordinary_s = rng.uniform(60, 120)
+        return [rng.randrange(3 * TTL_S // 2, 2 * TTL_S)]
+    ordinary_s = rng.randrange(60, 120)
     return [ordinary_s, ordinary_s + 5] if drawn < 0.08 else [ordinary_s]
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @config_option
 @json_option
 def sources_status(config: Config, as_json: bool) -> None:
-    """Print of each partition of each source up to where it is mapped, and who maps it.
+    """Print how far each source is mapped, and who maps it.
+
+    Of each partition: the offset that is mapped next, the partition's end, and the last offset that a worker has taken.
+    That one stays behind where the last records were passed over or became dead letters.
 
     \b
         attributary sources status --config attributary.yaml
@@ -35,7 +38,7 @@ def sources_status(config: Config, as_json: bool) -> None:
         say(one.name, f"mapped by {one.mapper or 'nobody now'}", *([f"read again {one.run}x"] if one.run else []))
         for place in one.places:
             mapped = "not begun" if place.committed is None else f"mapped up to {place.committed}"
-            taken = "" if place.taken is None else f"taken up to {place.taken}"
+            taken = "" if place.taken is None else f"last taken {place.taken}"
             lag = "" if place.lag is None else f"{place.lag} to map"
             late = "" if place.time_lag_s is None else f"{place.time_lag_s:.0f} s behind"
             fields = [mapped, f"ends at {place.end}", lag, late, taken]
@@ -52,7 +55,7 @@ def _as_json(one: Standing) -> dict[str, Any]:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def sources_reset(config: Config, name: str, yes: bool) -> None:
-    """Map the topics of source NAME again from `start` on: its records count once more.
+    """Map source NAME again from `start` on: its records count twice.
 
     All mappers must have stopped, and the workers that map. What is mapped again is no repeat: every model has these
     observations a second time. It is what to do after a topic was deleted and made again.

@@ -68,7 +68,7 @@ def suggest(
     n: int,
     as_json: bool,
 ) -> None:
-    """Print how to attach a topic that you have: a section to paste, with the reason for each line beside it.
+    """Print how to attach a topic that you have, to paste, with reasons.
 
     Of all its partitions the newest records are read, and as many from all of the older ones; nothing is committed, and
     no consumer group is made. What is what is guessed by names and by what the values are, never by what goes along
