@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import time
 from collections.abc import Callable, Coroutine
@@ -175,3 +176,22 @@ def test_what_other_tools_have_committed_is_a_position_all_the_same(text: str | 
 def test_a_position_is_what_was_committed() -> None:
     at = Position(7, "ab12", 3)
     assert decode_position(7, at.text) == at
+
+
+@in_a_loop
+async def test_of_many_failures_the_first_ends_the_run_and_the_log_is_not_filled_with_the_others() -> None:
+    said: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    producer = Producer()
+    one = sender(producer)
+    for offset in range(10, 15):
+        await one.send(PLACE, record(offset), made("a"))
+    producer.fails = set(range(5))
+    with pytest.raises(KafkaTimeoutError):
+        await one.settle()
+    producer._waiting.clear()
+    del one
+    for _ in range(3):
+        await asyncio.sleep(0)
+        gc.collect()
+    assert said == []

@@ -171,7 +171,7 @@ def test_without_the_topic_the_log_says_once_what_makes_it(caplog: pytest.LogCap
         assert beats.second("m") == []
     assert beats.topic.asked == 1
     (line,) = caplog.messages
-    assert line.startswith("there is no topic attributary.status.v1")
+    assert line.startswith("there is no topic attributary.status.v1, or this user may not describe it, so nobody")
     assert "`attributary topics create`" in line
 
 

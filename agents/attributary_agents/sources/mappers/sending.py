@@ -118,7 +118,7 @@ class Sender:
             origin = Origin(self._names[place], place.partition, record.offset, n, first, previous, previous_n)
             self._sent[place, target] = (record.offset, n)
             headers = [(ORIGIN_HEADER, origin.encode()), (RECORD_HEADER, mapped.kind.encode())]
-            self._under_way.append(
+            self._follow(
                 await self._producer.send(
                     self._topic,
                     mapped.value,
@@ -129,6 +129,11 @@ class Sender:
                 )
             )
         self._done[place] = record.offset + 1
+
+    def _follow(self, sent: asyncio.Future[Any]) -> None:
+        # The first failure ends the run; asyncio would log each of the others.
+        sent.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        self._under_way.append(sent)
 
     def _warn_of_retention(self, place: TopicPartition) -> None:
         logger.warning(
@@ -165,7 +170,7 @@ class Sender:
         name = section.partition(".")[2]
         headers = [*letter.all_headers(), (DEAD_LETTER_HEADER_PREFIX + "source", name.encode())]
         value = b"" if letter.key is None and letter.value is None else letter.value
-        self._under_way.append(await self._producer.send(self._letters, value, key=letter.key, headers=headers))
+        self._follow(await self._producer.send(self._letters, value, key=letter.key, headers=headers))
         self._done[place] = record.offset + 1
 
     def pass_over(self, place: TopicPartition, record: OriginRecord) -> None:

@@ -128,8 +128,8 @@ class Heartbeat:
                 if not self._is_there:
                     self._waiting.clear()
                     logger.warning(
-                        "there is no topic %s, so nobody is told how the models are doing; `attributary topics create` "
-                        "makes it, and the next start writes to it",
+                        "there is no topic %s, or this user may not describe it, so nobody is told how the models are "
+                        "doing; `attributary topics create` makes it, and the next start writes to it",
                         self._name,
                     )
                     return
