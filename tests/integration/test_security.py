@@ -129,6 +129,33 @@ def test_the_whole_way_with_the_documented_acls(way: str, broker: SecureKafka, t
     assert CANARY not in deployment.said
 
 
+def test_a_worker_maps_a_source_with_the_documented_acls(broker: SecureKafka, tmp_path: Path) -> None:
+    deployment = Deployment(broker, WAYS[0], tmp_path)
+    name, topic = deployment.config.kafka.group, f"{deployment.config.kafka.group}-visits"
+    source = {"topic": topic, "y": "y", "x": {"only": ["a", "b", "c"]}}
+    deployment.raw["sources"] = {"visits": source}
+    for user in USERS:
+        (tmp_path / f"{user}.yaml").write_text(yaml.safe_dump(deployment.as_user(broker.sasl(user))))
+    broker.allow(documented_acls(name))
+    # The two more of the page: its topics are not ours.
+    broker.allow(
+        [Acl("worker", "topic", topic, ("Read",)), Acl("worker", "topic", f"{name}.observations.v1", ("Write",))]
+    )
+    create_topics(broker.at("PLAINTEXT"), {topic: 2})
+    rows = [json.loads(observation(i)) for i in range(N)]
+    values = [json.dumps({**row["x"], "y": row["y"]}).encode() for row in rows]
+    produce(broker.at("PLAINTEXT"), topic, [(None, value, []) for value in values])
+
+    assert f"created {name}.sources.v1" in deployment.run("creator", "topics", "create")
+    assert "broker: ok" in deployment.run("worker", "check")
+    worker = deployment.worker()
+    with worker:
+        worker.wait_consumed(N, timeout_s=60)
+        assert "0 to map" in deployment.run("worker", "sources", "status")
+        assert worker.stop() == 0
+    assert "do not let" not in worker.log.read_text()
+
+
 async def _read(config: Config, topic: str, n: int) -> list[bytes | None]:
     consumer = AIOKafkaConsumer(topic, **client_options(config.kafka), group_id="readers", auto_offset_reset="earliest")
     await consumer.start()

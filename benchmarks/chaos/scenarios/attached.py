@@ -43,10 +43,12 @@ def _run(lab: Lab, name: str, **sections: Any) -> None:
         fleet.add()
         fleet.add()
         sender = fleet.start_sending(records[backlog:], rate)
+        n_rested = 0
         for _ in range(rounds):
             _kill(lab, fleet)
             _lose_broker(lab, fleet)
             _visit(lab, fleet)
+            n_rested += sum(member.worker.total("model_evictions_total") for member in fleet.members[:2])
             lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
             for n in range(2):
                 _freeze(lab, fleet, n)
@@ -56,6 +58,7 @@ def _run(lab: Lab, name: str, **sections: Any) -> None:
         for topic, n in PARTITIONS.items():
             all_read = partial(is_read, fleet.bootstrap, f"{group}-map-{topic}", f"{prefix}-{topic}", n)
             fleet.wait(f"all {topic} are mapped", all_read, 240.0, 0.5)
+        lab.check("models rest and come back", n_rested > 0, f"{n_rested} left the memory of workers that live")
         fleet.finish(240.0)
         for check in accounts(fleet.bootstrap, fleet.config):
             lab.take(check)

@@ -17,6 +17,8 @@ SECURE = {**PLAIN, "security": {"protocol": "SSL"}}
         (PLAIN, "rentls", ["counts", "rentals"], "did you mean 'rentals'?"),
         (SECURE, "rentls", ["counts", "rentals"], "did you mean 'rentals'?"),
         (PLAIN, "weather", ["counts", "__consumer_offsets", "a"], "there are a, counts"),
+        (PLAIN, "weather", ["attributary.status.v1", "attributary-state-changelog", "counts"], "there are counts"),
+        (PLAIN, "weather", ["attributary.status.v1"], "there is none"),
         (SECURE, "weather", ["counts"], "there are counts, as far as this user may see them"),
         (PLAIN, "consumer_offsets", ["__consumer_offsets"], "there is none"),
     ],

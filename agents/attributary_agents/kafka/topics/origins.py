@@ -62,6 +62,8 @@ def no_such_topic(kafka: KafkaConfig, key: str, topic: str, there: Iterable[str]
     """
     known = sorted(name for name in there if not name.startswith("__"))
     near = closest(topic, known)
-    others = f"did you mean {near!r}?" if near else f"there are {show_names(known)}" if known else "there is none"
+    own = {*kafka.topics.names, kafka.changelog, kafka.shards}
+    foreign = [name for name in known if name not in own]
+    others = f"did you mean {near!r}?" if near else f"there are {show_names(foreign)}" if foreign else "there is none"
     hidden = "" if kafka.security.protocol == "PLAINTEXT" or near else ", as far as this user may see them"
     return f"{key}: no topic {topic!r} on {', '.join(kafka.brokers)}; {others}{hidden}"

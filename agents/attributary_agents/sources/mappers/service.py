@@ -7,8 +7,11 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
+from aiokafka.errors import BrokerResponseError
+
 from ...config.settings import Config
 from ...errors import AttributaryError, BrokersAwayError, without_text
+from ...kafka.clients import client_fault
 from .board import SourcesBoard
 from .claims import Claims
 from .mapper import FAILURES, Mapper, ends_quietly
@@ -100,6 +103,8 @@ class MapperService:
                 said = str(error)
             except FAILURES as error:
                 said = f"{type(error).__name__}: {error}"
+                if isinstance(error, BrokerResponseError) and not error.retriable:  # a right is missing, mostly
+                    said = str(await client_fault(self._config.kafka, error))
             except Exception as error:  # noqa: BLE001 - a fault of ours must not end the worker
                 said = without_text(error)
             if asyncio.get_running_loop().time() - began > LONGEST_PAUSE_S:

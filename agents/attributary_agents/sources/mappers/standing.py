@@ -144,7 +144,8 @@ async def _client(config: Config, name: str, topics: list[str]) -> AsyncIterator
         found = await ask_with_ids(client._client, topics)
         for topic in topics:
             if topic not in found:
-                raise ConfigError(no_such_topic(config.kafka, name, topic, await client.topics()))
+                key = f"{'sources' if name in config.sources else 'labels'}.{name}.topic"
+                raise ConfigError(no_such_topic(config.kafka, key, topic, await client.topics()))
         places = [TopicPartition(topic.name, number) for topic in found.values() for number in topic.partitions]
         client.assign(places)
         client.pause(*places)
