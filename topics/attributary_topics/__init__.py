@@ -4,7 +4,20 @@ Knows bytes and JSON; knows neither models nor Faust.
 """
 
 from .absent import optional_fields
-from .arrivals import LateLabel, Needs, Response, decode_arrival, kind_of_record
+from .arriving.arrivals import LateLabel, Needs, Response, decode_arrival, kind_of_record
+from .arriving.origins import (
+    LABEL,
+    OBSERVATION,
+    ORIGIN_HEADER,
+    RECORD_HEADER,
+    RECORD_KINDS,
+    REQUEST,
+    RESPONSE,
+    Origin,
+    OriginPlace,
+    decode_origin,
+    find_header,
+)
 from .changes import (
     AlarmEvent,
     ChangeEvent,
@@ -50,19 +63,6 @@ from .observations import (
     ObservationDecoder,
     decode_model_id,
     decode_observation,
-)
-from .origins import (
-    LABEL,
-    OBSERVATION,
-    ORIGIN_HEADER,
-    RECORD_HEADER,
-    RECORD_KINDS,
-    REQUEST,
-    RESPONSE,
-    Origin,
-    OriginPlace,
-    decode_origin,
-    find_header,
 )
 from .shards import FeatureEstimate, ShardImportance, decode_shard
 from .status import STATES, ModelStatus

@@ -206,7 +206,8 @@ def prequential(
         timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
     if config.mode == "mirror":
-        state.doubt.look(state)
+        n_scored = state.model_loss.weights.n
+        state.doubt.look(state.model_id, state.fidelity, config.fidelity, n_scored, state.n_observations)
     if has_label and state.loss.code != SCORE:  # a score is of no label
         state.labels.note(y)
     forgotten = state.features.note(observation.x)

@@ -28,7 +28,7 @@ from ..models.telling.changes import exemplar
 from ..models.telling.events import finite
 from ..sources.mappers.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
-from ..state.origins import OUTCOMES, PASSED_OVER
+from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest

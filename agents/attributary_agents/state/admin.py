@@ -25,9 +25,9 @@ from .names import checkpoint_key, control_checkpoint_key, wanted_names
 from .objects import object_store
 from .owners import Owners
 from .records import StateRecords
-from .replayed import ReplayedLetters
 from .seal import seal_of
 from .store import PartitionStore, Send
+from .taken.replayed import ReplayedLetters
 
 logger = logging.getLogger(__name__)
 

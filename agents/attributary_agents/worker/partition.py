@@ -31,10 +31,10 @@ from ..models.joining.arrive import arrive
 from ..models.prequential import Event, KeptPrediction, StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_copy_key, checkpoint_key
+from .attaching.direct import direct_reading
+from .attaching.origins import takes
 from .dead_letter_log import DeadLetterLog
-from .direct import direct_reading
 from .models import PartitionModels
-from .origins import takes
 from .reading import ObservationReader
 from .records import Outgoing, Record, dead_letter
 

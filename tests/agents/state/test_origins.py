@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_agents.state import origins as module
-from attributary_agents.state.origins import Origins
-from attributary_topics.origins import Origin, OriginPlace, decode_origin
+from attributary_agents.state.taken.origins import Origins
+from attributary_topics.arriving.origins import Origin, OriginPlace, decode_origin
 
 TARGETS = 3
 Told = list[tuple[int, int]]

@@ -11,7 +11,7 @@ from attributary_explainers.wording import closest, show_names
 from ...config.settings import Config, KafkaConfig
 from ...errors import ConfigError
 from ..admin import with_admin
-from ..topic_ids import ask_with_ids
+from .topic_ids import ask_with_ids
 
 
 def origin_topics(config: Config) -> dict[str, str]:

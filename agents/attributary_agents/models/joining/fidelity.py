@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ..model_state import ModelState
 
 logger = logging.getLogger(__name__)
 
@@ -26,18 +22,25 @@ class Doubt:
     def __init__(self) -> None:
         self.is_open = False
 
-    def look(self, state: ModelState) -> None:
-        """Say it where a mirror's fidelity has fallen below its limit, or is above it again."""
-        fidelity, limit = state.fidelity, state.config.fidelity
-        if fidelity is None or state.model_loss.weights.n < TRUSTED:
+    def look(self, model_id: str, fidelity: float | None, limit: float, n_scored: int, observation: int) -> None:
+        """Say it where a mirror's fidelity has fallen below its limit, or is above it again.
+
+        Parameters
+        ----------
+        n_scored
+            Observations of the present version that the fidelity is of.
+        observation
+            Number of the model's observation.
+        """
+        if fidelity is None or n_scored < TRUSTED:
             return
         if not self.is_open and fidelity < limit:
             self.is_open = True
             logger.warning(
                 "model %s: the mirror's fidelity is %.2f, below %g (models.%s.fidelity), at its observation %d: it "
                 "explains too little of the logged predictions for its importances to be those of the model in service",
-                *(state.model_id, fidelity, limit, state.model_id, state.n_observations),
+                *(model_id, fidelity, limit, model_id, observation),
             )
         elif self.is_open and fidelity >= limit + _RECOVERED * (1 - limit):
             self.is_open = False
-            logger.info("model %s: the mirror's fidelity is %.2f again", state.model_id, fidelity)
+            logger.info("model %s: the mirror's fidelity is %.2f again", model_id, fidelity)

@@ -18,7 +18,7 @@ from aiokafka.errors import UnknownTopicOrPartitionError
 from ...config.settings import Config
 from ...errors import PreflightError
 from ...kafka.clients import STARTED_WITHIN_S, client_options
-from ...kafka.topic_ids import ask_with_ids
+from ...kafka.topics.topic_ids import ask_with_ids
 from .units import claims_group
 
 logger = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """Maps one unit of sources: reads, merges by time, maps, sends, and commits what is acknowledged.
 
 A run ends with the first send that fails. What it has committed is true then, and the next run begins there; what was
-sent beyond that is sent again, and taken once (`state/origins.py`).
+sent beyond that is sent again, and taken once (`state/taken/origins.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...errors import SchemaUnavailableError
 from ...kafka.batches import unread_batch
 from ...kafka.clients import producer
 from ...kafka.producing import MOST_BYTES
-from ...kafka.topic_ids import ask_retention_ms
+from ...kafka.topics.topic_ids import ask_retention_ms
 from ..formats.base import Decoded, Format
 from ..formats.making import new_format
 from ..mapping import Mapping

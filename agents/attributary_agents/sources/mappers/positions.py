@@ -15,7 +15,7 @@ import orjson
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...errors import AttributaryError
-from ...kafka.topic_ids import OriginTopic
+from ...kafka.topics.topic_ids import OriginTopic
 
 
 class OriginFaultError(AttributaryError):

@@ -12,8 +12,8 @@ from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from ...config.attaching.sources import Attached
 from ...config.settings import Config
 from ...kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
-from ...kafka.topic_ids import OriginTopic, ask_with_ids
 from ...kafka.topics.origins import no_such_topic
+from ...kafka.topics.topic_ids import OriginTopic, ask_with_ids
 from .merging import Merge
 from .positions import OriginFaultError, Position, find_starts
 from .units import positions_group

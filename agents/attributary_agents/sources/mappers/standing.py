@@ -15,16 +15,16 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, for_code
 
 from attributary_explainers.wording import did_you_mean, show_names
-from attributary_topics.origins import OriginPlace
+from attributary_topics.arriving.origins import OriginPlace
 
 from ...config.attaching.sources import Attached
 from ...config.settings import Config
 from ...errors import AttributaryError, ConfigError, StateError
 from ...kafka.admin import with_admin
 from ...kafka.clients import client_fault, client_options
-from ...kafka.topic_ids import OriginTopic, ask_with_ids
 from ...kafka.topics.origins import no_such_topic
 from ...kafka.topics.specs import MAPPERS
+from ...kafka.topics.topic_ids import OriginTopic, ask_with_ids
 from ...state.admin import read_records, store_of
 from ...state.checkpoints import load_checkpoint
 from ...state.names import checkpoint_copy_key, checkpoint_key

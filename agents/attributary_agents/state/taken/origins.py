@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Literal, NamedTuple
 
-from attributary_topics.origins import Origin, OriginPlace
+from attributary_topics.arriving.origins import Origin, OriginPlace
 
 Outcome = Literal["accepted", "repeat", "early"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from attributary_topics import InvalidRecordError
-from attributary_topics.origins import ORIGIN_HEADER, decode_origin, find_header
+from attributary_topics.arriving.origins import ORIGIN_HEADER, decode_origin, find_header
 
-from ..state.origins import MOST_PLACES, Origins
-from .records import Record
+from ...state.taken.origins import MOST_PLACES, Origins
+from ..records import Record
 
 _REPLAYED_HEADER = "attributary-replayed"
 

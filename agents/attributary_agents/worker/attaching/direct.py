@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ..config.settings import Config
-from .records import Record
+from ...config.settings import Config
+from ..records import Record
 
 if TYPE_CHECKING:
-    from ..sources.formats.base import Format
-    from ..sources.mapping import Mapping
+    from ...sources.formats.base import Format
+    from ...sources.mapping import Mapping
 
 
 class DirectReading:
@@ -31,7 +31,7 @@ class DirectReading:
         InvalidRecordError
             It is none.
         """
-        from ..sources.records import OriginRecord
+        from ...sources.records import OriginRecord
 
         origin = OriginRecord(
             record.topic,
@@ -52,8 +52,8 @@ def direct_reading(config: Config) -> DirectReading | None:
     """Return what reads the observations of a topic that is not ours; None where they are on ours."""
     if config.direct is None:
         return None
-    from ..sources.formats.making import new_format
-    from ..sources.mapping import Mapping
+    from ...sources.formats.making import new_format
+    from ...sources.mapping import Mapping
 
     name, source = config.direct
     return DirectReading(Mapping(name, source, config), new_format(source.format, config.kafka))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import InvalidRecordError
-from .observations import Observation, decode_object, read_features, read_label, read_prediction
+from ..errors import InvalidRecordError
+from ..observations import Observation, decode_object, read_features, read_label, read_prediction
+from ..times import read_time
 from .origins import LABEL, OBSERVATION, RECORD_KINDS, REQUEST, RESPONSE
-from .times import read_time
 
 MAX_ID_LENGTH = 1000
 """Longest id of an observation, in characters."""

@@ -1,0 +1,1 @@
+"""Remembers which records have been taken before, as part of a checkpoint."""

@@ -1,0 +1,1 @@
+"""What comes on the observations topic beside whole observations: labels, requests, responses, mapped records."""
