@@ -41,7 +41,7 @@ class Attached:
     Parameters
     ----------
     raw
-        The configuration; where the brokers are, names of its own and the time between checkpoints are put in.
+        The configuration; where the brokers are, names of its own, and how long is waited are put in.
     folder
         For files.
     """
@@ -51,6 +51,8 @@ class Attached:
         self.raw = raw
         raw["kafka"] |= {"brokers": [broker.bootstrap], "group": name, "topic_prefix": name, "session_timeout_s": 6.0}
         raw["checkpoint"] = {"interval_s": 1}
+        for source in raw["sources"].values():
+            source["merge_wait"] = "30s"  # a busy machine may bring nothing of a partition for a second
         self.config = parse_config(raw)
         self.bootstrap = broker.bootstrap
         create_topics(self.config)
