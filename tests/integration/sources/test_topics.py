@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,21 @@ def test_a_topic_that_is_made_again_stops_its_source_alone_until_that_is_set_bac
     said = attributary(data, tmp_path, "sources", "status").output
     assert "rentals\tmapped by nobody now\tread again 1x" in said
     assert f"{topic}[0]\tmapped up to 3\tends at 3\t0 to map" in said
+
+
+def test_before_ours_are_made_the_status_says_what_there_is_at_once_and_nothing_else(
+    kafka_broker: Broker, tmp_path: Path
+) -> None:
+    data = made(kafka_broker.bootstrap, 0)
+    topic = data.raw["sources"]["rentals"]["topic"]
+    data.raw["kafka"] |= {"topic_prefix": f"{topic}-later", "group": f"{topic}-later"}
+    write(data, "rentals", [rental(0)], partition=2)
+    path = tmp_path / "attributary.yaml"
+    path.write_text(yaml.safe_dump(data.raw))
+    command = [sys.executable, "-m", "attributary_agents.cli", "sources", "status", "-c", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{topic}[2]\tnot begun\tends at 1\n" in done.stdout
 
 
 def test_a_source_begins_where_start_says_once_and_then_where_it_was(kafka_broker: Broker, tmp_path: Path) -> None:

@@ -193,6 +193,9 @@ async def _time_lag_s(client: AIOKafkaConsumer, place: TopicPartition, at: Posit
 
 async def _taken(config: Config) -> dict[OriginPlace, int]:
     """Return the largest offset of each origin partition that a checkpoint of a worker has."""
+    async with AIOKafkaConsumer(**client_options(config.kafka)) as client:
+        if not await ask_with_ids(client._client, [config.kafka.changelog]):
+            return {}  # a client that reads a topic that is not there goes on asking for it
     try:
         records = await read_records(config)
     except (AttributaryError, KafkaError):  # no worker has run yet
