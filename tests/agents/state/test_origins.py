@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_agents.state import origins as module
+from attributary_agents.state.taken import origins as module
 from attributary_agents.state.taken.origins import Origins
 from attributary_topics.arriving.origins import Origin, OriginPlace, decode_origin
 
