@@ -16,7 +16,7 @@ from benchmarks.chaos.lab.workload import Sent, ordinary, raw_config
 
 PARTITIONS = {"visits": 6, "outcomes": 3}
 
-STORES, OPEN_AT_ONCE, STAYS_OPEN = 18, 6, 300
+STORES, OPEN_AT_ONCE, STAYS_OPEN = 12, 6, 300
 """Stores, how many of them have visits at a time, and for how many visits until the next one takes the place of one."""
 
 STEP_MS = 1000
