@@ -81,7 +81,10 @@ MAX_WAITING = 10_000
 """Observations of a model that wait at most, where the configuration does not say it."""
 
 _MAX_WAITING_OF_TEMPLATE = 1_000_000
-"""The same of all models of a template together: each has an equal part of it, and 100 at least."""
+"""The same of all models of a template together: each has an equal part of it, and 1000 at least.
+
+What most of them need together is far less, and a few busy ones must not lose labels for the sake of many.
+"""
 
 
 def join_of(
@@ -110,7 +113,7 @@ def join_of(
 def _max_waiting(entry: str, model: ModelConfig) -> int:
     if not is_template(entry):
         return MAX_WAITING
-    return min(MAX_WAITING, max(100, _MAX_WAITING_OF_TEMPLATE // (model.max_models or MAX_MODELS)))
+    return min(MAX_WAITING, max(1000, _MAX_WAITING_OF_TEMPLATE // (model.max_models or MAX_MODELS)))
 
 
 def check_attached(

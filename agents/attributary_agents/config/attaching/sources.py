@@ -223,7 +223,7 @@ class LabelsConfig(Attached):
     max_waiting: PositiveInt | None = Field(
         None,
         description="So many observations of a model wait at most; beyond it the oldest expires. null: 10000, and of a "
-        "template 1000000 for all of its max_models, at least 100 for each.",
+        "template 1000000 for all of its max_models, at least 1000 for each.",
     )
     unlabelled: Literal["drop", "explain"] = Field(
         "drop",

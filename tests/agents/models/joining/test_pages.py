@@ -98,8 +98,8 @@ def test_the_numbers_that_the_pages_name_are_those_of_the_code() -> None:
         assert join is not None
         return join.max_waiting
 
-    assert (most(max_models=10), most(max_models=1000), most()) == (10_000, 1000, 100)
+    assert (most(max_models=10), most(max_models=500), most()) == (10_000, 2000, 1000)
     assert f"it is {MAX_WAITING // 1000} 000; of a template, 1 000 000" in re.sub(r"\s+", " ", labels)
-    assert "at least 100 and at most 10 000 for each" in labels
+    assert "at least 1000 and at most 10 000 for each" in labels
     assert f"first {MATURE} observations are learnt" in re.sub(r"\s+", " ", modes)
     assert f"after {TRUSTED} observations" in re.sub(r"\s+", " ", modes)
