@@ -61,17 +61,17 @@ def listed(path: Path) -> Any:
 def test_fresh_topics_are_created_every_time(cluster: KafkaCluster, tmp_path: Path) -> None:
     outcomes = [create_once(cluster, tmp_path, f"cluster{n}") for n in range(TIMES)]
     assert [one.code for one in outcomes] == [0] * TIMES, outcomes
-    assert all(one.said.count("(4 partitions, 3 replicas)") == 6 for one in outcomes), outcomes
+    assert all(one.said.count("(4 partitions, 3 replicas)") == 7 for one in outcomes), outcomes
 
 
 def test_what_is_listed_is_what_every_node_knows(cluster: KafkaCluster, tmp_path: Path) -> None:
     path = written(cluster, tmp_path)
     before = listed(path)
-    assert [one["found"] for one in before["topics"]] == [None] * 6
+    assert [one["found"] for one in before["topics"]] == [None] * 7
     assert attributary("topics", "create", "-c", path).exit_code == 0
     after = listed(path)
     found = {"partitions": 2, "replicas": 3, "in_sync": 3, "min_insync_replicas": 2, "leaderless": []}
-    assert [one["found"] for one in after["topics"]] == [found] * 6
+    assert [one["found"] for one in after["topics"]] == [found] * 7
     assert after["remarks"] == []
     assert attributary("check", "-c", path).exit_code == 0
 
@@ -90,7 +90,7 @@ def test_one_replica_is_said_with_the_way_to_three(cluster: KafkaCluster, tmp_pa
     assert remark in checked.stdout
     wanted = json.loads(attributary("topics", "list", "--reassignment", "-c", path).stdout)
     assert {len(set(one["replicas"])) for one in wanted["partitions"]} == {3}
-    assert len(wanted["partitions"]) == 2 * 6
+    assert len(wanted["partitions"]) == 2 * 7
 
 
 def test_two_of_three_nodes_create_topics_for_three(cluster: KafkaCluster, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_with_one_node_away_it_is_told_and_with_two_nothing_is_believed(cluster:
         command = ["topics", "list", "-c", str(path)]
         wait_for("there is no controller", lambda: CliRunner().invoke(cli, command).exit_code, 60)
         said, took = timed(path, "topics", "list")
-        assert said.count("replicas=3 in-sync=? min") == 6
+        assert said.count("replicas=3 in-sync=? min") == 7
         assert "the cluster has no controller (1 of 3 brokers answers, and broker 2" in said
         assert "as broker 1 (127.0.0.1:" in said
         assert took < 30

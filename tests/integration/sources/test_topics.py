@@ -57,6 +57,7 @@ def test_a_topic_that_is_not_there_is_said_at_the_start_with_the_one_that_may_be
     data = made(kafka_broker.bootstrap, 0)
     name = data.raw["sources"]["rentals"]["topic"]
     data.raw["sources"]["rentals"]["topic"] = name[:-1]
+    data.raw["run"] = {"mapper": True}  # a worker that maps nothing asks for no topic of others
     path = tmp_path / "wrong.yaml"
     path.write_text(yaml.safe_dump(data.raw))
     for command in ("map", "run"):
