@@ -46,7 +46,9 @@ def outcome(cluster: Cluster) -> str:
     """Everything that is left in the end, as text: a NaN is itself."""
     found = what_is_left(cluster)
     assert all(balances(counters) for counters, _ in found["checkpoints"])
-    return repr(found | {"sent": sorted((key, repr(one)) for key, one in cluster.by_id.items())})
+    # In whatever order models have been loaded.
+    ordered = {"models": dict(sorted(found["models"].items()))}
+    return repr(found | ordered | {"sent": sorted((key, repr(one)) for key, one in cluster.by_id.items())})
 
 
 class AnyOrder(RuleBasedStateMachine):

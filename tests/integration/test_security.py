@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from faust.types import TP
 from support.kafka import create_topics, produce, read_all
 from support.secure_kafka import CANARY, USERS, Acl, SecureKafka, documented_acls
+from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.app import create_app
@@ -151,7 +152,8 @@ def test_a_worker_maps_a_source_with_the_documented_acls(broker: SecureKafka, tm
     worker = deployment.worker()
     with worker:
         worker.wait_consumed(N, timeout_s=60)
-        assert "0 to map" in deployment.run("worker", "sources", "status")
+        # Positions are committed a second after what was sent.
+        wait_for("positions", lambda: deployment.run("worker", "sources", "status").count("\t0 to map") == 2, 60)
         assert worker.stop() == 0
     assert "do not let" not in worker.log.read_text()
 
