@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .arriving.origins import find_header
 from .errors import InvalidRecordError
 from .events import Source
 
@@ -131,7 +132,7 @@ def decode_dead_letter(
 
 def replayed_id(headers: Sequence[tuple[str, bytes | None]]) -> bytes | None:
     """Return the id of the dead letter that a record has been, by its headers; None where it has been none."""
-    return next((value for name, value in reversed(headers) if name == REPLAYED_HEADER), None)
+    return find_header(headers, REPLAYED_HEADER)
 
 
 def _text(ours: dict[str, str], name: str) -> str:

@@ -27,4 +27,4 @@ def add_sources(board: SourcesBoard, add: Add) -> None:
         for (topic, partition), lag in section.lags.copy().items():
             add("source_lag_records", (name, topic, str(partition)), float(lag))
         add("source_time_lag_seconds", (name,), section.time_lag_s)
-        add("source_waiting_registry", (name,), float(section.is_waiting))
+        add("source_waiting_registry", (name,), float(section.is_waiting()))

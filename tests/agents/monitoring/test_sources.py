@@ -28,7 +28,7 @@ def test_they_are_what_the_board_says() -> None:
     section = board.open("rentals")
     section.counts.update(mapped=7, dead=1)
     section.lags[("topic", 3)] = 5
-    section.is_waiting = True
+    section.is_waiting = lambda: True
     section.last_time_ms = round((time.time() - 100) * 1000)
     found = series(board)
     assert found["source_records_total"] == {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from attributary_topics import InvalidRecordError
+from attributary_topics import InvalidRecordError, find_header
 
 from ..records import OriginRecord
 
@@ -94,10 +94,8 @@ class OwnFormat:
 
 def header(headers: Sequence[tuple[str, bytes | None]], name: str) -> str | None:
     """Return the text of a record's header, of which the last counts; None where it is not there or has no value."""
-    for found, value in reversed(headers):
-        if found == name:
-            return None if value is None else value.decode("utf-8", "replace")
-    return None
+    value = find_header(headers, name)
+    return None if value is None else value.decode("utf-8", "replace")
 
 
 def as_object(value: Any, field: str = "value") -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 OUTCOMES = ("mapped", "filtered", "dead")
@@ -19,8 +20,8 @@ class SectionBoard:
     """Topic and partition to records that are not mapped yet."""
     last_time_ms: int | None = None
     """Event time of the record mapped last."""
-    is_waiting: bool = False
-    """Whether a schema cannot be fetched now."""
+    is_waiting: Callable[[], bool] = lambda: False
+    """Tells whether a schema cannot be fetched now."""
 
     @property
     def time_lag_s(self) -> float | None:

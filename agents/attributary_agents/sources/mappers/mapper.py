@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -21,13 +20,13 @@ from attributary_topics import InvalidRecordError
 
 from ...config.attaching.sources import SourceConfig
 from ...config.settings import Config
-from ...errors import SchemaUnavailableError
 from ...kafka.batches import unread_batch
 from ...kafka.clients import producer
 from ...kafka.producing import MOST_BYTES
 from ...kafka.topics.topic_ids import ask_retention_ms
 from ..formats.base import Decoded, Format
 from ..formats.making import new_format
+from ..formats.waiting import decode_patiently
 from ..mapping import Mapping
 from ..records import OriginRecord
 from .board import SectionBoard, SourcesBoard
@@ -55,6 +54,7 @@ _SLICE_S = 0.003
 class _Section:
     def __init__(self, name: str, format_: Format, mapping: Mapping, at: str, board: SectionBoard) -> None:
         self.name, self.format, self.mapping, self.at, self.board = name, format_, mapping, at, board
+        board.is_waiting = lambda: format_.is_waiting
 
 
 class Mapper:
@@ -222,7 +222,7 @@ class Mapper:
                     raise unread.error()
                 decoded = section.format.decode_now(record)
                 if decoded is None:
-                    decoded = await _decode_patiently(section, record)
+                    decoded = await decode_patiently(section.format, record)
                 found.append((section, decoded))
                 if time_ms is None and decoded:
                     time_ms = section.mapping.time_of(record, decoded)
@@ -273,27 +273,6 @@ class Mapper:
 def _origin_record(raw: ConsumerRecord) -> OriginRecord:
     headers = () if not raw.headers or unread_batch(raw.headers) is not None else raw.headers
     return OriginRecord(raw.topic, raw.partition, raw.offset, raw.timestamp or 0, raw.key, raw.value, headers)
-
-
-async def _decode_patiently(section: _Section, record: OriginRecord) -> list[Decoded]:
-    """Return the objects in a record, however long its schema cannot be fetched: what waits is the unit."""
-    pause_s, is_told = 0.2, False
-    try:
-        while True:
-            try:
-                found = await section.format.decode(record)
-                if is_told:
-                    logger.info("%s: its schema is there, mapping goes on", section.at)
-                return found
-            except SchemaUnavailableError as error:
-                section.board.is_waiting = True
-                if not is_told:
-                    logger.warning("%s waits: %s", section.at, error)
-                is_told = True
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-                pause_s = min(2 * pause_s, 10.0)
-    finally:
-        section.board.is_waiting = False
 
 
 async def ends_quietly(task: asyncio.Future[Any], within_s: float) -> None:

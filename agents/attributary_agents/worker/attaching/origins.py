@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from attributary_topics import InvalidRecordError
-from attributary_topics.arriving.origins import ORIGIN_HEADER, decode_origin, find_header
+from attributary_topics import ORIGIN_HEADER, InvalidRecordError, decode_origin, find_header, replayed_id
 
 from ...state.taken.origins import MOST_PLACES, Origins
 from ..records import Record
-
-_REPLAYED_HEADER = "attributary-replayed"
 
 
 def takes(origins: Origins, record: Record) -> bool:
@@ -25,7 +22,7 @@ def takes(origins: Origins, record: Record) -> bool:
         origins.note_gap()
         return True
     value = find_header(record.headers, ORIGIN_HEADER)
-    if value is None or find_header(record.headers, _REPLAYED_HEADER) is not None:
+    if value is None or replayed_id(record.headers) is not None:
         return True
     try:
         return origins.takes(decode_origin(value)) == "accepted"
