@@ -136,7 +136,8 @@ def prequential(
     """
     stage = "decode"
     config = state.config
-    has_label = config.mode != "unlabelled"
+    mode = config.mode
+    has_label = mode != "unlabelled"
     clock = timer.clock if timer.is_due() else None
     began_at = predicted_at = scored_at = explained_at = 0.0
     if clock is not None:
@@ -195,7 +196,8 @@ def prequential(
         if config.learn:
             state.learn(x, y)
         stage = "change"
-        told = state.change.update(x, y, y_pred) if state.change and _is_mature(state) else ()
+        is_immature = mode == "mirror" and state.n_observations < MATURE
+        told = state.change.update(x, y, y_pred) if state.change and not is_immature else ()
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
         if stage != "decode" and not isinstance(error, LabelError):
@@ -205,7 +207,7 @@ def prequential(
         n_rows = together.n_rows if explains else None
         timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
     state.n_observations += 1
-    if config.mode == "mirror":
+    if mode == "mirror":
         n_scored = state.model_loss.weights.n
         state.doubt.look(state.model_id, state.fidelity, config.fidelity, n_scored, state.n_observations)
     if has_label and state.loss.code != SCORE:  # a score is of no label
@@ -223,10 +225,6 @@ def prequential(
 
 MATURE = 2000
 """Observations of a mirror that are learnt before its changes are looked for: until then it only becomes alike."""
-
-
-def _is_mature(state: ModelState) -> bool:
-    return state.config.mode != "mirror" or state.n_observations >= MATURE
 
 
 def _scored(state: ModelState, kept: KeptPrediction, y: Any, y_pred: Any) -> Any:

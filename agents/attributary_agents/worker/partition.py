@@ -112,8 +112,9 @@ class Partition:
             return []  # delivered again after a restart or rebalance, and already in the checkpoint
         self.offset = record.offset
         self.counters.consumed += 1
-        if record.timestamp_ms > self.models.known.now_ms:
-            self.models.known.now_ms = record.timestamp_ms
+        known = self.models.known
+        if record.timestamp_ms > known.now_ms:
+            known.now_ms = record.timestamp_ms
         events: list[Event] = []
         try:
             if (record.headers or record.unread is not None) and self._is_dropped(record):
@@ -161,16 +162,19 @@ class Partition:
     def _explain(self, record: Record, events: list[Event]) -> None:
         if record.unread is not None:
             record.check_read()
-        value = record.value if self._direct is None else self._direct.value_of(record)
-        if value is None and self._direct is not None:
-            raise _PassedOverError
+        value = record.value
+        if self._direct is not None:
+            value = self._direct.value_of(record)
+            if value is None:
+                raise _PassedOverError
         reader = self._readers.get(record.key) or self._reader(record.key)  # type: ignore[arg-type]  # None is no key
         model_id = reader.model_id
         kind = OBSERVATION
         if record.headers:
             kind = kind_of_record(find_header(record.headers, RECORD_HEADER))
         if reader.is_whole:
-            reader.check_whole(kind)
+            if kind != OBSERVATION:
+                reader.refuse(kind)
             observation = reader.read(value)
             record.time_ms = observation.time_ms
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from attributary_topics import (
     LABEL,
     OBSERVATION,
@@ -100,7 +102,7 @@ class ObservationReader:
             check_label_bounds(arrival.y, config)  # type: ignore[union-attr]  # a label has one
         return arrival
 
-    def check_whole(self, kind: str) -> None:
+    def refuse(self, kind: str) -> NoReturn:
         """Refuse a record that is no observation, of a model that has no others.
 
         Raises
@@ -108,9 +110,8 @@ class ObservationReader:
         InvalidRecordError
             `unexpected_record`.
         """
-        if kind != OBSERVATION:
-            expected = f"observation: the configuration has no more for the model {self.model_id!r}"
-            raise InvalidRecordError("unexpected_record", "attributary-record", expected, kind)
+        expected = f"observation: the configuration has no more for the model {self.model_id!r}"
+        raise InvalidRecordError("unexpected_record", "attributary-record", expected, kind)
 
 
 def _needs(config: ModelConfig) -> Needs:

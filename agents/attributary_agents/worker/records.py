@@ -52,7 +52,11 @@ class Record:
     @property
     def source(self) -> Source:
         """The record's place, as the events that follow from it name it."""
-        if self._source is None:
+        if self._source is not None:
+            return self._source
+        if self.time_ms is None and not self.headers:
+            self._source = Source(self.topic, self.partition, self.offset)
+        else:
             time = None if self.time_ms is None else event_time(self.time_ms)
             origin = _origin(self.headers) if self.headers else None
             self._source = Source(self.topic, self.partition, self.offset, origin=origin, event_time=time)
