@@ -118,6 +118,7 @@ def test_it_goes_on_through_a_broker_that_is_away(
         command(path, "m", "--json", "--follow"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        bufsize=0,  # a line that Python had read ahead would not be seen by select
         preexec_fn=take_interrupts,
     )
 
