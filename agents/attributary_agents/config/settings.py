@@ -20,6 +20,7 @@ from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
 from .registry import RegistryConfig
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
+from .serving import ServeConfig
 from .state import StateConfig
 from .templates import MAX_MODELS, Finder, check_templates, example_of, is_template, with_templates
 
@@ -251,6 +252,7 @@ class Config(BaseSettings):
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
     state: StateConfig = Field(default_factory=StateConfig)
     web: WebConfig = Field(default_factory=WebConfig)
+    serve: ServeConfig = Field(default_factory=ServeConfig)
     watchdog: WatchdogConfig = Field(default_factory=WatchdogConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
     log: LogConfig = Field(default_factory=LogConfig)

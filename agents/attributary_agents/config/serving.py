@@ -1,0 +1,94 @@
+"""What the configuration says of `attributary serve`: its address, its store, its token, and whom it tells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
+
+from .attaching.sources import Name
+from .durations import Duration
+from .section import Section
+
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]b)?\s*", re.IGNORECASE)
+_VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+def _bytes_of(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if (written := _WRITTEN.fullmatch(value)) is None:
+        raise ValueError(f"expected a size, such as 500MB or 2GB, or a number of bytes, got {value[:80]!r}")
+    return int(float(written[1]) * _UNITS[(written[2] or "").lower()])
+
+
+Size = Annotated[
+    int,
+    BeforeValidator(_bytes_of),
+    Field(ge=10**7),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 10**7}, {"type": "string"}]}),
+]
+"""Bytes; written as a number of them, or as text with a unit: kB, MB, GB or TB, of 1000 each."""
+
+
+class WebhookConfig(Section):
+    """An address that is told of events as they come, each at most once."""
+
+    url: str = Field(description="Where to POST to. Redirects are not followed.")
+    events: list[Literal["alarm", "change", "shift"]] = Field(
+        ["change", "shift"],
+        min_length=1,
+        description="alarm: a model may have changed. change: what came of it, a new version, a shift of the loss and "
+        "what it has to do with. shift: the importance of a feature has moved lastingly, or is back.",
+    )
+    format: Literal["cloudevents", "text"] = Field(
+        "cloudevents",
+        description='cloudevents: the event in structured mode. text: {"text": …}, as chat services take it.',
+    )
+    secret_env: str | None = Field(
+        None,
+        pattern=_VARIABLE,
+        description="Environment variable with the secret that the body is signed with (HMAC-SHA256). null: unsigned.",
+    )
+    page: str | None = Field(
+        None, description="Address of the page as the receiver reaches it, for links in texts. null: no links."
+    )
+
+    @field_validator("url", "page")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("expected http://HOST/PATH or https://HOST/PATH")
+        return value
+
+
+class ServeConfig(Section):
+    """What `attributary serve` listens on, what it keeps, and whom it tells."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on; with another one give token_env too.")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(6080, description="0 takes a free one and logs it.")
+    store: Path | None = Field(
+        None,
+        description="File of the store, a cache that is rebuilt from the topics. null: one per group below the user's "
+        "cache folder, ~/.cache/attributary.",
+    )
+    max_bytes: Size = Field(2 * 10**9, description="Largest size of the store: 500MB, 2GB. The oldest goes first.")
+    max_age: Duration = Field(
+        30 * 86400.0,
+        description="How long events are kept. Of importances that are older than a day the mean of ten is.",
+    )
+    token_env: str | None = Field(
+        None,
+        pattern=_VARIABLE,
+        description="Environment variable with a token that whoever looks has to give. null: none is asked for.",
+    )
+    webhooks: dict[Name, WebhookConfig] = Field(
+        default_factory=dict, description="Name to an address that is told of alarms, changes and shifts."
+    )

@@ -1,0 +1,139 @@
+"""Holds what is answered of models: the fleet, a row of it, and one model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from .base import Answer, Loss, Milliseconds
+from .changes import ChangeRow
+
+State = Literal["refused", "changed", "learning", "explained", "silent"]
+"""How a model is doing: as `attributary_topics.status.STATES`, and `silent` where no worker has told of it lately."""
+
+Mode = Literal["labelled", "unlabelled", "mirror"]
+
+
+class TopFeature(Answer):
+    """Holds the latest importance of a feature."""
+
+    feature: str
+    importance: float | None
+    half_width: float | None = Field(description="Half of the 95 % interval; null where it is not known yet.")
+    share: float | None
+    rank: int
+
+
+class ModelRow(Answer):
+    """Says in a row how a model is doing."""
+
+    model_id: str
+    template: str | None = Field(description="The template it follows from; null of a model with an entry of its own.")
+    state: State
+    mode: Mode
+    version: str | None
+    n_observations: int | None
+    observations_per_second: float | None
+    loss: Loss | None
+    model_loss: float | None
+    baseline_loss: float | None
+    present_loss: float | None
+    fidelity: float | None
+    is_unfaithful: bool = Field(description="Whether a mirror's fidelity is below its configured limit.")
+    shift: float | None = Field(description="Share of importance that has moved since the reference.")
+    shifts: list[float | None] = Field(description="The same over the window, at most 24 values.")
+    last_change: ChangeRow | None
+    n_open: int = Field(description="Alarms and shifts that nothing has closed yet.")
+    n_waiting: int | None = Field(description="Observations that wait for labels; null where labels come with them.")
+    waiting_limit: int | None = Field(description="How many may wait.")
+    n_expired: int | None
+    n_refused: int | None = Field(description="Observations that the model was not given, or failed on.")
+    n_dead_letters: int = Field(description="In the window.")
+    last_event_ms: Milliseconds | None
+    explainer: str | None = Field(description="Whose importances `top` has.")
+    top: list[TopFeature] = Field(description="The five most important features.")
+    n_features: int
+
+
+class ConfiguredModel(Answer):
+    """Names a model, or template, that is configured and of which no topic has said anything yet."""
+
+    model_id: str
+    every: int = Field(description="Observations between two importance events: publish.every.")
+
+
+class Fleet(Answer):
+    """Shows all models in the order of attention: refused, changed, learning, then by how much importance moved."""
+
+    now_ms: Milliseconds
+    window_ms: int | None = Field(description="How far back it looks; null for all.")
+    sentence: str = Field(description="Whether anything is wrong, in one sentence.")
+    is_wrong: bool = Field(description="Whether a model is refused, has changed, or has a shift that is open.")
+    n_models: int
+    n_changed: int
+    n_waiting: int = Field(description="Models with observations that wait for labels.")
+    n_refused: int
+    n_dead_letters: int
+    models: list[ModelRow]
+    configured: list[ConfiguredModel]
+    changes: list[ChangeRow] = Field(description="The last ten of the fleet, the newest first.")
+    offset: int
+    n_found: int = Field(description="How many models the search finds; `models` has a page of these.")
+
+
+class ExplainerRow(Answer):
+    """Says what there is of one explainer of a model."""
+
+    name: str
+    removal: str
+    loss: Loss
+    alpha: float
+    n_features: int
+    n_events: int
+    first_ms: Milliseconds | None
+    last_ms: Milliseconds | None
+    first_observation: int
+    last_observation: int
+    n_observations: int = Field(description="Observations that the latest importance is made of.")
+
+
+class VersionRow(Answer):
+    """Says from where to where a version of a model was explained."""
+
+    version: str
+    first_ms: Milliseconds | None
+    last_ms: Milliseconds | None
+    first_observation: int
+    last_observation: int
+
+
+class ReasonCount(Answer):
+    """Counts dead letters of one reason; no value of a record is kept."""
+
+    reason: str
+    stage: str
+    n: int
+    first_ms: Milliseconds
+    last_ms: Milliseconds
+
+
+class DeadLetters(Answer):
+    """Counts the dead letters of a model, the most frequent reason first."""
+
+    model_id: str
+    n: int
+    reasons: list[ReasonCount]
+
+
+class ModelView(Answer):
+    """Shows a model: its row, explainers, versions, dead letters, and what else there is to draw."""
+
+    row: ModelRow
+    explainers: list[ExplainerRow] = Field(description="The configured order; then any others that events have.")
+    versions: list[VersionRow] = Field(description="The newest first.")
+    dead_letters: list[ReasonCount]
+    quality: list[str] = Field(description="Names of the metrics of quality that events have.")
+    threshold: float | None = Field(description="Discrepancy above which it counts as another model.")
+    label_delay_median_s: float | None
+    dependences: list[str] = Field(description="Features of which there is a partial dependence.")
