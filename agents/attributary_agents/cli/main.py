@@ -34,6 +34,7 @@ from .sources.group import sources
 from .sources.mapping import map_sources
 from .topics import topics
 from .warm_up import warm_up
+from .webhooks import webhooks
 
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -140,6 +141,7 @@ for _command in (
     dashboards,
     rules,
     contracts,
+    webhooks,
     demo_stream,
 ):
     cli.add_command(_command)
