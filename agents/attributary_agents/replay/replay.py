@@ -101,9 +101,9 @@ def replay(
                 files[outgoing.topic].write(value + b"\n")
             if progress is not None:
                 progress(n, partition)
+        partition.dead_letter_log.say_rest()
+        write_private(out / "metrics.prom", generate_latest(registry(config, view)))
         page.write(out / "report.html", partition)
-    partition.dead_letter_log.say_rest()
-    write_private(out / "metrics.prom", generate_latest(registry(config, view)))
     counters = partition.counters
     explainers = {name: e for state in partition.models.values() for name, e in state.explainers.items()}
     return ReplayResult(
