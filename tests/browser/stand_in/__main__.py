@@ -6,8 +6,9 @@ import argparse
 import contextlib
 import itertools
 import time
+from pathlib import Path
 
-from .server import StandIn
+from .server import STATIC, StandIn
 
 
 def main() -> None:
@@ -18,8 +19,12 @@ def main() -> None:
     parser.add_argument("--away", action="store_true", help="brokers do not answer")
     parser.add_argument("--hostile", action="store_true", help="a model whose names are HTML")
     parser.add_argument("--quiet", action="store_true", help="send nothing by itself")
+    parser.add_argument(
+        "--static", action="append", type=Path, help="a folder of the page's files; the first that has it"
+    )
     given = parser.parse_args()
-    server = StandIn(given.port, empty=given.empty, hostile=given.hostile)
+    static = tuple(folder.resolve() for folder in given.static or [STATIC])
+    server = StandIn(given.port, static=static, empty=given.empty, hostile=given.hostile)
     if given.away:
         server.away(True)
     print(f"The stand-in is at {server.url}", flush=True)

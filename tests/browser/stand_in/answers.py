@@ -31,7 +31,7 @@ class Answers:
 
     def __init__(self, now_ms: int, *, empty: bool = False, hostile: bool = False, with_stores: bool = True) -> None:
         self.now_ms, self.is_empty = now_ms, empty
-        specs = () if empty else (SPECS + (HOSTILE_SPEC,) if hostile else SPECS)
+        specs = () if empty else ((*SPECS, HOSTILE_SPEC) if hostile else SPECS)
         self.specs = {one.model_id: one for one in specs}
         self.told: list[Told] = tell_all(now_ms, specs)
         self.n_stores = N_STORES if with_stores and not empty else 0
@@ -66,7 +66,8 @@ class Answers:
             f"{n_waiting} wait{'s' if n_waiting == 1 else ''} for labels", f"{show_count(n_dead)} dead letters",
         ]  # fmt: skip
         return models.Fleet(
-            now_ms=self.now_ms, window_ms=window_ms, sentence="No model has published yet." if n == 0 else " · ".join(parts),
+            now_ms=self.now_ms, window_ms=window_ms,
+            sentence="No model has published yet." if n == 0 else " · ".join(parts),
             is_wrong=bool(changed), n_models=n, n_changed=len(changed), n_waiting=n_waiting, n_refused=n_refused,
             n_dead_letters=n_dead, models=[self.row(one, window_ms) for one in page],
             configured=[models.ConfiguredModel(model_id="bank", every=500)] if self.is_empty else [],
@@ -138,7 +139,8 @@ class Answers:
 
     def series(
         self, model_id: str, explainer: str | None = None, start: float | None = None, end: float | None = None,
-        by: Literal["time", "observation"] = "time", points: int = 600, top: int = 10, features: list[str] | None = None,
+        by: Literal["time", "observation"] = "time", points: int = 600, top: int = 10,
+        features: list[str] | None = None,
     ) -> series.Series:  # fmt: skip
         """Show importances over a window."""
         spec = self.spec(model_id)

@@ -49,8 +49,8 @@ def _row(name: str, a: tuple[Walk, int], b: tuple[Walk, int], same: bool) -> ser
     delta = b_value - a_value if is_known and a_value is not None and b_value is not None else None
     half = None if delta is None or a_half is None or b_half is None else math.hypot(a_half, b_half)
     return series.ComparedFeature(
-        feature=name, a=a_value, a_half_width=a_half, b=b_value, b_half_width=b_half, delta=delta, delta_half_width=half,
-        a_share=a_share, b_share=b_share, a_rank=a_rank, b_rank=b_rank,
+        feature=name, a=a_value, a_half_width=a_half, b=b_value, b_half_width=b_half, delta=delta,
+        delta_half_width=half, a_share=a_share, b_share=b_share, a_rank=a_rank, b_rank=b_rank,
     )  # fmt: skip
 
 

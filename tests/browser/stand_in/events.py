@@ -180,7 +180,8 @@ class Story:
             onset=None if verdict in ("matured", None) else OnsetEstimate(onset, onset - 14, onset + 22),
             pattern=pattern, detector=ADWIN, window=1000, discrepancy=0.49 if verdict != "matured" else 0.27,
             threshold=0.2, n_discrepancy=1000, distance="probability", scale="relative", losses=losses,
-            importances=importances, sentence=f"{spec.model_id} {head}{what}{told}; {moved or 'no feature moved'}{rest}",
+            importances=importances,
+            sentence=f"{spec.model_id} {head}{what}{told}; {moved or 'no feature moved'}{rest}",
             **self._common(observation),
         )  # fmt: skip
         return self._add(event, time_ms, change_id)
@@ -287,7 +288,8 @@ class Story:
             back_to=observation - 31, n_forgotten=31, n_failed=3, stage="learn", error="TypeError",
             sentence=f"{self.spec.model_id} failed on 3 observations in a row, at last to learn (TypeError), and on "
             f"others that it could handle before. It went back to its state after observation "
-            f"{show_count(observation - 31)}, and forgets the 31 that it had learnt since.", **self._common(observation),
+            f"{show_count(observation - 31)}, and forgets the 31 that it had learnt since.",
+            **self._common(observation),
         )  # fmt: skip
         return self._add(event, time_ms)
 

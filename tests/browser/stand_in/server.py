@@ -31,7 +31,8 @@ _PLAIN = "<!doctype html><html lang=en><title>Attributary</title><p>There is no 
 class StandIn:
     """Runs the server in threads; `url` says where. What it answers is in `answers`, which tests may change."""
 
-    def __init__(self, port: int = 0, **kwargs: Any) -> None:
+    def __init__(self, port: int = 0, *, static: tuple[Path, ...] = (STATIC,), **kwargs: Any) -> None:
+        self.static = static
         self.answers = Answers(int(time.time() * 1000), **kwargs)
         self.port = port
         self.requests: list[str] = []
@@ -134,8 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(204, b"", "text/plain")
 
     def _page(self) -> None:
-        path = STATIC / "index.html"
-        text = (path.read_text() if path.exists() else _PLAIN).replace("{{base}}", BASE)
+        path = self._found("index.html")
+        text = (path.read_text() if path else _PLAIN).replace("{{base}}", BASE)
         found = _MAP.search(text)
         digest = base64.b64encode(hashlib.sha256((found[1] if found else "").encode()).digest()).decode()
         policy = (
@@ -145,12 +146,16 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, text.encode(), "text/html; charset=utf-8", {"Content-Security-Policy": policy})
 
     def _file(self, name: str) -> None:
-        path = (STATIC / name).resolve()
-        if not path.is_relative_to(STATIC) or not path.is_file():
+        path = self._found(name)
+        if path is None:
             self._problem(404, "Not found", f"No file {name}.")
             return
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         self._send(200, path.read_bytes(), "text/javascript" if name.endswith(".js") else kind)
+
+    def _found(self, name: str) -> Path | None:
+        paths = ((folder, (folder / name).resolve()) for folder in self.stand_in.static)
+        return next((path for folder, path in paths if path.is_relative_to(folder) and path.is_file()), None)
 
     def _api(self, path: list[str], query: dict[str, str]) -> None:
         if path == ["stream"]:

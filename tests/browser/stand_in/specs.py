@@ -100,5 +100,5 @@ def store(number: int) -> Spec:
     """Return the model of a store, by its number from 0; the first few have moved most."""
     moved = (3.0, 9.5) if number < 5 else (4.2, 8.1)
     return Spec(f"store-{number * 7 + 11:05d}", ("price", "weekday", "promo", "rain"), SQUARED, (8.0, 5.0, 2.0, 0.3),
-                22.0, 61.0, after=moved, changed_at=0.4, template=TEMPLATE, n_events=40, n_observations=9_000 - number // 2,
-                per_second=0.2, every_ms=600_000, explainers=("pfi",))  # fmt: skip
+                22.0, 61.0, after=moved, changed_at=0.4, template=TEMPLATE, n_events=40,
+                n_observations=9_000 - number // 2, per_second=0.2, every_ms=600_000, explainers=("pfi",))  # fmt: skip
