@@ -1,0 +1,60 @@
+// Makes elements. Text from outside becomes text nodes only: nothing here parses HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * Return an HTML element.
+ * @param {string} tag
+ * @param {Object<string, any>|null} props `class`, `style` (an object), `dataset` (an object), `onclick` and other
+ *   listeners, and attributes; true is an empty attribute, null, undefined and false are none.
+ * @param {...any} children Nodes, texts, numbers, or lists of these; null, undefined and false are none.
+ * @returns {HTMLElement}
+ */
+export function h(tag, props, ...children) {
+  return fill(document.createElement(tag), props, children);
+}
+
+/** Return an SVG element; as `h`. */
+export function svg(tag, props, ...children) {
+  return fill(document.createElementNS(SVG, tag), props, children);
+}
+
+function fill(element, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value !== null && value !== undefined && value !== false) set(element, name, value);
+  }
+  element.append(...nodes(children));
+  return element;
+}
+
+function set(element, name, value) {
+  if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+  else if (name === "style") setStyles(element, value);
+  else if (name === "dataset") Object.assign(element.dataset, value);
+  else element.setAttribute(name, value === true ? "" : String(value));
+}
+
+function setStyles(element, styles) {
+  for (const [name, value] of Object.entries(styles)) element.style.setProperty(name, value);
+}
+
+function nodes(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+}
+
+/** Put children in the place of all that an element has. */
+export function replace(element, ...children) {
+  element.replaceChildren(...nodes(children));
+  return element;
+}
+
+/** Write a text into an element, if it is another one: what is unchanged is neither drawn nor announced again. */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Return a text that only a screen reader reads. */
+export function unseen(text) {
+  return h("span", { class: "unseen" }, text);
+}

@@ -1,0 +1,169 @@
+// Starts the page: finds the view that the address names, shows it, and gives it what happens.
+
+import { h, replace, write } from "page/dom.js";
+import { applyTheme, createHead } from "page/head.js";
+import { bind, listen, showKeys } from "page/keys.js";
+import { createLive } from "page/live.js";
+import { createSource, served } from "page/source.js";
+import { configure, follow, go, link, read } from "page/state.js";
+
+const VIEWS = {
+  fleet: () => import("page/views/fleet.js"),
+  model: () => import("page/views/model.js"),
+  change: () => import("page/views/change.js"),
+  compare: () => import("page/views/compare.js"),
+  missing: () => import("page/views/missing.js"),
+};
+const LOADING_MS = 200;
+const AGAIN_MS = 5000;
+
+const place = document.getElementById("view");
+const announcer = document.getElementById("announcer");
+const source = createSource();
+configure(source.kind === "file" ? { inHash: true, window: "all" } : { root: served().root });
+const live = createLive(source);
+const head = createHead(document.getElementById("head"), document.getElementById("strips"), { source, now: source.now });
+
+let shown = null;
+let state = null;
+let turn = 0;
+let retry = null;
+
+/** Write a sentence into the region that a screen reader reads out. */
+function announce(text) {
+  write(announcer, "");
+  requestAnimationFrame(() => write(announcer, text));
+}
+
+/** Show what the address names; `isNew` is false where the same view is drawn anew, which leaves the focus where it is. */
+async function draw({ isNew = true } = {}) {
+  const mine = (turn += 1);
+  clearTimeout(retry);
+  state = read(location);
+  applyTheme(state.theme);
+  head.state(state);
+  const loading = setTimeout(() => { if (mine === turn) wait(); }, LOADING_MS);
+  const view = await viewOf(state);
+  clearTimeout(loading);
+  if (mine !== turn) return view.close();
+  const old = shown;
+  shown = view;
+  old?.close();
+  replace(place, view.element);
+  place.removeAttribute("aria-busy");
+  title();
+  if (isNew && old) arrive(view);
+  return undefined;
+}
+
+async function viewOf(wanted) {
+  const context = { source, live, state: wanted, go, link, now: source.now, announce, again: () => draw({ isNew: false }) };
+  try {
+    return await (await VIEWS[wanted.view]()).show(context);
+  } catch (problem) {
+    if (problem.status === undefined) console.error(problem);
+    if (isPassing(problem)) retry = setTimeout(() => draw({ isNew: false }), AGAIN_MS);
+    return (await VIEWS.missing()).show({ ...context, problem: named(problem) });
+  }
+}
+
+const isPassing = (problem) => problem.status === 0 || problem.status === 503;
+
+function named(problem) {
+  if (problem.status !== undefined) return problem;
+  return { status: null, title: "This view could not be drawn", detail: String(problem.message ?? problem) };
+}
+
+function wait() {
+  place.setAttribute("aria-busy", "true");
+  if (!shown) replace(place, h("p", { class: "loading", role: "status" }, "Loading…"));
+}
+
+function title() {
+  document.title = `${shown.title} · Attributary`;
+}
+
+function arrive(view) {
+  scrollTo(0, 0);
+  const heading = view.element.querySelector("h1") ?? place;
+  if (!heading.hasAttribute("tabindex")) heading.setAttribute("tabindex", "-1");
+  heading.focus({ preventScroll: true });
+}
+
+/** Follow links of our own without loading the page anew. */
+function onClick(event) {
+  const anchor = event.target.closest?.("a[href]");
+  if (!anchor || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const address = anchor.getAttribute("href");
+  const isOurs = source.kind === "file" ? address.startsWith("#/") : anchor.origin === location.origin && isPage(anchor.pathname);
+  if (!isOurs || anchor.target || anchor.hasAttribute("download")) return;
+  event.preventDefault();
+  follow(address);
+}
+
+function isPage(path) {
+  const below = path.slice(served().root.length);
+  return /^\/(models\/.*|changes\/.*|compare)?$/.test(below);
+}
+
+function onMove() {
+  const before = state;
+  const after = read(location);
+  const isSame = before && before.view === after.view && before.model === after.model && before.change === after.change;
+  draw({ isNew: !isSame });
+}
+
+function forward(kind) {
+  live.addEventListener(kind, (event) => { shown?.update(kind, event.detail); if (shown) title(); });
+}
+
+function follows() {
+  for (const kind of ["importance", "change", "status", "dead_letter_counts", "gone", "batch"]) forward(kind);
+  live.addEventListener("change", (event) => announce(`${event.detail.model_id}: ${event.detail.sentence}`));
+  live.addEventListener("connection", (event) => head.connection(event.detail.state));
+  live.addEventListener("heard", (event) => head.heard(event.detail.at_ms));
+  live.addEventListener("broker", (event) => head.broker(event.detail));
+  live.addEventListener("health", (event) => healthy(event.detail));
+  live.addEventListener("build", (event) => sameBuild(event.detail.build));
+  live.addEventListener("reload", () => anew());
+}
+
+/** Fetch everything anew; what is shown stays until the answers are there. */
+async function anew() {
+  try {
+    healthy(await source.health());
+    if (shown?.reload) await shown.reload();
+    else await draw({ isNew: false });
+    head.strip("stale", null);
+  } catch (problem) {
+    head.strip("stale", `What is shown could not be fetched anew: ${problem.title || problem.message}.`);
+  }
+}
+
+function healthy(health) {
+  head.heard(health.last_event_ms);
+  if (health.broker !== "none") head.broker({ answers: health.broker === "answers", since_ms: health.broker_since_ms });
+  const share = health.read_share;
+  head.strip("past", health.is_reading_past ? `The server still reads what the topics have${share === null ? "" : `: ${Math.floor(share * 100)} %`}. What is shown is not complete yet.` : null, "plain");
+  sameBuild(health.build);
+}
+
+function sameBuild(build) {
+  const mine = served().build;
+  if (source.kind === "file" || !mine || mine.includes("{{") || !build || build === mine) return;
+  head.strip("build", ["This page is older than the server. ", h("button", { type: "button", class: "quiet", onclick: () => location.reload() }, "Reload")]);
+}
+
+bind([
+  { keys: ["/"], text: "find a model", run: () => head.search.focus() },
+  { keys: ["?"], text: "show the keys", run: showKeys },
+  { keys: ["g"], text: "go to all models", run: () => follow(link(state, { view: "fleet" })) },
+]);
+listen();
+follows();
+addEventListener("popstate", onMove);
+document.addEventListener("click", onClick);
+head.connection(source.kind === "file" ? "file" : "reconnecting");
+live.open?.();
+source.health().then(healthy, () => {});
+draw();

@@ -1,0 +1,123 @@
+// Says what stands in a row of the fleet, and sorts rows: without an element of the page.
+
+import { count, lossOf, number } from "page/format.js";
+
+/** Symbol, kind of colour and meaning of each state. */
+export const STATES = {
+  refused: { sign: "✕", kind: "bad", said: "its stored state is damaged: its observations become dead letters" },
+  changed: { sign: "▲", kind: "bad", said: "an alarm, or a shift of importance or loss, has been told and is still open" },
+  learning: { sign: "◔", kind: "plain", said: "no importance of the model has been published yet" },
+  explained: { sign: "●", kind: "good", said: "its importances are published, and nothing is open" },
+  silent: { sign: "○", kind: "warn", said: "no worker has told of it lately" },
+};
+
+export function stateOf(row) {
+  return STATES[row.state] ?? { sign: "·", kind: "plain", said: "" };
+}
+
+/**
+ * Return how the loss of a model stands to that of its baseline.
+ * @returns {{ratio: number|null, text: string, detail: string, isLow: boolean}} text: the ratio, or what is in its place.
+ */
+export function lossWords(row) {
+  if (row.mode === "mirror") {
+    const text = row.fidelity === null ? "fidelity unknown" : `fidelity ${number(row.fidelity)}`;
+    return { ratio: null, text: row.is_unfaithful ? `${text} (low)` : text, detail: "mirror: of its predictions", isLow: row.is_unfaithful };
+  }
+  if (row.mode === "unlabelled") return { ratio: null, text: "–", detail: "unlabelled", isLow: false };
+  const [model, baseline] = [lossOf(row.model_loss, row.loss), lossOf(row.baseline_loss, row.loss)];
+  if (row.model_loss === null) return { ratio: null, text: "–", detail: "", isLow: false };
+  const ratio = baseline.value ? model.value / baseline.value : null;
+  const detail = `${model.text.replace(/^√loss (\S+).*/, "√loss $1").replace(` ${model.unit}`, "")} ÷ ${number(baseline.value)} ${shortUnit(model.unit)}`;
+  return { ratio, text: ratio === null ? number(model.value) : number(ratio), detail: detail.trim(), isLow: ratio !== null && ratio >= 1 };
+}
+
+/** Leave out a unit that says nothing beside a number. */
+function shortUnit(unit) {
+  return /^unit of /.test(unit) ? "" : unit;
+}
+
+/** Return how many observations wait for their labels. */
+export function waitingWords(row) {
+  if (row.mode === "unlabelled") return { text: "no labels", detail: "", share: null };
+  if (row.n_waiting === null) return { text: "–", detail: "come with the record", share: null };
+  const share = row.waiting_limit ? row.n_waiting / row.waiting_limit : null;
+  return { text: count(row.n_waiting), detail: row.waiting_limit ? `of ${count(row.waiting_limit)}` : "", share };
+}
+
+/** What rows can be sorted by: key to what is compared; null comes last. */
+export const COLUMNS = {
+  model: (row) => row.model_id.toLowerCase(),
+  state: (row) => Object.keys(STATES).indexOf(row.state),
+  rate: (row) => row.observations_per_second,
+  loss: (row) => lossWords(row).ratio,
+  shift: (row) => row.shift,
+  change: (row) => row.last_change?.time_ms ?? null,
+  waiting: (row) => row.n_waiting,
+};
+
+/**
+ * Sort rows by a column.
+ * @param {Object[]} rows In the order of attention, which is kept where no column is named.
+ * @param {string|null} order Name of a column; with a minus before it the largest first.
+ */
+export function sorted(rows, order) {
+  const key = COLUMNS[order?.replace(/^-/, "")];
+  if (!key) return rows;
+  const turn = order.startsWith("-") ? -1 : 1;
+  return rows.map((row) => [key(row), row]).sort(([a], [b]) => compare(a, b, turn)).map(([, row]) => row);
+}
+
+function compare(a, b, turn) {
+  if (a === b) return 0;
+  if (a === null || a === undefined) return 1;
+  if (b === null || b === undefined) return -1;
+  return (a < b ? -1 : 1) * turn;
+}
+
+const MOST_SHIFTS = 24;
+const TOP = 5;
+
+/** Return a row after a live event: what the event says is taken, all else kept. */
+export function after(row, kind, event) {
+  if (kind === "status") return { ...row, ...told(row, event) };
+  if (kind === "change") return { ...row, last_change: event };
+  if (kind === "importance" && event.explainer === (row.explainer ?? event.explainer)) return { ...row, ...explained(row, event) };
+  return row;
+}
+
+function told(row, event) {
+  const known = Object.fromEntries(Object.entries(event).filter(([key, value]) => key in row && value !== null && value !== undefined));
+  return { ...known, observations_per_second: event.observations_per_second ?? row.observations_per_second };
+}
+
+function explained(row, event) {
+  const shift = event.shift ?? row.shift;
+  return {
+    model_loss: event.model_loss,
+    baseline_loss: event.baseline_loss,
+    present_loss: event.present_loss,
+    fidelity: event.fidelity ?? row.fidelity,
+    n_waiting: event.n_waiting ?? row.n_waiting,
+    n_expired: event.n_expired ?? row.n_expired,
+    version: event.version ?? row.version,
+    explainer: event.explainer,
+    n_features: event.n_features,
+    last_event_ms: event.time_ms,
+    shift,
+    shifts: event.shift === null || event.shift === undefined ? row.shifts : [...row.shifts, event.shift].slice(-MOST_SHIFTS),
+    top: topOf(event.features) ?? row.top,
+  };
+}
+
+function topOf(features) {
+  if (!features) return null;
+  return Object.entries(features)
+    .map(([feature, [importance, half_width, share, rank]]) => ({ feature, importance, half_width, share, rank }))
+    .sort((a, b) => a.rank - b.rank).slice(0, TOP);
+}
+
+/** Return the models that somebody has to look at, in the order of attention. */
+export function urgent(rows) {
+  return rows.filter((row) => row.state === "refused" || row.state === "changed" || row.n_open > 0);
+}
