@@ -106,13 +106,15 @@ def run(config: Config, workers: int | str, no_wait: bool) -> None:
     show_default=True,
     help="Serve /metrics at this port; 0 takes a free one.",
 )
+@click.option("--no-page", "with_page", flag_value=False, default=True, help="Leave out the page.")
 @click.option("--plain", is_flag=True, help="Print plain lines, as without a terminal.")
 @click.option("--exit", "exit_at_end", is_flag=True, help="End when all observations have been explained.")
 def demo(data: Path | None, target: str | None, drop: tuple[str, ...], **options: Any) -> None:
-    """Watch a model change: a stream with drift through Kafka into a worker, with a live table.
+    """Watch a model change: a stream with drift through Kafka into a worker, with a page and a live table.
 
-    Starts an embedded broker, creates the topics, runs a worker, and plays Agrawal's credit data, whose true rule
-    changes half-way. The worker's /metrics and the topics stay up until Ctrl-C.
+    Says the address of the page, starts an embedded broker, creates the topics, runs `attributary serve` and a worker,
+    and plays Agrawal's credit data, whose true rule changes half-way. The page, the worker's /metrics and the topics
+    stay up until Ctrl-C. The page needs the extra `serve`, which the extra `demo` brings; without it the rest goes on.
 
     \b
         attributary demo

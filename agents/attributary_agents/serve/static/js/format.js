@@ -120,6 +120,11 @@ function power(exponent) {
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
+/** Put narrow spaces that do not break between the digits of a number, for texts that break into lines. */
+export function thin(text) {
+  return text.replace(/(\d) (?=\d{3}(?!\d))/g, "$1\u202f").replaceAll(" ± ", "\u00a0±\u00a0").replaceAll(" -> ", " → ");
+}
+
 /** Return how long a number of milliseconds is, in its largest unit: "12 min". */
 export function duration(ms) {
   if (ms === null || ms === undefined || Number.isNaN(ms)) return "unknown";

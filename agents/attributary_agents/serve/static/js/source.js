@@ -45,7 +45,7 @@ export function restSource(root, ask = fetch.bind(globalThis)) {
       return fleet;
     },
     model: (id, { window } = {}) => get(of(id), { window }),
-    series: (id, { features, ...asked } = {}) => get(`${of(id)}/importances`, { ...asked, features: features?.length ? features : null }),
+    series: (id, asked = {}) => get(`${of(id)}/importances`, windowed(asked, Date.now() + ahead)),
     changes: (id, { from, to } = {}) => get(`${of(id)}/changes`, { from, to }),
     change: (id) => get(`/changes/${encodeURIComponent(id)}`),
     compare: (a, b, explainer) => get("/compare", { a, b, explainer }),
@@ -53,6 +53,13 @@ export function restSource(root, ask = fetch.bind(globalThis)) {
     dependences: (id) => get(`${of(id)}/dependences`),
     health: () => get("/health"),
   };
+}
+
+/** A window of time becomes the moment at which it begins. */
+function windowed({ window, features, ...asked }, now) {
+  const span = WINDOWS[window] ?? null;
+  const from = asked.from ?? (span === null || asked.by === "observation" ? null : Math.round(now - span));
+  return { ...asked, from, features: features?.length ? features : null };
 }
 
 function queryOf(query) {
@@ -130,8 +137,15 @@ function distance(a, b) {
 }
 
 function pageOf(fleet, q, offset, limit) {
-  const found = q ? fleet.models.filter((row) => row.model_id.toLowerCase().includes(q.toLowerCase())) : fleet.models;
+  const found = q ? fleet.models.filter((row) => matches(row, q.toLowerCase())) : fleet.models;
   return { ...fleet, models: found.slice(offset, offset + limit), offset, n_found: found.length };
+}
+
+/** Say whether a part of a name, or a pattern with stars, is found in a model's id or its template. */
+function matches({ model_id, template }, q) {
+  const pattern = q.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*");
+  const found = new RegExp(q.includes("*") ? `^${pattern}$` : pattern, "s");
+  return found.test(model_id.toLowerCase()) || (template ?? "").toLowerCase().includes(q);
 }
 
 function between(list, from, to) {

@@ -1,13 +1,13 @@
 // Shows all models: whether anything is wrong, with which one, since when.
 
 import { h, replace, write } from "page/dom.js";
-import { ago, count } from "page/format.js";
+import { ago, count, thin } from "page/format.js";
 import { bind } from "page/keys.js";
 import { follow, link, write as addressOf } from "page/state.js";
-import { noModels, notHeard, nothingFound } from "page/views/fleet/empty.js";
+import { noModels, notHeard, nothingFound, templateList } from "page/views/fleet/empty.js";
 import { createSide } from "page/views/fleet/side.js";
 import { createTable } from "page/views/fleet/table.js";
-import { after, stateOf, urgent } from "page/views/fleet/words.js";
+import { after, partsOf, stateOf, urgent } from "page/views/fleet/words.js";
 
 const PAGE = 50;
 const MOST_URGENT = 3;
@@ -96,11 +96,11 @@ class FleetView {
     filter.element.hidden = !this.#context.state.q && fleet.n_found <= 12;
     side.setChanges(fleet.changes);
     replace(pages, this.#pageLinks());
-    replace(rest, notHeard(fleet.configured));
+    replace(rest, templateList(fleet.templates, this.#context.state), notHeard(fleet.configured));
     if (!fleet.models.length) return this.#drawEmpty();
     if (!models.isConnected) replace(content, models, side.element);
     table.set(fleet.models);
-    if (!this.#rows.has(this.#chosen)) this.#chosen = this.#rows.has(this.#context.state.row) ? this.#context.state.row : fleet.models[0].model_id;
+    if (!this.#rows.has(this.#chosen)) this.#chosen = this.#rows.has(this.#context.state.row) ? this.#context.state.row : (fleet.models.find((row) => row.top.length) ?? fleet.models[0]).model_id;
     this.#drawChosen();
     return undefined;
   }
@@ -118,8 +118,8 @@ class FleetView {
     const fleet = this.#fleet;
     element.dataset.verdict = fleet.is_wrong ? "bad" : fleet.models.length ? "good" : "none";
     const sign = fleet.is_wrong ? "▲" : fleet.models.length ? "✓" : "○";
-    const said = `${sign}${fleet.sentence}`;
-    if (heading.textContent !== said) replace(heading, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", null, fleet.sentence));
+    const lead = thin(partsOf(fleet.sentence).lead);
+    if (heading.textContent !== sign + lead) replace(heading, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", null, lead));
     const rows = urgent([...this.#rows.values()]);
     const more = rows.length - MOST_URGENT;
     replace(urgentList, this.#freshItem(), rows.slice(0, MOST_URGENT).map((row) => this.#urgentItem(row)),
@@ -128,19 +128,23 @@ class FleetView {
 
   #freshItem() {
     const change = this.#fresh;
-    if (!change || this.#rows.get(change.model_id)?.last_change?.id === change.id) return null;
-    return h("li", { class: "new" }, this.#link(change.model_id), " now: ", this.#changeLink(change));
+    if (!change || urgent([...this.#rows.values()]).slice(0, MOST_URGENT).some((row) => row.last_change?.id === change.id)) return null;
+    return this.#item({ sign: "•", kind: "plain" }, change.model_id, change, this.#changeLink(change), true);
   }
 
   #urgentItem(row) {
     const change = row.last_change;
-    const { sign, said } = stateOf(row);
-    const isNew = change && change.id === this.#fresh?.id;
-    const since = change && change.time_ms !== null ? h("span", { class: "since", dataset: { ms: change.time_ms } }, ago(change.time_ms, this.#context.now())) : null;
+    const state = stateOf(row);
+    const isBroken = row.state === "refused" || row.is_failing;
+    const text = isBroken ? `${row.is_failing && row.state !== "refused" ? "" : "refused: "}${state.said}` : change ? this.#changeLink(change) : `${count(row.n_open)} open`;
+    return this.#item(state, row.model_id, isBroken ? null : change, text, Boolean(change) && change.id === this.#fresh?.id);
+  }
+
+  #item({ sign, kind }, id, change, text, isNew) {
+    const since = change && change.time_ms !== null && h("span", { class: "since", dataset: { ms: change.time_ms } }, ago(change.time_ms, this.#context.now()));
     return h("li", { class: isNew ? "new" : "" },
-      h("span", { class: "state bad" }, h("span", { "aria-hidden": "true" }, `${sign} `), this.#link(row.model_id)),
-      since && [" · ", since], ": ",
-      row.state === "refused" ? said : change ? this.#changeLink(change) : `${count(row.n_open)} open`);
+      h("p", { class: "who" }, h("span", { class: `state ${kind}`, "aria-hidden": "true" }, `${sign} `), this.#link(id), " ", since),
+      h("p", { class: "what", title: change?.sentence }, text));
   }
 
   #link(id) {
@@ -148,16 +152,15 @@ class FleetView {
   }
 
   #changeLink(change) {
-    return h("a", { href: link(this.#context.state, { view: "change", change: change.id }) }, change.sentence);
+    return h("a", { href: link(this.#context.state, { view: "change", change: change.id }) }, thin(change.sentence));
   }
 
   #drawCounts() {
-    const { counts } = this.#parts;
-    const { n_models, n_changed, n_refused, n_waiting, n_dead_letters } = this.#fleet;
-    const item = (n, one, many, kind) => h("li", { class: n && kind ? kind : "" }, h("strong", null, count(n)), ` ${n === 1 ? one : many}`);
-    replace(counts,
-      item(n_models, "model", "models"), item(n_changed, "changed", "changed", "bad"), item(n_refused, "refused", "refused", "bad"),
-      item(n_waiting, "waits for labels", "wait for labels"), item(n_dead_letters, "dead letter", "dead letters", "warn"));
+    const { n_models, n_dead_letters, sentence } = this.#fleet;
+    const isLetters = ([, words]) => /^dead letter/.test(words);
+    const told = partsOf(sentence).counts.filter((one) => !isLetters(one));
+    const items = [[count(n_models), n_models === 1 ? "model" : "models"], ...told, [count(n_dead_letters), n_dead_letters === 1 ? "dead letter" : "dead letters"]];
+    replace(this.#parts.counts, items.map(([n, words]) => h("li", { class: isLetters(["", words]) && n_dead_letters ? "warn" : "" }, h("strong", null, thin(n)), ` ${words}`)));
   }
 
   #pageLinks() {

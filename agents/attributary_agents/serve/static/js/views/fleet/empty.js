@@ -35,6 +35,17 @@ export function notHeard(configured) {
     h("p", null, `What ${verb} comes with ${names.slice(0, 40).join(", ")}${names.length > 40 ? ` and ${names.length - 40} more` : ""} (publish.every).`));
 }
 
+/** Where there are templates, whose models are not all listed. */
+export function templateList(templates, state) {
+  if (!templates?.length || state.q) return null;
+  const facts = (one) => [[one.n_changed, "changed"], [one.n_refused, "refused"], [one.n_silent, "silent"], [one.n_waiting, "with labels to come"]]
+    .filter(([n]) => n).map(([n, word]) => ` · ${count(n)} ${word}`);
+  return h("ul", { class: "templates", "aria-label": "Templates" }, templates.map((one) => h("li", null,
+    h("a", { class: "name", href: link(state, { view: "fleet", q: one.template }) }, one.template),
+    h("span", null, ` ${count(one.n_models)} ${one.n_models === 1 ? "model" : "models"}`, facts(one)),
+    one.n_models > 5 && h("span", { class: "hint" }, " · those that need attention most are above"))));
+}
+
 /** Where the search finds nothing. */
 export function nothingFound(state) {
   return h("section", { class: "card empty" },

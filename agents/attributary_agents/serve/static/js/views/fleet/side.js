@@ -2,7 +2,7 @@
 
 import { bars } from "page/chart/bars.js";
 import { h, replace, write } from "page/dom.js";
-import { ago, count, time } from "page/format.js";
+import { ago, count, thin, time } from "page/format.js";
 import { link } from "page/state.js";
 
 /** @param {{state: Object, now: function(): number}} context */
@@ -33,7 +33,7 @@ export function createSide({ state, now }) {
     times.push([since, change]);
     return h("li", { class: change.is_open ? "open" : "" },
       h("p", { class: "meta" }, h("strong", null, change.model_id), " · ", since, change.is_open && h("span", { class: "tag bad" }, "open")),
-      h("a", { href: link(state, { view: "change", change: change.id }) }, change.sentence));
+      h("a", { href: link(state, { view: "change", change: change.id }) }, thin(change.sentence)));
   }
 
   function tick() {

@@ -4,7 +4,7 @@ import { spark } from "page/chart/spark.js";
 import { h, replace, unseen, write } from "page/dom.js";
 import { ago, count, middle, number, time } from "page/format.js";
 import { follow, link, write as addressOf } from "page/state.js";
-import { lossWords, sorted, stateOf, waitingWords } from "page/views/fleet/words.js";
+import { gist, lossWords, sorted, stateOf, waitingWords } from "page/views/fleet/words.js";
 
 const HEADS = [
   ["model", "Model", "", false],
@@ -163,12 +163,13 @@ function nameParts(row, state) {
 }
 
 function stateParts(row) {
-  const { sign, kind, said } = stateOf(row);
+  const { sign, kind, said, word } = stateOf(row);
   const learning = row.state === "learning" && row.n_observations !== null ? `${count(row.n_observations)} observations` : "";
   const refused = row.n_refused ? `${count(row.n_refused)} refused` : "";
+  const more = learning || refused || (row.is_examined ? "is being examined" : "");
   return {
-    seen: `${row.state}|${learning}|${refused}`,
-    make: () => [h("span", { class: `state ${kind}`, title: said }, h("span", { "aria-hidden": "true" }, `${sign} `), row.state), detail(learning || refused)],
+    seen: `${word}|${sign}|${more}`,
+    make: () => [h("span", { class: `state ${kind}`, title: said }, h("span", { "aria-hidden": "true" }, `${sign} `), word), detail(more)],
   };
 }
 
@@ -178,8 +179,8 @@ function rateParts(row) {
 }
 
 function lossParts(row) {
-  const { text, detail: more, isLow } = lossWords(row);
-  return { seen: `${text}|${more}`, make: () => [h("span", { class: `main${isLow ? " warned" : ""}` }, text), detail(more)] };
+  const { text, detail: more, said, isLow } = lossWords(row);
+  return { seen: `${text}|${more}`, make: () => h("span", { class: "loss", title: said ?? null }, h("span", { class: `main${isLow ? " warned" : ""}` }, text), detail(more)) };
 }
 
 function shiftParts(row) {
@@ -195,7 +196,7 @@ function changeParts(row, state, since) {
   if (!at) return main(row.state === "learning" ? "none yet" : "none");
   return [
     since,
-    h("a", { class: "detail sentence", href: link(state, { view: "change", change: at.id }), title: `${time(at.time_ms)}: ${at.sentence}` }, at.sentence),
+    h("a", { class: "gist", href: link(state, { view: "change", change: at.id }), title: `${time(at.time_ms)}: ${at.sentence}` }, middle(gist(at), LONGEST)),
   ];
 }
 

@@ -11,7 +11,15 @@ export const STATES = {
   silent: { sign: "○", kind: "warn", said: "no worker has told of it lately" },
 };
 
+const FAILING = { sign: "✕", kind: "bad", word: "failing", said: "of late nothing but dead letters has come of it" };
+
 export function stateOf(row) {
+  if (row.is_failing && row.state !== "refused") return FAILING;
+  const state = { word: row.state, ...known(row) };
+  return row.is_examined && state.kind === "good" ? { ...state, kind: "warn", sign: "△" } : state;
+}
+
+function known(row) {
   return STATES[row.state] ?? { sign: "·", kind: "plain", said: "" };
 }
 
@@ -28,21 +36,40 @@ export function lossWords(row) {
   const [model, baseline] = [lossOf(row.model_loss, row.loss), lossOf(row.baseline_loss, row.loss)];
   if (row.model_loss === null) return { ratio: null, text: "–", detail: "", isLow: false };
   const ratio = baseline.value ? model.value / baseline.value : null;
-  const detail = `${model.text.replace(/^√loss (\S+).*/, "√loss $1").replace(` ${model.unit}`, "")} ÷ ${number(baseline.value)} ${shortUnit(model.unit)}`;
-  return { ratio, text: ratio === null ? number(model.value) : number(ratio), detail: detail.trim(), isLow: ratio !== null && ratio >= 1 };
+  const detail = `${model.isRoot ? "√loss " : ""}${number(model.value)} ÷ ${number(baseline.value)}${shortUnit(model.unit)}`;
+  const said = `loss of the model ÷ loss of its baseline${model.unit ? `, ${model.isRoot ? "roots, " : ""}in ${model.unit}` : ""}`;
+  return { ratio, text: ratio === null ? number(model.value) : number(ratio), detail, said, isLow: ratio !== null && ratio >= 1 };
 }
 
-/** Leave out a unit that says nothing beside a number. */
+/** Leave out a unit that says nothing beside a number, or is too long to stand there. */
 function shortUnit(unit) {
-  return /^unit of /.test(unit) ? "" : unit;
+  return !unit || /^unit of /.test(unit) || unit.length > 10 ? "" : ` ${unit}`;
 }
 
 /** Return how many observations wait for their labels. */
 export function waitingWords(row) {
   if (row.mode === "unlabelled") return { text: "no labels", detail: "", share: null };
-  if (row.n_waiting === null) return { text: "–", detail: "come with the record", share: null };
+  if (row.n_waiting === null) return { text: "–", detail: "", share: null };
   const share = row.waiting_limit ? row.n_waiting / row.waiting_limit : null;
   return { text: count(row.n_waiting), detail: row.waiting_limit ? `of ${count(row.waiting_limit)}` : "", share };
+}
+
+const VERDICTS = { followed: "changed, and followed", harder: "changed, and is harder", matured: "has learnt more", degraded: "became worse" };
+
+/** Return in a few words what a change is; its sentence says the rest. */
+export function gist({ event, route, verdict, feature, model_version: version }) {
+  const told = {
+    alarm: "may have changed",
+    not_confirmed: "alarm not confirmed",
+    explanation: route === "version" ? `version ${version} took over` : VERDICTS[verdict] ?? "changed",
+    importance_shift: `${feature} moved`,
+    importance_shift_released: `${feature} is back`,
+    loss_shift: "loss moved",
+    loss_shift_explained: "loss moved",
+    loss_shift_released: "loss is back",
+    recovered: "failed, and went back",
+  };
+  return told[event] ?? String(event).replaceAll("_", " ");
 }
 
 /** What rows can be sorted by: key to what is compared; null comes last. */
@@ -117,7 +144,17 @@ function topOf(features) {
     .sort((a, b) => a.rank - b.rank).slice(0, TOP);
 }
 
+/**
+ * Part the sentence of the server: what is wrong, and counts of what else there is.
+ * @returns {{lead: string, counts: [string, string][]}} counts: number and words of each.
+ */
+export function partsOf(sentence) {
+  const parts = sentence.split(" · ").map((part) => [part, /^(\d[\d ]*) (?!of )(\D.*)$/.exec(part)]);
+  const lead = parts.filter(([, found]) => !found).map(([part]) => part);
+  return { lead: lead.join(" · ") || sentence, counts: lead.length ? parts.filter(([, found]) => found).map(([, found]) => [found[1], found[2]]) : [] };
+}
+
 /** Return the models that somebody has to look at, in the order of attention. */
 export function urgent(rows) {
-  return rows.filter((row) => row.state === "refused" || row.state === "changed" || row.n_open > 0);
+  return rows.filter((row) => row.state === "refused" || row.is_failing || row.state === "changed" || row.n_open > 0);
 }
