@@ -133,6 +133,10 @@ class Story:
         )  # fmt: skip
         return self._add(event, time_ms, is_open=is_open)
 
+    def later(self, minutes_ago: float, n: int = 1000) -> float:
+        """Return how many minutes ago the n-th observation after a moment came."""
+        return minutes_ago - n / (self.spec.per_second or 1.0) / 60.0
+
     def explanation(
         self, minutes_ago: float, verdict: str | None, change_id: str | None, route: str = "detector",
         pattern: str | None = None, before: str = "", both: bool = True,
@@ -346,26 +350,26 @@ def tell_all(now_ms: int, specs: tuple[Spec, ...] = SPECS) -> list[Told]:
 
 def _bank(story: Story) -> None:
     version = story.alarm(1_500.0, "version", before="1")
-    story.explanation(1_490.0, None, version, "version", before="1")
+    story.explanation(story.later(1_500.0), None, version, "version", before="1")
     story.shift(600.0, "commission", released=420.0)
-    story.loss_shift(13.8, explained=13.1, released=12.4)
-    alarm = story.alarm(13.5)
-    story.shift(12.8, "salary")
-    story.explanation(12.0, "followed", alarm)
+    story.loss_shift(13.1, explained=story.later(13.1, 936), released=12.3)
+    alarm = story.alarm(12.5)
+    story.shift(12.2, "salary")
+    story.explanation(story.later(12.5), "followed", alarm)
 
 
 def _bikes(story: Story) -> None:
     alarm = story.alarm(300.0)
-    story.not_confirmed(290.0, alarm)
+    story.not_confirmed(story.later(300.0), alarm)
     alarm = story.alarm(1_400.0)
-    story.explanation(1_390.0, "harder", alarm, pattern="recurring")
+    story.explanation(story.later(1_400.0), "harder", alarm, pattern="recurring")
 
 
 _TELL = {
     "bank": _bank,
     "bikes": _bikes,
     "wide": lambda story: story.explanation(
-        45.0, "degraded", story.alarm(55.0, "discrepancy"), "discrepancy", both=False
+        story.later(55.0), "degraded", story.alarm(55.0, "discrepancy"), "discrepancy", both=False
     ),
     "fraud-a": lambda story: story.alarm(2.0, "discrepancy", is_open=True),
     "clicks": lambda story: story.shift(700.0, "device", released=90.0),

@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._file("/".join(path[2:]))
             elif path[:2] == ["api", "v1"]:
                 time.sleep(self.stand_in.delay_s)
-                self._api(path[2:], {name: values[-1] for name, values in parse_qs(parts.query).items()})
+                self._api(path[2:], {name: ",".join(values) for name, values in parse_qs(parts.query).items()})
             else:
                 self._page()
 

@@ -36,7 +36,7 @@ class Spec:
     state: str = "explained"
     mode: str = "labelled"
     version: str | None = "1"
-    n_observations: int = 120_000
+    n_observations: int = 4_204_300
     per_second: float | None = 42.0
     n_events: int = 10_000
     every_ms: int = 10_000
@@ -71,22 +71,22 @@ SPECS: tuple[Spec, ...] = (
          version="2", dead=(("missing_label", "decode", 12), ("wrong_type", "decode", 3))),
     Spec("wide", tuple(f"x{n:03d}" for n in range(1, 201)), BRIER, (0.08, 0.05, 0.04, 0.03, 0.02, 0.015), 0.21, 0.5,
          after=(0.03, 0.08, 0.04, 0.03, 0.02, 0.015), changed_at=0.7, state="changed", n_events=1_500,
-         n_observations=61_300, per_second=9.0, explainers=("pfi",)),
+         n_observations=136_300, per_second=9.0, explainers=("pfi",)),
     Spec("newcomer", ("distance", "rain", "hour", "driver_age"), SQUARED, (3.1, 1.2, 0.6, 0.1), 9.0, 14.0,
          state="learning", n_events=6, n_observations=170, per_second=1.4, has_bands=False, every_ms=20_000,
          explainers=("pfi",)),
     Spec("bikes", BIKES, SQUARED, (5200.0, 900.0, 700.0, 240.0, 150.0, 90.0, 70.0, 40.0, 30.0, 20.0, 5.0), 1444.0,
-         9216.0, n_waiting=3_120, n_observations=1_204_000, per_second=310.0,
+         9216.0, n_waiting=3_120, n_observations=31_204_000, per_second=310.0,
          dead=(("label_too_late", "join", 40),)),
     Spec("fraud-a", FRAUD, CROSS_ENTROPY, (0.06, 0.04, 0.03, 0.02, 0.01, 0.006, 0.004, 0.002), 0.08, 0.276,
-         mode="mirror", fidelity=0.71, state="changed", n_observations=880_400, per_second=88.0),
+         mode="mirror", fidelity=0.71, state="changed", n_observations=8_804_000, per_second=88.0),
     Spec("clicks", CLICKS, CROSS_ENTROPY, (0.21, 0.1, 0.06, 0.05, 0.03, 0.02, 0.01, 0.004), 0.4, 0.66,
          after=(0.19, 0.1, 0.12, 0.05, 0.03, 0.02, 0.01, 0.004), changed_at=0.5, mode="unlabelled",
-         n_observations=5_020_000, per_second=1_950.0),
+         n_observations=195_020_000, per_second=1_950.0),
     Spec("letters", LETTERS, CROSS_ENTROPY, (0.9, 0.8, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3, 0.28, 0.2, 0.1, 0.05), 0.92,
-         3.258, n_observations=33_000, per_second=4.2, n_events=3_000, explainers=("pfi",)),
+         3.258, n_observations=126_400, per_second=4.2, n_events=3_000, explainers=("pfi",)),
     Spec(LONG_ID, LONG, BRIER, (0.12, 0.09, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005, 0.001), 0.3, 0.5, n_events=2_000,
-         version="2026-10-04T07:15:00.000Z-9f8e7d6c5b4a-candidate", per_second=640.0),
+         version="2026-10-04T07:15:00.000Z-9f8e7d6c5b4a-candidate", per_second=640.0, n_observations=12_801_000),
 )  # fmt: skip
 
 HOSTILE_SPEC = Spec(HOSTILE_ID, HOSTILE, BRIER, (0.12, 0.09, 0.05, 0.01), 0.3, 0.5, n_events=300,

@@ -1,0 +1,31 @@
+// Draws what belongs together as a timeline: alarm, explanation, release.
+
+import { h } from "page/dom.js";
+import { count, duration, time } from "page/format.js";
+import { kindOf, parted, toneOf } from "page/views/change/words.js";
+
+/** Return the timeline of a change, in the order of time; the one that is shown is marked. */
+export function chain({ row, event, chain: rows }, { state, link, now }) {
+  const last = rows.at(-1) ?? row;
+  return h("section", { class: "card chain", "aria-labelledby": "chain" },
+    h("h2", { id: "chain" }, "Course"),
+    h("ol", null,
+      rows.map((one, i) => step(one, rows[i - 1], one.id === row.id, { state, link, now: now() })),
+      due(last, event)));
+}
+
+function step(row, before, isThis, { state, link, now }) {
+  const later = before && before.time_ms !== null && row.time_ms !== null ? ` · ${duration(row.time_ms - before.time_ms)} later` : "";
+  const [first] = parted(row.sentence);
+  return h("li", { class: `tone-${toneOf(row)}`, "aria-current": isThis ? "step" : null },
+    h("span", { class: "when" }, `${row.time_ms === null ? "time unknown" : time(row.time_ms, { now })} · ${count(row.observation)}${later}`),
+    isThis ? h("b", null, kindOf(row), row.verdict && `: ${row.verdict}`) : h("a", { href: link(state, { view: "change", change: row.id }) }, kindOf(row), row.verdict && `: ${row.verdict}`),
+    !isThis && h("span", { class: "said" }, first));
+}
+
+function due(last, event) {
+  if (!last.is_open) return null;
+  const told = last.id && event.due_at ? `expected at observation ${count(event.due_at)}` : "until it is over";
+  const text = last.event === "alarm" ? "Examined until then" : event.due_at ? "Features are named" : "Open";
+  return h("li", { class: "ahead" }, h("span", { class: "when" }, told), h("span", null, text));
+}
