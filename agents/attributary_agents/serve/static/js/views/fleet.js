@@ -143,7 +143,7 @@ class FleetView {
   #item({ sign, kind }, id, change, text, isNew) {
     const since = change && change.time_ms !== null && h("span", { class: "since", dataset: { ms: change.time_ms } }, ago(change.time_ms, this.#context.now()));
     return h("li", { class: isNew ? "new" : "" },
-      h("p", { class: "who" }, h("span", { class: `state ${kind}`, "aria-hidden": "true" }, `${sign} `), this.#link(id), " ", since),
+      h("p", { class: "who" }, h("span", { class: `doing ${kind}`, "aria-hidden": "true" }, `${sign} `), this.#link(id), " ", since),
       h("p", { class: "what", title: change?.sentence }, text));
   }
 

@@ -24,7 +24,7 @@ export function createSide({ state, now }) {
     times = [];
     replace(changes,
       h("h2", { id: "last-changes" }, "Last changes"),
-      rows.length ? h("ol", { class: "changes" }, rows.map(changeItem)) : h("p", { class: "hint" }, "Nothing has changed in this window."));
+      rows.length ? h("ol", { class: "last-changes" }, rows.map(changeItem)) : h("p", { class: "hint" }, "Nothing has changed in this window."));
     tick();
   }
 

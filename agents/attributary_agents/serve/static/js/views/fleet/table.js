@@ -169,7 +169,7 @@ function stateParts(row) {
   const more = learning || refused || (row.is_examined ? "is being examined" : "");
   return {
     seen: `${word}|${sign}|${more}`,
-    make: () => [h("span", { class: `state ${kind}`, title: said }, h("span", { "aria-hidden": "true" }, `${sign} `), word), detail(more)],
+    make: () => [h("span", { class: `doing ${kind}`, title: said }, h("span", { "aria-hidden": "true" }, `${sign} `), word), detail(more)],
   };
 }
 
