@@ -8,6 +8,7 @@ from math import erfc, sqrt
 from typing import Any
 
 import numpy as np
+
 from attributary_agents.serve.answers.changes import ChangeRow, ChangeView
 from attributary_explainers.wording import show_count, show_number
 from attributary_topics.changes import (
@@ -323,7 +324,7 @@ class Story:
     def _suspects(self) -> dict[str, LossSuspect]:
         return {
             name: LossSuspect(
-                one.delta, one.before, one.after, one.delta, one.delta_std_error, one.p_value,
+                abs(one.delta), one.before, one.after, one.delta, one.delta_std_error, one.p_value,
                 0.31 if i == 0 else 0.0, one.significant and i < 2,
             )
             for i, (name, one) in enumerate(list(self._compared("pfi").features.items())[:9])
