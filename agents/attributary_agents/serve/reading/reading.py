@@ -153,7 +153,7 @@ class Reading:
         generation = self._store.generation
         try:
             while generation == self._store.generation:
-                batches = await follower.fetch(_WAIT_MS, AT_ONCE)
+                batches = await follower.fetch(_WAIT_MS, AT_ONCE) if self._at else []
                 if batches:
                     self._hears()
                     await self._take([record for batch in batches for record in batch])
@@ -162,6 +162,8 @@ class Reading:
                 if self._clock() - self._asked >= ASK_EVERY_S and await self._are_others(follower, topics):
                     return
                 await self._look_after()
+                if not self._at:
+                    await asyncio.sleep(_WAIT_MS / _MS)
         except OffsetsGoneError:
             return  # where to begin is decided again
         except DamagedError:
