@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from attributary_topics import InvalidRecordError
@@ -62,6 +63,8 @@ class ReadingState:
         Why nothing is taken now, in a sentence; None where all is well.
     n_refused
         Records that were not what workers write, and were passed over.
+    n_read
+        Topic to how many records were read of it since this process began.
     """
 
     broker: Literal["answers", "away"]
@@ -72,6 +75,7 @@ class ReadingState:
     missing: tuple[str, ...]
     fault: str | None
     n_refused: int
+    n_read: Mapping[str, int] = field(default_factory=dict)
 
 
 class Reading:
@@ -108,6 +112,7 @@ class Reading:
         self._missing: tuple[str, ...] = ()
         self._fault: str | None = None
         self._n_refused = 0
+        self._n_read: Counter[str] = Counter()
         self._trimmed = self._asked = self._reloaded = float("-inf")
 
     def state(self) -> ReadingState:
@@ -121,6 +126,7 @@ class Reading:
             missing=self._missing,
             fault=self._fault,
             n_refused=self._n_refused + self._store.n_refused,
+            n_read=dict(self._n_read),
         )
 
     def _read_share(self) -> float | None:
@@ -243,6 +249,7 @@ class Reading:
                     )
         live = self._store.take(taken, positions, live=not (self._is_past and self._is_long))
         self._n_refused += n_refused
+        self._n_read.update(record.topic for record in records)
         return live
 
     async def _look_at_past(self, follower: TopicFollower) -> None:
