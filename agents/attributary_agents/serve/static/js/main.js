@@ -20,7 +20,7 @@ const AGAIN_MS = 5000;
 const place = document.getElementById("view");
 const announcer = document.getElementById("announcer");
 const source = createSource();
-configure(source.kind === "file" ? { inHash: true, window: "all" } : { root: served().root });
+configure(source.kind === "file" ? { inHash: true, window: "all", by: source.axis } : { root: served().root });
 const live = createLive(source);
 const head = createHead(document.getElementById("head"), document.getElementById("strips"), { source, now: source.now });
 
