@@ -32,7 +32,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser per file: Playwright keeps an event loop in the thread, in which later tests would not find their own."""
+    """A browser per file: Playwright keeps an event loop in the thread, which later tests want for their own."""
     path = chromium()
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
