@@ -1,6 +1,7 @@
 // Shows what cannot be shown: a bad address, a model that is not there, an answer that did not come.
 
 import { h } from "page/dom.js";
+import { served } from "page/source.js";
 import { link } from "page/state.js";
 
 /**
@@ -30,7 +31,7 @@ function ways(state, problem, again) {
   const found = suggestion && state.view === "model";
   return [
     found && h("a", { class: "button", href: link(state, { view: "model", model: suggestion }) }, `Did you mean ${suggestion}?`),
-    problem?.status === 401 && h("a", { class: "button", href: "/login" }, "Log in"),
+    problem?.status === 401 && h("a", { class: "button", href: `${served().root}/login?next=${encodeURIComponent(location.pathname + location.search)}` }, "Log in"),
     again && problem?.status !== 401 && problem?.status !== 404 && h("button", { type: "button", class: "button", onclick: again }, "Try again"),
     h("a", { class: found ? "" : "button quiet", href: link(state, { view: "fleet" }) }, "All models"),
   ];
