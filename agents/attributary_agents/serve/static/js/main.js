@@ -89,6 +89,7 @@ async function code(view) {
 function notice(problem) {
   const said = problem && `What is shown could not be fetched anew: ${(problem.detail || problem.title || String(problem)).replace(/\.$/, "")}. It is asked for again.`;
   head.strip("stale", said);
+  if (problem?.status === 0) live.suspect?.();
   return null;
 }
 
