@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from math import erfc, sqrt
 from typing import Any
 
+import numpy as np
+
 from attributary_agents.serve.answers.changes import ChangeRow, ChangeView
 from attributary_explainers.wording import show_count, show_number
 from attributary_topics.changes import (
@@ -96,8 +98,7 @@ class Story:
     def _at(self, minutes_ago: float) -> tuple[int, int]:
         """Return time and observation of a moment."""
         time_ms = round(self.now_ms - minutes_ago * MINUTE)
-        found = int(self.walk.time_ms.searchsorted(time_ms)) - 1
-        return time_ms, int(self.walk.observation[min(max(found, 0), self.walk.n - 1)])
+        return time_ms, int(np.interp(time_ms, self.walk.time_ms, self.walk.observation))
 
     def _add(self, event: ChangeEvent, time_ms: int, chain: str | None = None, is_open: bool = False) -> str:
         source: Source = event.source
@@ -323,7 +324,7 @@ class Story:
     def _suspects(self) -> dict[str, LossSuspect]:
         return {
             name: LossSuspect(
-                one.delta, one.before, one.after, one.delta, one.delta_std_error, one.p_value,
+                abs(one.delta), one.before, one.after, one.delta, one.delta_std_error, one.p_value,
                 0.31 if i == 0 else 0.0, one.significant and i < 2,
             )
             for i, (name, one) in enumerate(list(self._compared("pfi").features.items())[:9])

@@ -22,7 +22,7 @@ const LATER_MS = 1500;
 const place = document.getElementById("view");
 const announcer = document.getElementById("announcer");
 const source = createSource();
-configure(source.kind === "file" ? { inHash: true, window: "all" } : { root: served().root });
+configure(source.kind === "file" ? { inHash: true, window: "all", by: source.axis } : { root: served().root });
 const live = createLive(source);
 const head = createHead(document.getElementById("head"), document.getElementById("strips"), { source, now: source.now });
 
@@ -140,7 +140,22 @@ function onMove() {
   const before = state;
   const after = read(location);
   const isSame = before && before.view === after.view && before.model === after.model && before.change === after.change;
-  draw({ isNew: !isSame });
+  if (isSame && shown?.move) moveWithin(after);
+  else draw({ isNew: !isSame });
+}
+
+/** Let a view show another part of the same thing in place; where it cannot, draw it anew. */
+async function moveWithin(after) {
+  turn += 1;
+  state = after;
+  applyTheme(state.theme);
+  head.state(state);
+  try {
+    await shown.move(after);
+    title();
+  } catch {
+    draw({ isNew: false });
+  }
 }
 
 function forward(kind) {
