@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import erfc, sqrt
 from typing import Any
 
+import numpy as np
 from attributary_agents.serve.answers.changes import ChangeRow, ChangeView
 from attributary_explainers.wording import show_count, show_number
 from attributary_topics.changes import (
@@ -96,8 +97,7 @@ class Story:
     def _at(self, minutes_ago: float) -> tuple[int, int]:
         """Return time and observation of a moment."""
         time_ms = round(self.now_ms - minutes_ago * MINUTE)
-        found = int(self.walk.time_ms.searchsorted(time_ms)) - 1
-        return time_ms, int(self.walk.observation[min(max(found, 0), self.walk.n - 1)])
+        return time_ms, int(np.interp(time_ms, self.walk.time_ms, self.walk.observation))
 
     def _add(self, event: ChangeEvent, time_ms: int, chain: str | None = None, is_open: bool = False) -> str:
         source: Source = event.source
