@@ -323,7 +323,7 @@ class Story:
     def _suspects(self) -> dict[str, LossSuspect]:
         return {
             name: LossSuspect(
-                one.delta, one.before, one.after, one.delta, one.delta_std_error, one.p_value,
+                abs(one.delta), one.before, one.after, one.delta, one.delta_std_error, one.p_value,
                 0.31 if i == 0 else 0.0, one.significant and i < 2,
             )
             for i, (name, one) in enumerate(list(self._compared("pfi").features.items())[:9])

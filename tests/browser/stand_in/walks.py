@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from .specs import Spec
 
@@ -70,12 +71,10 @@ def _sizes(given: tuple[float, ...], d: int, rng: Any, like: Floats | None = Non
 
 
 def _smooth(steps: Floats, alpha: float) -> Floats:
-    out = np.empty_like(steps)
-    state = steps[0] * np.sqrt(alpha / (2.0 - alpha))
-    for i, step in enumerate(steps):
-        state = (1.0 - alpha) * state + alpha * step
-        out[i] = state
-    return out / np.sqrt(alpha / (2.0 - alpha))
+    spread = np.sqrt(alpha / (2.0 - alpha))
+    # It begins as if it had run for ever: with the spread that it has later.
+    begun, _ = lfilter([alpha], [1.0, alpha - 1.0], steps, axis=0, zi=(1.0 - alpha) * spread * steps[:1])
+    return np.asarray(begun / spread, float)
 
 
 @lru_cache(maxsize=64)

@@ -12,8 +12,7 @@ const DAY = 24 * 3600e3;
 /** @param {{source: Object, state: Object, go: function, link: function, now: function(): number}} context */
 export async function show(context) {
   const { source, state } = context;
-  const fleet = await source.fleet({ window: state.window, limit: 200 });
-  const { a, b } = given(state, fleet);
+  const { a, b } = state.a && state.b ? state : given(state, await source.fleet({ window: state.window, limit: 20 }));
   const place = h("div", { class: "compared" });
   let closing = () => {};
   let answer = null;
@@ -41,7 +40,7 @@ export async function show(context) {
   await load();
   const element = h("div", { class: "compare-view" },
     h("header", { class: "compare-head" }, h("h1", { tabindex: "-1" }, headline(answer)), copyLink()),
-    chooser({ a, b, fleet, answer }, context),
+    chooser({ a, b, answer }, context),
     place);
   return { title: headline(answer), element, update() {}, reload: load, close: () => closing() };
 }
@@ -49,7 +48,7 @@ export async function show(context) {
 /** Return both sides: those of the address, or the first model a day ago and now. */
 function given(state, fleet) {
   const id = state.model ?? (fleet.models.find((row) => row.explainer && row.state !== "refused") ?? fleet.models[0])?.model_id;
-  if (!id && !(state.a && state.b)) return { a: state.a, b: state.b };
+  if (!id) return { a: state.a, b: state.b };
   const dayAgo = new Date(Math.floor((fleet.now_ms - DAY) / 60000) * 60000).toISOString().slice(0, 16);
   const other = (side) => side?.slice(0, side.lastIndexOf("@")) || side || id;
   return { a: state.a ?? `${other(state.b)}@${dayAgo}Z`, b: state.b ?? `${other(state.a)}@now` };

@@ -49,7 +49,7 @@ function examined(event) {
   const is = event.route === "version" ? "Both versions are compared" : "The model is examined";
   return panel("examined", "What happens now",
     h("p", { class: "say" }, `${is} on the observations after the alarm, none of which either has learnt. The verdict is expected at observation ${count(event.due_at)}.`),
-    h("dl", { class: "facts" },
+    h("dl", { class: "points" },
       [["Reference taken after", event.reference_at], ["Alarm at", event.observation], ["Verdict expected at", event.due_at]]
         .map(([name, at]) => h("div", null, h("dt", null, name), h("dd", null, `observation ${count(at)}`)))));
 }
@@ -127,7 +127,7 @@ function levels(event) {
 
 function recovered(event) {
   return panel("recovered", "What is lost",
-    h("dl", { class: "facts" },
+    h("dl", { class: "points" },
       [["Went back to its state after", `observation ${count(event.back_to)}`], ["Forgets", `${count(event.n_forgotten)} observations that it had learnt since`],
         ["Failed on", `${count(event.n_failed)} observations in a row: those before the last are dead letters`], ["Failed last", `to ${event.stage}: ${event.error}`]]
         .map(([name, text]) => h("div", null, h("dt", null, name), h("dd", null, text)))));

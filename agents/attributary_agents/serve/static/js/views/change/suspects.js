@@ -25,7 +25,7 @@ function table(rows, most) {
   return h("table", { class: "plain" },
     h("thead", null, h("tr", null, ["feature", "score", "importance before → after", "difference ±", "p", "values moved"].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", null, rows.map(([name, one]) => h("tr", { class: one.significant ? "named" : "" },
-      h("th", { scope: "row", title: name }, middle(name, 40), one.significant && h("span", { class: "tag tone-warn" }, "look here")),
+      h("th", { scope: "row", title: name }, middle(name, 40), one.significant && h("span", { class: "badge tone-warn" }, "look here")),
       h("td", { class: "score" }, h("span", { class: "number" }, number(one.score)),
         h("span", { class: "bar", "aria-hidden": "true", style: { width: `${(100 * Math.abs(one.score ?? 0)) / most}%` } })),
       h("td", { class: "number" }, `${number(one.importance_before)} → ${number(one.importance_after)}`),

@@ -4,18 +4,19 @@ import { h, replace } from "page/dom.js";
 import { parse, text } from "page/views/compare/side.js";
 
 const KINDS = { now: "now", time: "at a time", observation: "at an observation" };
+const MOST = 20;
 const DAY = 24 * 3600e3;
 
 /** Return the form. It goes to the address of what was chosen. */
-export function chooser({ a, b, fleet, answer }, context) {
+export function chooser({ a, b, answer }, context) {
   const { state, go, source, now } = context;
-  const models = h("datalist", { id: "models-known" }, fleet.models.map((row) => h("option", { value: row.model_id })));
+  const models = suggestions(context);
   const left = sideOf("A", parse(a ?? ""));
   const right = sideOf("B", parse(b ?? ""));
   const to = (one, other) => go({ ...state, view: "compare", a: one, b: other });
   const explainer = explainerOf(answer, state);
   const form = h("form", { class: "card chooser", "aria-label": "What to compare" },
-    models, left.element,
+    models.element, left.element,
     h("button", { type: "button", class: "button quiet swap", onclick: () => to(text(right.value()), text(left.value())) }, h("span", { "aria-hidden": "true" }, "⇄ "), "Swap"),
     right.element);
   form.addEventListener("submit", (event) => {
@@ -36,6 +37,7 @@ export function chooser({ a, b, fleet, answer }, context) {
     return to(`${id}@#${before}`, `${id}@#${event.observation}`);
   }
 
+  for (const side of [left, right]) models.follow(side.model);
   form.append(h("div", { class: "below" }, presets, h("div", { class: "submit" }, explainer.element, h("button", { type: "submit", class: "button" }, "Compare"))), note);
   return form;
 }
@@ -59,7 +61,29 @@ function sideOf(name, side) {
     element: h("fieldset", { class: "side" }, h("legend", null, name),
       h("label", { for: model.id, class: "unseen" }, `Model of ${name}`), model,
       h("span", { class: "moment" }, kind, time, observation)),
+    model,
     value: () => ({ model: model.value.trim(), kind: kind.value, at: kind.value === "time" ? time.value : observation.value }),
+  };
+}
+
+/** Suggest models while a name is written: those that the search finds. */
+function suggestions({ source, state }) {
+  const element = h("datalist", { id: "models-known" });
+  let turn = 0;
+  let timer = 0;
+
+  async function fill(q) {
+    const mine = (turn += 1);
+    const { models } = await source.fleet({ window: state.window, q, limit: MOST }).catch(() => ({ models: [] }));
+    if (mine === turn) replace(element, models.map((row) => h("option", { value: row.model_id })));
+  }
+
+  return {
+    element,
+    follow(input) {
+      input.addEventListener("focus", () => fill(""), { once: true });
+      input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => fill(input.value.trim()), 150); });
+    },
   };
 }
 

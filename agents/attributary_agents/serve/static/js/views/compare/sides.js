@@ -18,7 +18,7 @@ function head(name, side, answer, { state, link, now }) {
     h("h2", null, h("span", { class: `letter letter-${name}` }, name),
       h("a", { href: link(state, { view: "model", model: side.model_id }), title: side.model_id }, middle(side.model_id, 44))),
     h("p", { class: "hint" }, [side.model_version && `version ${middle(side.model_version, 40)}`, time(side.time_ms, { now }), `observation ${count(side.observation)}`].filter(Boolean).join(" · ")),
-    h("dl", { class: "facts" },
+    h("dl", { class: "points" },
       fact("Loss ÷ baseline", ratio === null ? "unknown" : [h("b", null, number(ratio)), ` = ${number(side.model_loss)} ÷ ${number(side.baseline_loss)}`, root.isRoot && h("span", { class: "help" }, root.text)]),
       fact("Importance", `${side.explainer.toUpperCase()}, ${side.removal} · ${side.loss.text}`)));
 }
