@@ -139,7 +139,22 @@ function onMove() {
   const before = state;
   const after = read(location);
   const isSame = before && before.view === after.view && before.model === after.model && before.change === after.change;
-  draw({ isNew: !isSame });
+  if (isSame && shown?.move) moveWithin(after);
+  else draw({ isNew: !isSame });
+}
+
+/** Let a view show another part of the same thing in place; where it cannot, draw it anew. */
+async function moveWithin(after) {
+  turn += 1;
+  state = after;
+  applyTheme(state.theme);
+  head.state(state);
+  try {
+    await shown.move(after);
+    title();
+  } catch {
+    draw({ isNew: false });
+  }
 }
 
 function forward(kind) {

@@ -24,7 +24,7 @@ export function panel({ title, note = "", owner, chart, controls, below, size = 
   const words = h("p", { class: "panel-note", hidden: !note }, note);
   const table = chart && tableBehind(chart, title);
   const save = chart && saveMenu(chart, { title, owner, note: () => words.textContent });
-  const element = h("section", { class: `panel ${size}`, "aria-labelledby": id },
+  const element = h("section", { class: `card panel ${size}`, "aria-labelledby": id },
     h("header", { class: "panel-head" }, h("h2", { id }, title), h("div", { class: "panel-tools" }, controls, table?.button, save)),
     words, chart?.element, table?.place, below);
   return {

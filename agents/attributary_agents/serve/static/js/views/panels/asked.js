@@ -1,0 +1,44 @@
+// Says what a model's view asks for: the window of the address, its features, and the window that is on the axis.
+
+import { WINDOWS } from "page/state.js";
+
+export const TOPS = [5, 10, 20, 50];
+
+/** Say whether the address names a part of the window, which is then not moved by what comes. */
+export function isZoomed(state) {
+  return state.from !== null || state.to !== null;
+}
+
+/** Return from where to where, and by what, series are asked for. */
+export function windowOf(state, now) {
+  if (isZoomed(state)) return { from: state.from, to: state.to, by: state.by };
+  const span = WINDOWS[state.window];
+  return { from: span === null ? null : now - span, to: null, by: "time" };
+}
+
+/** Get the series of a model, and of the chosen feature where it is not among the most important ones. */
+export async function seriesOf({ source, state, now }, explainer) {
+  const asked = { explainer, ...windowOf(state, now()), top: state.top ?? 10 };
+  const series = await source.series(state.model, asked);
+  if (!state.x || !series.features.length || series.features.some((one) => one.feature === state.x)) return series;
+  const more = await source.series(state.model, { ...asked, top: undefined, features: [state.x] }).catch(() => null);
+  const found = more?.features.find((one) => one.feature === state.x && one.importance.length === series.time_ms.length);
+  if (!found) return series;
+  const others = { n: Math.max(0, series.others.n - 1), share: series.others.share === null ? null : Math.max(0, series.others.share - (found.latest_share ?? 0)) };
+  return { ...series, features: [...series.features, found], others };
+}
+
+/** Return the axis of charts: its points, the other of time and observation, and the window where it is zoomed. */
+export function axisOf(series, state) {
+  const isTime = state.by === "time";
+  const [x, other] = isTime ? [series.time_ms, series.observation] : [series.observation, series.time_ms];
+  const edges = [state.from ?? x[0], state.to ?? x.at(-1)];
+  return { by: state.by, x, other, window: isZoomed(state) && edges.every(Number.isFinite) ? edges : null };
+}
+
+/** Return the marks of a series on that axis, each with the address of what it stands for. */
+export function marksOf(series, state, link) {
+  return series.marks
+    .map((mark) => ({ kind: mark.kind, text: mark.text, at: state.by === "time" ? mark.time_ms : mark.observation, href: mark.change_id && link(state, { view: "change", change: mark.change_id }) }))
+    .filter((mark) => Number.isFinite(mark.at));
+}

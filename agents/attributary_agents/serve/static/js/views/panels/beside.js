@@ -1,0 +1,83 @@
+// Draws beside importances over time: another explainer, partial dependence, dead letters, versions, changes.
+
+import { h } from "page/dom.js";
+import { ago, count, time } from "page/format.js";
+import { bars } from "page/chart/bars.js";
+import { dependence } from "page/chart/dependence.js";
+import { panel } from "page/chart/frame.js";
+import { KINDS } from "page/chart/lines/marks.js";
+
+/** Return the panel of two explainers beside each other; null where there is one. */
+export function explainersPanel({ series, other, owner }) {
+  const features = series.features.slice(0, 10);
+  if (!features.length) return null;
+  const of = new Map((other?.features ?? []).map((one) => [one.feature, one]));
+  const rows = features.map((one) => ({ name: one.feature, value: one.latest, halfWidth: one.latest_half_width, before: of.get(one.feature)?.latest, beforeHalf: of.get(one.feature)?.latest_half_width }));
+  const [mine, its] = [series.explainer.toUpperCase(), other?.explainer.toUpperCase()];
+  const title = other ? `${its} beside ${mine}` : `${mine} at the end of the window`;
+  const chart = bars({ title, unit: series.loss.unit, rows, sides: other ? [mine, its] : undefined });
+  return panel({ title, owner, chart, note: `${series.loss.text.charAt(0).toUpperCase()}${series.loss.text.slice(1)}, with the 95 % interval.${other ? ` Thin: ${its}.` : ""}` });
+}
+
+/** Return the panel of partial dependence; null where there is none. */
+export function dependencePanel({ dependences, state, owner, go }) {
+  if (!dependences.length) return null;
+  const features = [...new Set(dependences.map((one) => one.feature))];
+  const feature = features.includes(state.x) ? state.x : features[0];
+  const answers = dependences.filter((one) => one.feature === feature);
+  const box = h("div");
+  const titleOf = (answer) => `Partial dependence on ${answer.feature}`;
+  let chart = null;
+  const current = { element: box, table: () => chart.table(), picture: () => chart.picture(), destroy: () => chart.destroy() };
+  const choices = features.length > 1 && h("label", { class: "choice" }, h("span", null, "of"),
+    h("select", { onchange: (event) => go({ ...state, x: event.target.value }) }, features.map((name) => h("option", { value: name, selected: name === feature }, name))));
+  const labels = answers.length > 1 && h("label", { class: "choice" }, h("span", null, "label"),
+    h("select", { onchange: (event) => show(answers[Number(event.target.value)]) }, answers.map((one, i) => h("option", { value: i }, one.label))));
+  const frame = panel({ title: titleOf(answers[0]), owner, chart: current, controls: [choices, labels] });
+
+  function show(answer) {
+    chart?.destroy();
+    chart = dependence({ title: titleOf(answer), unit: "", answer });
+    box.replaceChildren(chart.element);
+    frame.setNote(`Mean prediction${answer.label === null ? "" : `, the probability of ‘${answer.label}’,`} where ${answer.feature} had this value; at observation ${count(answer.observation)}.`);
+    frame.refresh();
+  }
+
+  show(answers[0]);
+  return frame;
+}
+
+/** Return the panel of dead letters by reason; null where there are none. */
+export function deadLettersPanel({ reasons, owner, now }) {
+  const n = reasons.reduce((sum, one) => sum + one.n, 0);
+  if (!n) return null;
+  const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["reason", "stage", "records", "last"].map((text) => h("th", { scope: "col" }, text)))),
+    h("tbody", null, reasons.map((one) => h("tr", null, h("th", { scope: "row" }, one.reason), h("td", null, one.stage), h("td", { class: "is-number" }, count(one.n)), h("td", { title: time(one.last_ms) }, ago(one.last_ms, now))))));
+  return panel({ title: "Dead letters", owner, note: `${count(n)} ${n === 1 ? "record" : "records"} could not be used; attributary dlq list shows each with what is wrong.`, below: table });
+}
+
+/** Return the panel of versions; null where no event has named one. */
+export function versionsPanel({ versions, owner, state, go }) {
+  if (!versions.length) return null;
+  const of = (one) => (state.by === "time" && one.first_ms !== null ? [one.first_ms, one.last_ms] : [one.first_observation, one.last_observation]);
+  const text = (value) => (state.by === "time" ? time(value) : count(value));
+  const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["version", "from", "to", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "window"))))),
+    h("tbody", null, versions.map((one, i) => h("tr", null, h("th", { scope: "row" }, one.version), h("td", null, text(of(one)[0])), h("td", null, i === 0 ? "now" : text(of(one)[1])),
+      h("td", null, h("button", { type: "button", class: "quiet", "aria-label": `Show the window of version ${one.version}`, onclick: () => go({ ...state, by: one.first_ms === null ? "observation" : state.by, from: of(one)[0], to: of(one)[1] }) }, "Show"))))));
+  return panel({ title: "Versions", owner, below: table });
+}
+
+/** Return the panel of what the topic of changes says of this model, the newest first. */
+export function changesPanel({ changes, n, owner, state, link, now }) {
+  const sign = (row) => KINDS[{ explanation: "change", importance_shift: "shift", loss_shift: "loss" }[row.event] ?? row.event] ?? ["•", "muted"];
+  const items = changes.map((row) => {
+    const [glyph, tone] = sign(row);
+    return h("li", null, h("span", { class: `glyph is-${tone}`, "aria-hidden": "true" }, glyph),
+      h("div", null, h("a", { href: link(state, { view: "change", change: row.id }) }, row.sentence),
+        h("p", { class: "when" }, [row.time_ms === null ? null : `${ago(row.time_ms, now)}, ${time(row.time_ms, { now })}`, `observation ${count(row.observation)}`, row.verdict, row.is_open && "open"].filter(Boolean).join(" · "))));
+  });
+  const more = h("button", { type: "button", class: "quiet", hidden: items.length <= 6, onclick: () => { list.classList.remove("is-short"); more.remove(); } }, `Show all ${count(items.length)}`);
+  const list = h("ol", { class: items.length > 6 ? "changes is-short" : "changes" }, items);
+  const note = items.length ? (n > items.length ? `The last ${count(items.length)} of ${count(n)}.` : "") : "Nothing has changed in this window.";
+  return panel({ title: "Changes", owner, note, below: items.length ? [list, more] : null });
+}

@@ -1,0 +1,53 @@
+// Says in a few lines how a model is doing: its version, loss, what changed last, and how its numbers are meant.
+
+import { h } from "page/dom.js";
+import { ago, count, lossOf, number, percent } from "page/format.js";
+
+const STATES = {
+  changed: ["▲", "warn", "changed"],
+  refused: ["■", "bad", "refused"],
+  learning: ["●", "muted", "learning"],
+  explained: ["●", "good", "explained"],
+  silent: ["○", "muted", "silent"],
+};
+
+/** Return the name of a model and the line below it. */
+export function summaryOf({ row }) {
+  const [sign, tone, word] = STATES[row.state] ?? ["●", "muted", row.state];
+  const loss = lossOf(row.model_loss, row.loss);
+  const baseline = lossOf(row.baseline_loss, row.loss);
+  const facts = [
+    row.version !== null && [h("span", { class: "key" }, "version "), row.version],
+    row.n_observations !== null && [count(row.n_observations), h("span", { class: "key" }, " observations")],
+    row.observations_per_second !== null && [number(row.observations_per_second), h("span", { class: "key" }, " per second")],
+    row.model_loss !== null && [h("span", { class: "key" }, loss.isRoot ? "√loss " : "loss "), h("b", null, number(loss.value)),
+      row.baseline_loss !== null && [h("span", { class: "key" }, " against "), number(baseline.value), h("span", { class: "key" }, ` of the baseline${row.baseline_loss > 0 ? `, ${percent(loss.value / baseline.value)}` : ""}`)],
+      h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : `, ${row.loss?.text ?? ""}`)],
+    row.fidelity !== null && [h("span", { class: "key" }, "fidelity "), number(row.fidelity)],
+    row.n_refused > 0 && [count(row.n_refused), h("span", { class: "key" }, " observations refused")],
+  ].filter(Boolean);
+  return h("header", { class: "model-head" },
+    h("h1", null, row.model_id, " ", h("span", { class: `state is-${tone}` }, h("span", { "aria-hidden": "true" }, `${sign} `), row.mode === "labelled" ? word : `${word} · ${row.mode}`)),
+    h("ul", { class: "facts" }, facts.map((fact) => h("li", null, fact))));
+}
+
+/** Return the bands that say how all numbers of a model are meant. */
+export function bandsOf({ row }) {
+  if (row.mode === "labelled") return [];
+  if (row.mode === "unlabelled") return [h("p", { class: "mode-band" }, "These are importances of the predictions, not of being right")];
+  const fidelity = row.fidelity === null ? "fidelity not known yet" : `fidelity ${number(row.fidelity)}`;
+  return [h("p", { class: row.is_unfaithful ? "mode-band is-warn" : "mode-band" }, `These are importances of a mirror; ${fidelity}${row.is_unfaithful ? " (low)" : ""}`)];
+}
+
+/** Return the strip of the last change; null where none is known. */
+export function changeStrip({ row }, state, link, now) {
+  const last = row.last_change;
+  if (!last) return null;
+  const isRecent = row.state === "changed" || last.is_open;
+  const when = [`at ${count(last.observation)}`, last.time_ms !== null && ago(last.time_ms, now)].filter(Boolean).join(", ");
+  const before = Math.max(0, last.observation - 1);
+  const compare = link(state, { view: "compare", a: `${row.model_id}@#${before}`, b: `${row.model_id}@now` });
+  return h("div", { class: isRecent ? "change-strip is-recent" : "change-strip" },
+    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${isRecent ? "changed" : "last change"} ${when}: `), last.sentence),
+    h("p", { class: "links" }, h("a", { href: link(state, { view: "change", change: last.id }) }, "see the change"), h("a", { href: compare }, "compare with now")));
+}
