@@ -3,14 +3,13 @@
 import { h, replace } from "page/dom.js";
 import { WINDOWS } from "page/state.js";
 import { append } from "page/views/panels/append.js";
-import { isZoomed, seriesOf, windowOf } from "page/views/panels/asked.js";
+import { isZoomed, POINTS, seriesOf, windowOf } from "page/views/panels/asked.js";
 import { changesPanel, deadLettersPanel, dependencePanel, explainersPanel, versionsPanel } from "page/views/panels/beside.js";
 import { figurePanels } from "page/views/panels/figures.js";
 import { importancePanel } from "page/views/panels/importance.js";
 import { bandsOf, changeStrip, summaryOf } from "page/views/panels/summary.js";
 
 const ANEW_MS = 15_000;
-const POINTS = 600;
 
 async function fetchAll(context) {
   const { source, state } = context;
@@ -43,9 +42,9 @@ export async function show(context) {
   const back = () => go({ ...all.state, from: null, to: null });
   const top = h("div", { class: "model-top" });
   const wide = h("div");
-  const grid = h("div", { class: "panels" });
-  const below = h("div", { class: "panels" });
-  const element = h("article", { class: "model" }, top, wide, grid, below);
+  const grid = h("div", { class: "part" });
+  const below = h("div", { class: "part" });
+  const element = h("article", { class: "model" }, top, wide, h("div", { class: "panels" }, grid, below));
 
   function make() {
     if (charts || !all.series) return;

@@ -6,6 +6,7 @@ import { bars } from "page/chart/bars.js";
 import { dependence } from "page/chart/dependence.js";
 import { panel } from "page/chart/frame.js";
 import { KINDS } from "page/chart/lines/marks.js";
+import { lossWords } from "page/views/panels/asked.js";
 
 /** Return the panel of two explainers beside each other; null where there is one. */
 export function explainersPanel({ series, other, owner }) {
@@ -16,7 +17,7 @@ export function explainersPanel({ series, other, owner }) {
   const [mine, its] = [series.explainer.toUpperCase(), other?.explainer.toUpperCase()];
   const title = other ? `${its} beside ${mine}` : `${mine} at the end of the window`;
   const chart = bars({ title, unit: series.loss.unit, rows, sides: other ? [mine, its] : undefined });
-  return panel({ title, owner, chart, note: `${series.loss.text.charAt(0).toUpperCase()}${series.loss.text.slice(1)}, with the 95 % interval.${other ? ` Thin: ${its}.` : ""}` });
+  return panel({ title, owner, chart, note: `In ${lossWords(series.loss)}, with the 95 % interval.${other ? ` Thin: ${its}.` : ""}` });
 }
 
 /** Return the panel of partial dependence; null where there is none. */
@@ -26,7 +27,7 @@ export function dependencePanel({ dependences, state, owner, go }) {
   const feature = features.includes(state.x) ? state.x : features[0];
   const answers = dependences.filter((one) => one.feature === feature);
   const box = h("div");
-  const titleOf = (answer) => `Partial dependence on ${answer.feature}`;
+  const titleOf = (answer) => (features.length > 1 ? "Partial dependence" : `Partial dependence on ${answer.feature}`);
   let chart = null;
   const current = { element: box, table: () => chart.table(), picture: () => chart.picture(), destroy: () => chart.destroy() };
   const choices = features.length > 1 && h("label", { class: "choice" }, h("span", null, "of"),
@@ -37,7 +38,7 @@ export function dependencePanel({ dependences, state, owner, go }) {
 
   function show(answer) {
     chart?.destroy();
-    chart = dependence({ title: titleOf(answer), unit: "", answer });
+    chart = dependence({ title: `Partial dependence on ${answer.feature}`, unit: "", answer });
     box.replaceChildren(chart.element);
     frame.setNote(`Mean prediction${answer.label === null ? "" : `, the probability of ‘${answer.label}’,`} where ${answer.feature} had this value; at observation ${count(answer.observation)}.`);
     frame.refresh();

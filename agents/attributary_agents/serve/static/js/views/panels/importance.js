@@ -5,17 +5,15 @@ import { count, duration, estimate, number, percent, time } from "page/format.js
 import { colouring } from "page/chart/colours.js";
 import { panel } from "page/chart/frame.js";
 import { lineChart } from "page/chart/line.js";
-import { axisOf, isZoomed, marksOf, TOPS } from "page/views/panels/asked.js";
+import { axisOf, isZoomed, lossWords, marksOf, TOPS } from "page/views/panels/asked.js";
 import { legend } from "page/views/panels/legend.js";
 
 const FAR = 5;
 const MEASURES = {
-  importance: { show: (value, half) => estimate(value, half), say: (series) => `Higher: the model relies on it more. ${capital(series.loss.text)}. Band: the 95 % interval; grey: not known yet.` },
+  importance: { show: (value, half) => estimate(value, half), say: (series) => `Higher: the model relies on it more. In ${lossWords(series.loss)}. Band: the 95 % interval; grey: not known yet.` },
   share: { show: (value) => percent(value), say: () => "Share of all importance." },
   rank: { show: (value) => number(value), say: () => "Rank by importance; 1 is the most important." },
 };
-
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Return the panel of importances; `draw(all)` shows `{series, view, state}`. */
 export function importancePanel({ go, link, source, owner, goBack }) {
