@@ -13,7 +13,7 @@ from ..store.rows import Snapshot, StoredModel
 from ..store.store import Store
 from .choosing import explainer_of, mode_of, model_of, not_found, nothing_yet
 from .moments import Moment
-from .numbers import known, loss_of, shares, stored
+from .numbers import dated, known, loss_of, shares, stored
 from .words import name
 
 _OF_TARGET = "target"
@@ -95,7 +95,7 @@ def _side(of: Snapshot) -> Side:
         explainer=of.explainer,
         removal=of.removal,
         loss=loss_of(of.loss, of.loss_unit, of.loss_largest),
-        time_ms=of.time_ms,
+        time_ms=dated(of.time_ms),
         observation=of.observation,
         model_loss=known(of.scalars.get("model_loss")),
         baseline_loss=known(of.scalars.get("baseline_loss")),
