@@ -161,7 +161,7 @@ def _features(a: Snapshot, b: Snapshot, is_same: bool) -> list[ComparedFeature]:
             b_rank=after_rank,
         )
         pair = (before, after) if is_same else (before_share, after_share)
-        rows.append((-abs((pair[1] or 0.0) - (pair[0] or 0.0)), feature, row))
+        rows.append((-abs(stored((pair[1] or 0.0) - (pair[0] or 0.0)) or 0.0), feature, row))
     return [row for _, _, row in sorted(rows, key=lambda one: one[:2])]
 
 

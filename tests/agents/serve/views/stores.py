@@ -28,9 +28,11 @@ def config_of(models: Mapping[str, Mapping[str, Any]], **sections: Any) -> Confi
     return parse_config({"models": {name: {**made, **model} for name, model in models.items()}, **sections})
 
 
-def arrived(kind: Kind, model_id: str, time_ms: int | None, event: Mapping[str, Any], id: str | None = None) -> Arrived:
+def arrived(
+    kind: Kind, model_id: str, time_ms: int | None, event: Mapping[str, Any], event_id: str | None = None
+) -> Arrived:
     n = next(_number)
-    return Arrived(kind, 0, n, id or f"{kind}-{n}", model_id, time_ms, event)
+    return Arrived(kind, 0, n, event_id or f"{kind}-{n}", model_id, time_ms, event)
 
 
 def importance(
@@ -77,7 +79,7 @@ def importance(
 
 
 def change(
-    event: str, model_id: str, time_ms: int | None, observation: int, id: str | None = None, **fields: Any
+    event: str, model_id: str, time_ms: int | None, observation: int, event_id: str | None = None, **fields: Any
 ) -> Arrived:
     told = {
         "event": event,
@@ -89,7 +91,7 @@ def change(
         "source": SOURCE,
         **fields,
     }
-    return arrived("change", model_id, time_ms, told, id)
+    return arrived("change", model_id, time_ms, told, event_id)
 
 
 def moved(**deltas: float) -> dict[str, Any]:
@@ -102,7 +104,9 @@ def moved(**deltas: float) -> dict[str, Any]:
     return {"pfi": {"loss": "brier", "features": {"noise": quiet, **features}}}
 
 
-def explanation(model_id: str, time_ms: int | None, observation: int, id: str | None = None, **fields: Any) -> Arrived:
+def explanation(
+    model_id: str, time_ms: int | None, observation: int, event_id: str | None = None, **fields: Any
+) -> Arrived:
     said = {
         "verdict": "followed",
         "change_id": None,
@@ -110,7 +114,7 @@ def explanation(model_id: str, time_ms: int | None, observation: int, id: str | 
         "onset": None,
         "importances": {},
     }
-    return change("explanation", model_id, time_ms, observation, id, **{**said, **fields})
+    return change("explanation", model_id, time_ms, observation, event_id, **{**said, **fields})
 
 
 def status(model_id: str, time_ms: int, state: str = "explained", **fields: Any) -> Arrived:

@@ -78,9 +78,9 @@ def test_the_sentence_names_the_newest_of_several_changes_and_counts_what_else_t
     ]
     letters = dead_letters("bank", NOW - HOUR, "wrong_type", 3)
     assert told(*records, *changes, letters) == (
-        "2 of 5 models changed in the last 24 h, the last: bank, 5 minutes ago, it failed, and went back to observation "
-        "800 · 1 is being examined · 1 is silent · 1 is still learning · 1 configured model has not said anything "
-        "yet · 3 dead letters"
+        "2 of 5 models changed in the last 24 h, the last: bank, 5 minutes ago, it failed, and went back to "
+        "observation 800 · 1 is being examined · 1 is silent · 1 is still learning · 1 configured model has not "
+        "said anything yet · 3 dead letters"
     )
 
 
@@ -129,8 +129,8 @@ def test_nothing_is_not_called_right_where_no_worker_says_anything() -> None:
 def test_models_are_in_the_order_of_attention() -> None:
     config = config_of(
         {
-            **dict.fromkeys(("calm", "moving", "old-change", "new-change", "silent", "examined", "failing"), {}),
-            **dict.fromkeys(("refused", "learning"), {}),
+            **{name: {} for name in ("calm", "moving", "old-change", "new-change", "silent", "examined")},
+            **{name: {} for name in ("failing", "refused", "learning")},
             "mirror": {"mode": "mirror", "fidelity": 0.8},
         }
     )
@@ -168,9 +168,10 @@ def test_models_are_in_the_order_of_attention() -> None:
     assert found.is_wrong
     assert (found.n_changed, found.n_refused, found.n_models, found.n_dead_letters) == (2, 1, 10, 20)
     assert found.sentence == (
-        "1 of 10 models is refused, its stored state is damaged: refused · 1 of 10 models fails on what comes: failing · "
-        "2 of 10 models changed in the last 24 h, the last: new-change, 60 minutes ago, the data changed, and it "
-        "followed · 1 is being examined · 1 mirror is not faithful · 1 is silent · 1 is still learning · 20 dead letters"
+        "1 of 10 models is refused, its stored state is damaged: refused · 1 of 10 models fails on what comes: "
+        "failing · 2 of 10 models changed in the last 24 h, the last: new-change, 60 minutes ago, the data "
+        "changed, and it followed · 1 is being examined · 1 mirror is not faithful · 1 is silent · 1 is still "
+        "learning · 20 dead letters"
     )
 
 
