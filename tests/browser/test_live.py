@@ -76,6 +76,11 @@ def legend(page: Page) -> dict[str, list[str]]:
     return found
 
 
+def plain(text: str) -> str:
+    """Return a text of the page as the topic has it: without the spaces and the arrow of a typesetter."""
+    return text.replace("\u202f", " ").replace("\xa0", " ").replace("→", "->")
+
+
 def values(event: dict[str, Any]) -> dict[str, str]:
     """Return what the page has to show as the importance of each feature of an event."""
     return {
@@ -84,7 +89,7 @@ def values(event: dict[str, Any]) -> dict[str, str]:
 
 
 def shown_values(page: Page) -> dict[str, str]:
-    return {name: cells[1] for name, cells in legend(page).items()}
+    return {name: plain(cells[1]) for name, cells in legend(page).items()}
 
 
 def test_during_a_demo_a_change_shows_at_once_and_at_its_end_page_and_api_have_what_the_topics_have(
@@ -107,7 +112,7 @@ def test_during_a_demo_a_change_shows_at_once_and_at_its_end_page_and_api_have_w
         heard.start()
         seen: dict[str, float] = {}
         while "Ctrl-C ends the demo" not in demo.text and demo.process.poll() is None:
-            text = page.evaluate("document.body.textContent")
+            text = plain(page.evaluate("document.body.textContent"))
             for sentence in heard.at.keys() - seen.keys():
                 if sentence in text:
                     seen[sentence] = time.time()
