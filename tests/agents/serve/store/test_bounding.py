@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ class TestThinning:
         np.testing.assert_allclose(after.importance, before.importance, rtol=1e-6)
         assert after.n_events == before.n_events
 
+    @pytest.mark.long
     def test_it_makes_no_difference_how_often_it_is_done(self, tmp_path: Path) -> None:
         events = rows(1440 + 300)
         with Store(tmp_path / "a") as once, Store(tmp_path / "b") as often:
@@ -139,16 +141,24 @@ class TestAge:
 
 
 class TestSize:
+    @pytest.mark.long
     def test_the_file_is_bounded_and_the_newest_are_left(self, tmp_path: Path) -> None:
-        names = [f"feature-{n}" for n in range(100)]
         draw = random.Random(1)
+        event = importance(T0, 1, {f"feature-{n}": draw.random() for n in range(100)})
         most = 10**7
         with Store(tmp_path / "s", max_bytes=most) as store:
             sizes = []
             for at in range(0, 24_000, 2000):
-                features = {name: draw.random() for name in names}
                 store.take(
-                    [importance(T0 + n * 1000, n + 1, features, model_id=f"m{n % 3}") for n in range(at, at + 2000)],
+                    [
+                        replace(
+                            event,
+                            model_id=f"m{n % 3}",
+                            time_ms=T0 + n * 1000,
+                            event={**event.event, "observation": n + 1},
+                        )
+                        for n in range(at, at + 2000)
+                    ],
                     live=False,
                 )
                 store.trim(T0 + (at + 2000) * 1000)
