@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from attributary_agents.serve.http.feed import Feed
 from attributary_agents.serve.http.page import Page
 from attributary_agents.serve.http.site import Site
 from attributary_agents.serve.reading.reading import ReadingState
-from attributary_agents.serve.store.rows import Live
+from attributary_agents.serve.store.rows import Arrived, Live
 from attributary_agents.serve.store.store import Store
 from tests.agents.stand_ins import FACTORY
 
@@ -43,6 +44,57 @@ class Remembered:
         if kept and after < kept[0].id - 1:
             return None
         return [event for event in kept if event.id > after]
+
+
+def importance(
+    model_id: str, n: int, *, time_ms: int | None = None, features: int = 3, explainer: str = "pfi"
+) -> Arrived:
+    """The n-th importance event of a model, one each minute."""
+    values = {f"f{i}": {"importance": 0.1 * (features - i), "half_width": 0.01} for i in range(features)}
+    event = {
+        "model_id": model_id,
+        "model_version": "1",
+        "explainer": explainer,
+        "removal": "interventional",
+        "loss": "brier",
+        "loss_unit": "squared probability",
+        "loss_largest": 2.0,
+        "alpha": 0.002,
+        "observation": 100 * n,
+        "n_observations": 100 * n,
+        "model_loss": 0.3,
+        "baseline_loss": 0.7,
+        "features": values,
+    }
+    at = NOW_MS - 60_000 * (100 - n) if time_ms is None else time_ms
+    return Arrived("importance", 0, n, f"{model_id}:{explainer}:{n}", model_id, at, event)
+
+
+def alarm(model_id: str, change_id: str, time_ms: int = NOW_MS - 30_000) -> Arrived:
+    event = {
+        "event": "alarm",
+        "model_id": model_id,
+        "model_version": "1",
+        "route": "detector",
+        "observation": 9_000,
+        "detected_at": 9_000,
+        "sentence": f"{model_id} may have changed",
+    }
+    return Arrived("change", 0, 1, change_id, model_id, time_ms, event)
+
+
+def dead_letter(model_id: str, n: int) -> Arrived:
+    event = {"reason": "wrong_type", "stage": "decode"}
+    return Arrived("dead_letter", 0, n, f"t:0:{n}", model_id, NOW_MS - 60_000, event)
+
+
+def filled(*models: str, n: int = 20, features: int = 3) -> Store:
+    """A store with importances, an alarm and a dead letter of each model."""
+    store = Store()
+    for number, name in enumerate(models):
+        store.take([importance(name, i, features=features) for i in range(1, n + 1)])
+        store.take([alarm(name, f"{name}:c"), dead_letter(name, number)])
+    return store
 
 
 def configured(**serve: Any) -> Config:
@@ -78,12 +130,18 @@ def client(app: ASGIApp, host: str = "localhost:6080", **headers: str) -> httpx.
     return httpx.AsyncClient(transport=transport, base_url=f"http://{host}", headers=headers)
 
 
+_APPS: dict[tuple[int, int, str | None], tuple[Site, Page, ASGIApp]] = {}
+"""Made applications, which takes a while, and what each is of."""
+
+
 def asked(site: Site, page: Page, *paths: str, token: str | None = None, **headers: str) -> Sequence[httpx.Response]:
     """Answers of a server to GET of paths, one after the other."""
-    import asyncio
+    key = id(site), id(page), token
+    if key not in _APPS:
+        _APPS[key] = site, page, make_app(site, page, token)
 
     async def ask() -> list[httpx.Response]:
-        async with client(make_app(site, page, token), **headers) as http:
+        async with client(_APPS[key][2], **headers) as http:
             return [await http.get(path) for path in paths]
 
     return asyncio.run(ask())
