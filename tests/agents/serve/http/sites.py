@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.serve.http.app import make_app
+from attributary_agents.serve.http.connections import HttpService, listener_at
 from attributary_agents.serve.http.feed import Feed
 from attributary_agents.serve.http.page import Page
 from attributary_agents.serve.http.site import Site
@@ -107,7 +109,7 @@ def site_with(store: Any = None, *, config: Config | None = None, feed: Feed | N
         store=Store() if store is None else store,
         reading=given.pop("reading", lambda: READ),
         build="0-test",
-        feed=feed or Feed(),
+        feed=Feed() if feed is None else feed,
         now_ms=lambda: NOW_MS,
         **given,
     )
@@ -145,3 +147,69 @@ def asked(site: Site, page: Page, *paths: str, token: str | None = None, **heade
             return [await http.get(path) for path in paths]
 
     return asyncio.run(ask())
+
+
+@asynccontextmanager
+async def served(site: Site, page: Page, token: str | None = None) -> AsyncIterator[tuple[HttpService, int]]:
+    """A server on a port of this machine, in this event loop; ended behind the block, whoever still listens."""
+    service = HttpService(make_app(site, page, token))
+    with listener_at("127.0.0.1", 0) as listener:
+        task = asyncio.create_task(service.run_on(listener))
+        try:
+            while not service.started:
+                await asyncio.sleep(0.01)
+            yield service, listener.getsockname()[1]
+        finally:
+            site.feed.end()
+            service.end()
+            await task
+
+
+class Stream:
+    """A page that listens: what it was told, read by the rules of server-sent events."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.status = 0
+        self.headers: dict[str, str] = {}
+
+    @classmethod
+    async def open(cls, port: int, path: str = "/api/v1/stream", **headers: str) -> Stream:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        sent = {"host": "localhost", "connection": "close", **headers}
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+        one = cls(reader, writer)
+        one.status = int((await reader.readline()).split()[1])
+        while line := (await reader.readline()).strip():
+            name, _, value = line.decode().partition(":")
+            one.headers[name.strip().lower()] = value.strip()
+        return one
+
+    async def block(self) -> dict[str, str]:
+        """The fields of the next event; `comment` of a comment. EOFError at the end."""
+        found: dict[str, str] = {}
+        while True:
+            async with asyncio.timeout(20):
+                line = (await self._reader.readline()).decode()
+            if not line:
+                raise EOFError
+            line = line.rstrip("\r\n")
+            if not line and found:
+                return found
+            name, _, value = line.partition(":")
+            # Chunks of HTTP/1.1 have lines of their own: their lengths, and ends.
+            if name in ("id", "event", "data", "retry"):
+                found[name] = value.removeprefix(" ")
+            elif line.startswith(":"):
+                found["comment"] = value.strip()
+
+    async def event(self, *kinds: str) -> dict[str, str]:
+        """The next event, of these kinds alone where some are given."""
+        while True:
+            found = await self.block()
+            if "event" in found and (not kinds or found["event"] in kinds):
+                return found
+
+    def close(self) -> None:
+        self._writer.close()
