@@ -16,7 +16,9 @@ from attributary_agents.config.serving import WebhookConfig
 from attributary_agents.serve.webhooks.bodies import signature
 from attributary_agents.serve.webhooks.events import WORDS
 from attributary_agents.serve.webhooks.target import ANSWER_WITHIN_S, ATTEMPTS, MOST_AFTER_S, QUEUE, WITHIN_S, Target
+from tests.agents.serve.http.sites import asked, page_of, site_with
 from tests.agents.serve.webhooks.made import event
+from tests.agents.stand_ins import FACTORY
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "serve.md").read_text()
 Check = Callable[[bytes, dict[str, str], bytes], bool]
@@ -73,6 +75,21 @@ def test_the_receiver_s_check_takes_what_is_sent_and_nothing_else(
 def test_each_kind_of_event_stands_in_the_row_of_its_word() -> None:
     rows = dict(re.findall(r"^\| `(alarm|change|shift)` \| (.*) \|$", PAGE, re.MULTILINE))
     assert {kind: word for word, text in rows.items() for kind in re.findall(r"`(\w+)`", text)} == WORDS
+
+
+def test_its_addresses_are_those_of_the_interface(tmp_path: Path) -> None:
+    models = {name: {"factory": FACTORY} for name in ("credit", "loans")}
+    site = site_with(config=parse_config({"models": models}))
+    curls = re.findall(r"^curl http://127\.0\.0\.1:6080(/\S+)$", PAGE, re.MULTILINE)
+    assert len(curls) >= 5
+    document, *answers = asked(site, page_of(tmp_path), "/api/openapi.json", *curls)
+    documented = {re.sub(r"\{\w+\}", "{id}", path) for path in document.json()["paths"]}
+    listed = re.findall(r"^\| `(/api/\S+)` \|", PAGE, re.MULTILINE)
+    assert set(listed) == documented
+    for path, answer in zip(curls, answers, strict=True):
+        # Nothing is known of these models here; a parameter that is none would be 422, an address that is none HTML.
+        assert answer.status_code in (200, 404), (path, answer.text)
+        assert answer.headers["content-type"].endswith("json"), path
 
 
 def test_its_numbers_are_those_of_the_code() -> None:
