@@ -127,7 +127,7 @@ function missing(id, ids) {
 /** Return the name that is most like another one; null where none is. */
 export function closest(name, names) {
   const ranked = names.map((one) => [distance(name.toLowerCase(), one.toLowerCase()), one]).sort((a, b) => a[0] - b[0]);
-  return ranked.length && ranked[0][0] <= Math.max(1, Math.floor(name.length / 3)) ? ranked[0][1] : null;
+  return ranked.length && ranked[0][0] <= Math.ceil(name.length / 3) ? ranked[0][1] : null;
 }
 
 /** Count the letters that are to be put in, left out or changed; of two that are swapped, two. */

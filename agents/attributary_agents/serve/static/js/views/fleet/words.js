@@ -29,8 +29,9 @@ function known(row) {
  */
 export function lossWords(row) {
   if (row.mode === "mirror") {
-    const text = row.fidelity === null ? "fidelity unknown" : `fidelity ${number(row.fidelity)}`;
-    return { ratio: null, text: row.is_unfaithful ? `${text} (low)` : text, detail: "mirror: of its predictions", isLow: row.is_unfaithful };
+    const text = row.fidelity === null ? "–" : number(row.fidelity);
+    const said = "how well the mirror predicts what the model predicts; 1 is exactly";
+    return { ratio: null, text, detail: row.is_unfaithful ? "fidelity (low)" : "fidelity", said, isLow: row.is_unfaithful };
   }
   if (row.mode === "unlabelled") return { ratio: null, text: "–", detail: "unlabelled", isLow: false };
   const [model, baseline] = [lossOf(row.model_loss, row.loss), lossOf(row.baseline_loss, row.loss)];
