@@ -127,7 +127,8 @@ def test_a_hidden_tab_draws_nothing_until_it_is_seen(own_server: Callable[..., S
     expect(page.locator("#head")).to_contain_text("live")
     hide = """(isHidden) => {
         Object.defineProperty(document, 'hidden', { get: () => isHidden, configurable: true });
-        Object.defineProperty(document, 'visibilityState', { get: () => isHidden ? 'hidden' : 'visible', configurable: true });
+        Object.defineProperty(document, 'visibilityState',
+            { get: () => isHidden ? 'hidden' : 'visible', configurable: true });
         document.dispatchEvent(new Event('visibilitychange'));
     }"""
     page.evaluate(hide, True)
