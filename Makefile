@@ -23,7 +23,7 @@ venv: .venv/.installed ## Create .venv with the package, the demo's broker and t
 	@$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml | .venv/bin/python
-	@echo "installing Attributary, its demonstration and the development tools: some 100 packages, 1 GB on disk"
+	@echo "installing Attributary, its demonstration and the development tools: some 130 packages, 1.2 GB on disk"
 	@# Older versions of pip do not know --group.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	@$(BIN)/python deploy/install.py --group dev --editable '.[demo]'
@@ -31,7 +31,7 @@ venv: .venv/.installed ## Create .venv with the package, the demo's broker and t
 
 # What a user installs, without development tools; an environment that has these has that too.
 .venv/.demo: pyproject.toml | .venv/bin/python
-	@echo "installing Attributary and its demonstration, once: some 50 packages, 150 MB to fetch, 570 MB on disk"
+	@echo "installing Attributary and its demonstration, once: some 65 packages, 150 MB to fetch, 570 MB on disk"
 	@$(BIN)/python deploy/install.py --editable '.[demo]'
 	@touch $@
 

@@ -9,6 +9,7 @@ AttributaryError
 │   └── BrokersAwayError  no broker answers: it may come
 ├── UnsentError      observations are not all in their topic
 ├── SourceError      a file of observations cannot be read
+├── StoreError       the store of the page cannot be used
 ├── SchemaUnavailableError  a schema cannot be fetched now: it may come
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
@@ -118,6 +119,10 @@ class UnsentError(AttributaryError):
 
 class SourceError(AttributaryError):
     """A file of observations cannot be read."""
+
+
+class StoreError(AttributaryError):
+    """The store of `attributary serve` cannot be opened, or not be written."""
 
 
 class SchemaUnavailableError(AttributaryError):

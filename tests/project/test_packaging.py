@@ -1,4 +1,4 @@
-"""The wheel built from the source distribution holds every module and the dashboards, and nothing else."""
+"""The wheel built from the source distribution holds every module, the dashboards and the page, and nothing else."""
 
 import subprocess
 import sys
@@ -32,4 +32,6 @@ def test_the_wheel_from_the_sdist_is_complete(tmp_path: Path) -> None:
     data = {str(path.relative_to(agents)) for path in dashboards.rglob("*") if path.is_file()}
     data.add("attributary_agents/planning/capacity.json")
     assert {Path(name).suffix for name in data} == {".json", ".yaml"}
+    page = agents / "attributary_agents" / "serve" / "static"
+    data |= {str(path.relative_to(agents)) for path in page.rglob("*") if path.is_file()}
     assert {name for name in names if ".dist-info/" not in name} == expected | data

@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 SECTIONS = {
     "Begin here": ("demo", "config", "check", "replay", "run"),
     "On Kafka": ("sources", "map", "topics", "produce", "importance", "changes", "dlq", "models", "demo-stream"),
-    "Around it": ("plan", "rules", "dashboards", "contracts", "warm-up"),
+    "Around it": ("webhooks", "plan", "rules", "dashboards", "contracts", "warm-up"),
 }
 """The commands of `attributary` as its help lists them."""
 

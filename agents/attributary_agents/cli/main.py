@@ -34,6 +34,7 @@ from .sources.group import sources
 from .sources.mapping import map_sources
 from .topics import topics
 from .warm_up import warm_up
+from .webhooks import webhooks
 
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -105,13 +106,15 @@ def run(config: Config, workers: int | str, no_wait: bool) -> None:
     show_default=True,
     help="Serve /metrics at this port; 0 takes a free one.",
 )
+@click.option("--no-page", "with_page", flag_value=False, default=True, help="Leave out the page.")
 @click.option("--plain", is_flag=True, help="Print plain lines, as without a terminal.")
 @click.option("--exit", "exit_at_end", is_flag=True, help="End when all observations have been explained.")
 def demo(data: Path | None, target: str | None, drop: tuple[str, ...], **options: Any) -> None:
-    """Watch a model change: a stream with drift through Kafka into a worker, with a live table.
+    """Watch a model change: a stream with drift through Kafka into a worker, with a page and a live table.
 
-    Starts an embedded broker, creates the topics, runs a worker, and plays Agrawal's credit data, whose true rule
-    changes half-way. The worker's /metrics and the topics stay up until Ctrl-C.
+    Says the address of the page, starts an embedded broker, creates the topics, runs `attributary serve` and a worker,
+    and plays Agrawal's credit data, whose true rule changes half-way. The page, the worker's /metrics and the topics
+    stay up until Ctrl-C. The page needs the extra `serve`, which the extra `demo` brings; without it the rest goes on.
 
     \b
         attributary demo
@@ -140,6 +143,7 @@ for _command in (
     dashboards,
     rules,
     contracts,
+    webhooks,
     demo_stream,
 ):
     cli.add_command(_command)

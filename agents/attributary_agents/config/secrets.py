@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, SecretStr
 
@@ -74,6 +74,8 @@ def holds_secret(model: type[BaseModel], path: tuple[Any, ...]) -> bool:
         return False
     parts = list(_parts(field.annotation))
     sections = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
+    if any(get_origin(part) is dict for part in parts):  # by names that users choose
+        rest = rest[1:]
     return SecretStr in parts or any(holds_secret(section, tuple(rest)) for section in sections)
 
 

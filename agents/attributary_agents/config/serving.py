@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, WithJsonSchema, field_validator
 
 from .attaching.sources import Name
 from .durations import Duration
+from .secrets import Secret
 from .section import Section
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -38,12 +39,15 @@ Size = Annotated[
 class WebhookConfig(Section):
     """An address that is told of events as they come, each at most once."""
 
-    url: str = Field(description="Where to POST to. Redirects are not followed.")
+    url: Secret = Field(
+        description="Where to POST to; printed nowhere, because those of chat services are secrets. Redirects are not "
+        "followed."
+    )
     events: list[Literal["alarm", "change", "shift"]] = Field(
         ["change", "shift"],
         min_length=1,
-        description="alarm: a model may have changed. change: what came of it, a new version, a shift of the loss and "
-        "what it has to do with. shift: the importance of a feature has moved lastingly, or is back.",
+        description="alarm: a model may have changed, or has not after all. change: it has changed, it has gone back, "
+        "its loss has moved lastingly or is back. shift: the importance of a feature has moved lastingly, or is back.",
     )
     format: Literal["cloudevents", "text"] = Field(
         "cloudevents",
@@ -60,12 +64,17 @@ class WebhookConfig(Section):
 
     @field_validator("url", "page")
     @classmethod
-    def _is_http(cls, value: str | None) -> str | None:
-        if value is None:
+    def _is_http(cls, value: Any) -> Any:
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if text is None:
             return None
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("expected http://HOST/PATH or https://HOST/PATH")
+        try:
+            parts = urlsplit(text)
+            is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address or not text.isascii() or any(character.isspace() for character in text):
+            raise ValueError("expected http://HOST/PATH or https://HOST/PATH, in ASCII and without blanks")
         return value
 
 

@@ -30,6 +30,7 @@ from ..models.compiling import compile_kernels
 from ..replay.files import Source
 from .brokers import broker
 from .local_broker import free_port
+from .page import MISSING, Page
 from .processes import start_child, stop_child
 from .scenario import DemoStream, agrawal, demo_config, from_file
 from .view import LiveView, PlainView, View
@@ -54,8 +55,11 @@ def run_demo(
     port: int,
     plain: bool,
     exit_at_end: bool,
+    with_page: bool = True,
 ) -> int:
     """Run the demo until it is stopped; return the exit code.
+
+    The address of the page is said before all else, and once more where it stays when all has been handled.
 
     Raises
     ------
@@ -69,23 +73,31 @@ def run_demo(
     view = PlainView(console, stream.n) if plain or not console.is_terminal else LiveView(console, stream.n)
     with _signals_raise(), contextlib.ExitStack() as stack:
         try:
+            page = stack.enter_context(contextlib.closing(Page())) if with_page and Page.can_be_served() else None
+            if page is not None:
+                view.say(f"page: {page.address}")
+            elif with_page:
+                view.say(MISSING)
             view.say(stream.title)
-            compile_kernels(console)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="attributary-demo-")))
             running = stack.enter_context(broker(broker_spec))
             key = folder / "state.key"
             key.write_text(secrets.token_hex(32))
             settings = demo_config(stream, model_id, running.bootstrap, port or free_port())
-            config = parse_config({**settings, "state": {"key_file": str(key)}}, "demo")
+            served = {} if page is None else {"serve": page.settings(folder)}
+            config = parse_config({**settings, **served, "state": {"key_file": str(key)}}, "demo")
             create_topics(config)
             path = folder / "demo.yaml"
             path.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True)))
+            if page is not None:
+                page.start(path)  # before what may take a minute: whoever follows the address finds it
+            compile_kernels(console)
             log = folder / "worker.log"
             child = start_child([sys.executable, "-m", "attributary_agents.cli", "run", "--config", path], log=log)
             stack.callback(stop_child, child, STOP_TIMEOUT_S)
             view.say(f"{running.name} broker at {running.bootstrap}; worker {child.pid} is joining")
             stack.enter_context(view)
-            asyncio.run(_watch(config, stream, model_id, view, child, exit_at_end))
+            asyncio.run(_watch(config, stream, model_id, view, child, page, exit_at_end))
         except (_StoppedError, KeyboardInterrupt):
             view.say("stopping")
         except _WorkerDiedError:
@@ -112,7 +124,9 @@ def _signals_raise() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-async def _watch(config: Config, stream: DemoStream, model_id: str, view: View, child: Any, exit_at_end: bool) -> None:
+async def _watch(
+    config: Config, stream: DemoStream, model_id: str, view: View, child: Any, page: Page | None, exit_at_end: bool
+) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -121,7 +135,7 @@ async def _watch(config: Config, stream: DemoStream, model_id: str, view: View, 
     tasks = [
         producer,
         asyncio.create_task(_follow(config, view)),
-        asyncio.create_task(_poll(config, view, child, producer, exit_at_end)),
+        asyncio.create_task(_poll(config, view, child, page, producer, exit_at_end)),
         asyncio.create_task(stopped.wait()),
     ]
     try:
@@ -153,7 +167,9 @@ async def _follow(config: Config, view: View) -> None:
                     view.importance(event)
 
 
-async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[int], exit_at_end: bool) -> None:
+async def _poll(
+    config: Config, view: View, child: Any, page: Page | None, producer: asyncio.Task[int], exit_at_end: bool
+) -> None:
     """Show the counters that the worker exports; say when everything sent has been handled."""
     url = f"http://{config.web.host}:{config.web.port}/metrics"
     said = False
@@ -161,6 +177,8 @@ async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[i
         await asyncio.sleep(0.5)
         if child.poll() is not None:
             raise _WorkerDiedError
+        if page is not None and (why := page.ended()) is not None:
+            view.say(f"{why}\nthe demo goes on without it")
         handled, reasons = await asyncio.to_thread(_scrape, url)
         dead_letters = sum(reasons.values())
         view.counts(handled, dead_letters)
@@ -178,6 +196,8 @@ async def _poll(config: Config, view: View, child: Any, producer: asyncio.Task[i
                 view.say(f"dead letters by reason: {counts}; each says why in {config.kafka.topics.dead_letters}")
             if exit_at_end:
                 return
+            if page is not None and page.is_served:
+                view.say(f"page: {page.address}")
             view.say("Ctrl-C ends the demo")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from ..worker.partition import Partition
 from ..worker.records import Record
 from ..worker.view import PartitionView, WorkerView
 from .files import Source
-from .report import Rows, write_report
+from .page import ReplayPage
 
 IMPORTANCES, CHANGES, DEAD_LETTERS = "importances.jsonl", "changes.jsonl", "dead-letters.jsonl"
 
@@ -87,11 +87,13 @@ def replay(
     view = WorkerView({0: PartitionView(partition)})
     names = {topics.importances: IMPORTANCES, topics.changes: CHANGES, topics.dead_letters: DEAD_LETTERS}
     with ExitStack() as stack:
+        page = stack.enter_context(closing(ReplayPage(model_id, config)))
         files = {topic: stack.enter_context(open_private(out / name)) for topic, name in names.items()}
         for n, record in enumerate(records(source, model_id, topics.observations), start=1):
             if limit is not None and n > limit:
                 break
             for outgoing in partition.handle(record):
+                page.take(outgoing)
                 value = outgoing.value or b""
                 if outgoing.topic == topics.dead_letters:
                     headers = {name: (text or b"").decode("utf-8", "replace") for name, text in outgoing.headers}
@@ -99,13 +101,10 @@ def replay(
                 files[outgoing.topic].write(value + b"\n")
             if progress is not None:
                 progress(n, partition)
-    partition.dead_letter_log.say_rest()
-    write_private(out / "metrics.prom", generate_latest(registry(config, view)))
+        partition.dead_letter_log.say_rest()
+        write_private(out / "metrics.prom", generate_latest(registry(config, view)))
+        page.write(out / "report.html", partition)
     counters = partition.counters
-    rows = Rows(counters.consumed, counters.used, +counters.dead_letters)
-    change = config.settings_of(model_id).change
-    thresholds = {} if change is None else {model_id: change.threshold}
-    write_report(out / "report.html", out / IMPORTANCES, out / CHANGES, rows, thresholds)
     explainers = {name: e for state in partition.models.values() for name, e in state.explainers.items()}
     return ReplayResult(
         counters.consumed,

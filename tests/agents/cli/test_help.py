@@ -27,7 +27,7 @@ run, replay, produce, check, importance, changes, dlq, dlq list, dlq show, dlq r
 config, config show, config example, config schema, models, models deploy, models list, models export, models import,
 models reset, plan, rules, rules export, rules thresholds, sources,
 sources suggest, sources status, sources reset, map, topics, topics list, topics create, dashboards,
-dashboards export, contracts, contracts export
+dashboards export, contracts, contracts export, webhooks, webhooks list, webhooks test
 """
 
 

@@ -44,10 +44,12 @@ async def test_models_are_restored_beside_a_backlog_as_long_as_observations_are_
     def noted(models: PartitionModels, model_id: str) -> None:
         restored.append(len(slices.found))
         restore(models, model_id)
+        slices.now += 0.02  # less than a slice of observations
 
     monkeypatch.setattr(PartitionModels, "restore", noted)
     monkeypatch.setattr(restoring, "RESTORE_S", 0.0)
-    # By the same clock; restoring takes less than a slice of observations.
+    # All by the same clock.
+    monkeypatch.setattr(restoring, "time", SimpleNamespace(perf_counter=lambda: slices.now))
     running.worker._shared.slices.__init__(lambda: slices.now)  # type: ignore[misc]
     (assigned,) = await running.own(1)
     await take(running, [record(12 + n, key=b"m0") for n in range(1000)])

@@ -24,3 +24,10 @@ class Loss(Answer):
     unit: str
     largest: float | None
     text: str = Field(description="The same in words: 'cross-entropy, in nats'.")
+
+
+class PairOfMoments(Answer):
+    """Names two moments that are worth comparing, as /compare takes them: MODEL@#OBSERVATION."""
+
+    a: str
+    b: str

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Answer, Milliseconds
+from .base import Answer, Milliseconds, PairOfMoments
 
 
 class ChangeRow(Answer):
@@ -40,3 +40,8 @@ class ChangeView(Answer):
     row: ChangeRow
     event: dict[str, Any] = Field(description="The event as docs/contracts/change.schema.json describes it.")
     chain: list[ChangeRow] = Field(description="All that belongs to it in the order of time, this one among them.")
+    events: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="The events of `chain`, one each: what became of an alarm, the features of a shift of the loss.",
+    )
+    compare: PairOfMoments | None = Field(None, description="Before and after it; null where there is no before.")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Answer, Loss, Milliseconds
+from .base import Answer, Loss, Milliseconds, PairOfMoments
 from .changes import ChangeRow
 
 State = Literal["refused", "changed", "learning", "explained", "silent"]
@@ -54,6 +54,8 @@ class ModelRow(Answer):
     explainer: str | None = Field(description="Whose importances `top` has.")
     top: list[TopFeature] = Field(description="The five most important features.")
     n_features: int
+    is_failing: bool = Field(False, description="Whether it fails on what comes: of late nothing but dead letters.")
+    is_examined: bool = Field(False, description="Whether an alarm is open: it may have changed.")
 
 
 class ConfiguredModel(Answer):
@@ -63,15 +65,31 @@ class ConfiguredModel(Answer):
     every: int = Field(description="Observations between two importance events: publish.every.")
 
 
+class TemplateRow(Answer):
+    """Counts the models that follow from a template."""
+
+    template: str
+    n_models: int
+    n_changed: int
+    n_refused: int
+    n_silent: int
+    n_waiting: int
+    n_dead_letters: int
+
+
 class Fleet(Answer):
-    """Shows all models in the order of attention: refused, changed, learning, then by how much importance moved."""
+    """Shows all models in the order of attention.
+
+    Refused or failing; changed, the newest first; under examination; a mirror that is not to be believed; silent;
+    learning; then the others by how much importance has moved.
+    """
 
     now_ms: Milliseconds
     window_ms: int | None = Field(description="How far back it looks; null for all.")
     sentence: str = Field(description="Whether anything is wrong, in one sentence.")
-    is_wrong: bool = Field(description="Whether a model is refused, has changed, or has a shift that is open.")
+    is_wrong: bool = Field(description="Whether a model is refused or fails, has changed, or has a shift that is open.")
     n_models: int
-    n_changed: int
+    n_changed: int = Field(description="Models that changed in the window, or have a shift that is open.")
     n_waiting: int = Field(description="Models with observations that wait for labels.")
     n_refused: int
     n_dead_letters: int
@@ -79,7 +97,11 @@ class Fleet(Answer):
     configured: list[ConfiguredModel]
     changes: list[ChangeRow] = Field(description="The last ten of the fleet, the newest first.")
     offset: int
-    n_found: int = Field(description="How many models the search finds; `models` has a page of these.")
+    n_found: int = Field(
+        description="How many models the search finds; `models` has a page of these. Without a search five of each "
+        "template count: those that need attention most."
+    )
+    templates: list[TemplateRow] = Field(default_factory=list, description="Templates that have models.")
 
 
 class ExplainerRow(Answer):
@@ -137,3 +159,8 @@ class ModelView(Answer):
     threshold: float | None = Field(description="Discrepancy above which it counts as another model.")
     label_delay_median_s: float | None
     dependences: list[str] = Field(description="Features of which there is a partial dependence.")
+    notes: list[str] = Field(
+        default_factory=list, description="What to know before the numbers are believed, a sentence each."
+    )
+    compare: PairOfMoments | None = Field(None, description="The first moment at which all was known, and the last.")
+    n_events: dict[str, int] = Field(default_factory=dict, description="Events of the topic of changes, by kind.")

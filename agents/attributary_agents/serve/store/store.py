@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
+import orjson
+
+from .asking import changes, latest, moments, windows
+from .asking.lists import Lists
+from .file.errors import StoreFullError
+from .file.schema import EMPTIED
+from .file.store_file import DamagedError, StoreFile
 from .rows import (
     Arrived,
     Kind,
@@ -17,6 +26,14 @@ from .rows import (
     StoredVersion,
     Window,
 )
+from .taking import feed
+from .taking.writer import Writer
+
+T = TypeVar("T")
+
+__all__ = ["DamagedError", "Store", "StoreFullError"]
+
+_LIVE_SHARE = 20  # of the bytes that the file may have, one in so many are for the feed of live events
 
 
 class Store:
@@ -40,38 +57,131 @@ class Store:
     def __init__(
         self, path: Path | None = None, *, max_bytes: int = 2 * 10**9, max_age_s: float = 30 * 86400.0
     ) -> None:
-        raise NotImplementedError
+        self._file = StoreFile(path)
+        self._max_bytes = max_bytes
+        self._max_age_ms = int(max_age_s * 1000)
+        self._writer = Writer(max_bytes // _LIVE_SHARE)
+        self._lists = Lists()
+        self._models: dict[str, StoredModel] = {}
+        self._epochs: dict[str, int] = {}
+        self._generation = 0
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    @property
+    def generation(self) -> int:
+        """Grows each time that all has been dropped: by `forget`, or because the file was damaged."""
+        return self._generation + self._file.generation
+
+    @property
+    def n_refused(self) -> int:
+        """How many records were no events and have been passed over, since the store was opened."""
+        return self._writer.n_refused
 
     # What is written.
 
-    def take(self, records: Sequence[Arrived], positions: Mapping[tuple[str, int], int] = {}) -> list[Live]:
+    def take(
+        self, records: Sequence[Arrived], positions: Mapping[tuple[str, int], int] = {}, *, live: bool = True
+    ) -> list[Live]:
         """Take records, and where their topics are read to, in one transaction; return what is new of them for pages.
 
-        A record that it has already, by its id, changes nothing. `positions` is topic and partition to the next offset.
+        A record that it has already changes nothing. `positions` is topic and partition to the next offset.
+
+        Parameters
+        ----------
+        live
+            Whether pages are told of each; behind a long past they are told once to ask again, see `reload`.
+
+        Raises
+        ------
+        StoreFullError
+            The disk is full: nothing of them is taken, and they can be given again.
+        DamagedError
+            The file was damaged and is empty now: all is to be read again.
         """
-        raise NotImplementedError
+        return self._write(lambda db: self._writer.take(db, records, positions, live=live))
+
+    def reload(self) -> list[Live]:
+        """Tell pages that what they show is to be asked for again; return the live event."""
+        return self._write(lambda db: self._writer.feed(db).add(db, [("reload", "", b"{}")]))
+
+    def _write(self, write: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            with self._file.writing() as db:
+                written = write(db)
+        except BaseException:
+            self._writer.forget()
+            self._forget_models(None)
+            raise
+        self._forget_models(self._writer.touched)
+        self._writer.touched = set()
+        return written
+
+    def _forget_models(self, model_ids: Collection[str] | None) -> None:
+        """Let what is remembered of models, of all for None, be read again."""
+        for model_id in list(self._models) if model_ids is None else model_ids:
+            self._epochs[model_id] = self._epochs.get(model_id, 0) + 1
+            self._models.pop(model_id, None)
+        if model_ids is None:
+            self._lists.forget()
 
     def positions(self) -> dict[tuple[str, int], int]:
         """Return where each partition of each topic is read to."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return {
+                (topic, part): next_ for topic, part, next_ in db.execute("select topic, part, next from positions")
+            }
+
+    def topics(self) -> dict[str, str]:
+        """Return Kafka's ids of the topics that were read."""
+        with self._file.reading() as db:
+            return dict(db.execute("select name, topic_id from topics").fetchall())
+
+    def note_topics(self, ids: Mapping[str, str]) -> None:
+        """Note Kafka's ids of the topics that are read from now on."""
+        self._write(lambda db: db.executemany("insert or replace into topics values (?, ?)", list(ids.items())))
 
     def forget(self) -> None:
-        """Drop everything: the topics have been made anew."""
-        raise NotImplementedError
+        """Drop everything: the topics have been made anew. Pages are told to ask again."""
+
+        def drop(db: sqlite3.Connection) -> None:
+            for table in EMPTIED:
+                db.execute(f"delete from {table}")
+            self._writer.forget()
+            self._writer.feed(db).add(db, [("reload", "", b"{}")])
+
+        self._write(drop)
+        self._forget_models(None)
+        self._generation += 1
 
     def trim(self, now_ms: int) -> None:
         """Thin and drop what is too old or too much."""
-        raise NotImplementedError
 
     # What is read.
 
     def models(self) -> list[StoredModel]:
         """Return all models, by their ids."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            found = [self._model(db, model_id) for model_id in latest.model_ids(db)]
+        return [model for model in found if model is not None]
 
     def model(self, model_id: str) -> StoredModel | None:
         """Return a model; None where no topic has said anything of it."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return self._model(db, model_id)
+
+    def _model(self, db: sqlite3.Connection, model_id: str) -> StoredModel | None:
+        epoch = self._epochs.get(model_id, 0)
+        if (known := self._models.get(model_id)) is not None:
+            return known
+        model = latest.find_model(db, self._lists, model_id)
+        # What has been written meanwhile is not in what was read: then it is read again the next time.
+        if model is not None and epoch == self._epochs.get(model_id, 0):
+            self._models[model_id] = model
+        return model
 
     def window(
         self,
@@ -87,36 +197,49 @@ class Store:
     ) -> Window | None:
         """Return a window of an explainer's events, bounds included; None where there is no event in it.
 
+        It is of the latest removal and loss that have an event in it, since others are no comparable numbers. By
+        observation it is of the latest count of observations that has one, where a model has begun anew.
+
         Parameters
         ----------
         start, end
             Milliseconds since the epoch, or observations; None: from the first, to the last.
         by
             `time` or `observation`: what start, end and the equal widths of points count.
+        points
+            How many there are at most; where there are no more events than that, each is one.
         top
             How many features are shown, the most important of the last event, and those of `features` in any case.
         """
-        raise NotImplementedError
+        with self._file.reading() as db:
+            extent = windows.find_extent(db, model_id, explainer, start, end, by)
+            if extent is None:
+                return None
+            return windows.window(db, self._lists, extent, by=by, points=max(points, 1), top=top, features=features)
 
     def recent(
         self, model_id: str, explainer: str, scalar: str, *, start: int | None, points: int
     ) -> list[float | None]:
         """Return one of `SCALARS` from a moment on, put together into at most so many values."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return moments.find_recent(db, model_id, explainer, scalar, start, max(points, 1))
 
     def snapshot(
         self, model_id: str, explainer: str, *, time_ms: int | None = None, observation: int | None = None
     ) -> Snapshot | None:
         """Return the last event at or before a moment, or of all where none is given; the first where all are later."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return moments.find_snapshot(db, self._lists, model_id, explainer, time_ms, observation)
 
     def nearest(self, model_id: str, explainer: str, value: int, by: str) -> tuple[int | None, int] | None:
         """Return time and observation of the event that is nearest to a moment."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return moments.find_nearest(db, model_id, explainer, value, by)
 
     def versions(self, model_id: str) -> list[StoredVersion]:
         """Return the versions of a model, the newest first."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return moments.find_versions(db, model_id)
 
     def changes(
         self,
@@ -129,7 +252,8 @@ class Store:
         last: int | None = None,
     ) -> list[StoredChange]:
         """Return changes, the newest first; of all kinds where `events` is empty."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return changes.find_changes(db, model_id, start_ms, end_ms, events, is_open, last)
 
     def n_changes(
         self,
@@ -140,46 +264,63 @@ class Store:
         events: Collection[str] = (),
     ) -> int:
         """Return how many there are."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return changes.count_changes(db, model_id, start_ms, end_ms, events)
 
     def change(self, change_id: str) -> StoredChange | None:
         """Return a change by its id."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return changes.find_change(db, change_id)
 
     def chain(self, change_id: str) -> list[StoredChange]:
         """Return all events that belong to a change: what it closes, and what closes it, in the order of time."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return changes.find_chain(db, change_id)
 
     def dead_letters(
         self, model_id: str | None = None, *, start_ms: int | None = None, end_ms: int | None = None
     ) -> list[StoredReason]:
         """Count dead letters by model, reason and stage, by the hour that they are of."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return moments.count_letters(db, model_id, start_ms, end_ms)
 
     def dependences(self, model_id: str) -> list[Mapping[str, object]]:
         """Return the latest partial dependence event of each feature."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            found = db.execute(
+                "select value, t from dependences where model_id = ? order by feature, explainer, label", (model_id,)
+            )
+            return [orjson.loads(value) | {"time_ms": t} for value, t in found]
 
     def live(self, after: int, *, last: int = 10_000) -> list[Live] | None:
         """Return live events behind an id; None where the first of them is not kept any more."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return feed.live(db, after, last)
 
     @property
     def position(self) -> int:
         """Id of the latest live event; 0 before there is one."""
-        raise NotImplementedError
+        with self._file.reading() as db:
+            return feed.position(db)
 
     def size(self) -> int:
         """Return the bytes that the file takes."""
-        raise NotImplementedError
+        return self._file.size()
 
     def n_records(self, kind: Kind) -> int:
-        """Return how many events of a kind are kept."""
-        raise NotImplementedError
+        """Return how many events of a kind are kept, or are in the means that are."""
+        counted = {
+            "importance": "select coalesce(sum(n_events), 0) from series",
+            "change": "select count(*) from changes",
+            "dead_letter": "select coalesce(sum(n), 0) from letters",
+            "status": "select count(*) from statuses",
+        }
+        with self._file.reading() as db:
+            return int(db.execute(counted[kind]).fetchone()[0])
 
     def close(self) -> None:
         """Write what is written and close the file."""
-        raise NotImplementedError
+        self._file.close()
 
     def __enter__(self) -> Store:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 
 from ...errors import SchemaUnavailableError
 from ..records import OriginRecord
@@ -11,13 +12,24 @@ from .base import Decoded, Format
 logger = logging.getLogger(__name__)
 
 
+async def _do_nothing() -> None:
+    pass
+
+
 async def decode_patiently(
-    format_: Format, record: OriginRecord, *, first_s: float = 0.2, longest_s: float = 10.0
+    format_: Format,
+    record: OriginRecord,
+    *,
+    before: Callable[[], Awaitable[None]] = _do_nothing,
+    first_s: float = 0.2,
+    longest_s: float = 10.0,
 ) -> list[Decoded]:
     """Return the objects in a record, however long its schema cannot be fetched; what waits is the record's partition.
 
     Parameters
     ----------
+    before
+        Called once where it has to be waited for, before that: whoever waits may be stopped meanwhile.
     first_s, longest_s
         Seconds between two attempts, at first and at last; up to a second is added at random, so that not all
         partitions and processes ask at the same time.
@@ -51,6 +63,7 @@ async def decode_patiently(
             except SchemaUnavailableError as error:
                 if attempt.num == 1:
                     logger.warning("%s waits for its schema: %s; it is asked for again", where, error)
+                    await before()
                 raise
             if attempt.num > 1:
                 logger.info("%s waits no longer, after %d attempts", where, attempt.num)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any
 
 from aiokafka import ConsumerRecord, TopicPartition
@@ -54,7 +55,13 @@ _SLICE_S = 0.003
 class _Section:
     def __init__(self, name: str, format_: Format, mapping: Mapping, at: str, board: SectionBoard) -> None:
         self.name, self.format, self.mapping, self.at, self.board = name, format_, mapping, at, board
-        board.is_waiting = lambda: format_.is_waiting
+
+    async def start(self) -> None:
+        """Ask for what the format needs; until that is known, the board says what the run before has found."""
+        try:
+            await self.format.start()
+        finally:
+            self.board.is_waiting = lambda: self.format.is_waiting
 
 
 class Mapper:
@@ -109,7 +116,7 @@ class Mapper:
         async with AsyncExitStack() as stack:
             for section in self._sections.values():
                 stack.push_async_callback(section.format.close)
-                await section.format.start()
+                await section.start()
             for name, topics in self._unit.readers.items():
                 section = self._sections[name]
                 reader = self._readers[name] = Reader(self._config, section.at, self._unit.sections[name], topics)
@@ -161,7 +168,7 @@ class Mapper:
         positions = dict(starts)
         total = sum(max(ends[place] - at.offset, 0) for place, at in starts.items())
         while not stop.is_set():
-            await self._map_slice(sender)
+            await self._map_slice(sender, partial(self._settle, sender, positions))
             if sender.n_under_way >= SETTLE_EVERY or now() - settled >= SETTLE_S:
                 await self._settle(sender, positions)
                 settled = now()
@@ -198,18 +205,18 @@ class Mapper:
             for one in waiting:
                 one.cancel()
 
-    async def _map_slice(self, sender: Sender) -> None:
+    async def _map_slice(self, sender: Sender, settle: Callable[[], Awaitable[None]]) -> None:
         """Map what may be taken now, for a moment."""
         merge, began = self._merge, time.perf_counter()
         while time.perf_counter() - began < _SLICE_S:
             for place in merge.untimed:
-                await self._decode(place)
+                await self._decode(place, settle)
             if merge.waits_s(time.monotonic()) != 0:
                 return
             place, raw = merge.pop()
             await self._map(sender, place, raw)
 
-    async def _decode(self, place: TopicPartition) -> None:
+    async def _decode(self, place: TopicPartition, settle: Callable[[], Awaitable[None]]) -> None:
         """Decode the first record of a partition, as each of its sections has it, and give it its time."""
         raw = self._merge.head(place)
         record = _origin_record(raw)
@@ -222,7 +229,7 @@ class Mapper:
                     raise unread.error()
                 decoded = section.format.decode_now(record)
                 if decoded is None:
-                    decoded = await decode_patiently(section.format, record)
+                    decoded = await decode_patiently(section.format, record, before=settle)
                 found.append((section, decoded))
                 if time_ms is None and decoded:
                     time_ms = section.mapping.time_of(record, decoded)

@@ -35,7 +35,7 @@ class FramedFormat:
     Attributes
     ----------
     is_waiting
-        Whether the last schema that was asked for could not be had.
+        Whether the registry did not answer when it was asked last.
     """
 
     def __init__(self, kind: str, registry: Registry, make: Callable[[RegisteredSchema], Awaitable[Reader]]) -> None:
@@ -49,7 +49,9 @@ class FramedFormat:
 
     async def start(self) -> None:
         """Ask the registry whether it is there; raises ConfigError where it is not."""
+        self.is_waiting = True
         await self._registry.start()
+        self.is_waiting = False
 
     def decode_now(self, record: OriginRecord) -> list[Decoded] | None:
         """Return the object in a record; None where its schema has to be fetched."""

@@ -1,7 +1,7 @@
 // Frames a chart as a panel: its title, what it says in a line, and a table and files of the same numbers.
 
 import { h, write } from "page/dom.js";
-import { saveMenu } from "page/chart/export.js";
+import { saveMenu } from "page/chart/save.js";
 import { tableBehind } from "page/chart/table.js";
 
 let made = 0;

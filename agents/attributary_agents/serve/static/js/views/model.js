@@ -35,6 +35,7 @@ export async function show(context) {
   let asked = 0;
   let timer = 0;
   let isStale = false;
+  let isClosed = false;
   let n_new = 0;
   let others = [];
   let charts = null;
@@ -66,24 +67,28 @@ export async function show(context) {
     charts?.importance.setPaused(isZoomed(all.state) ? n_new : null);
   }
 
-  function drawBelow() {
-    for (const one of others) one.destroy();
+  async function drawBelow() {
     const { view, series, other, changes, dependences, state } = all;
+    const mine = asked;
+    const dependent = await dependencePanel({ dependences, state, owner, go });
+    if (mine !== asked || isClosed) return dependent?.destroy();
+    for (const one of others) one.destroy();
     others = [
       series && explainersPanel({ series, other, owner }),
-      dependencePanel({ dependences, state, owner, go }),
+      dependent,
       changesPanel({ ...changes, owner, state, link, now: now() }),
       versionsPanel({ versions: view.versions, owner, state, go }),
       deadLettersPanel({ reasons: view.dead_letters, owner, now: now() }),
     ].filter(Boolean);
     replace(below, others.map((one) => one.element));
+    return undefined;
   }
 
-  function drawAll() {
+  async function drawAll() {
     drawTop();
     drawCharts();
     charts?.importance.controls(all);
-    drawBelow();
+    await drawBelow();
   }
 
   /** Fetch all anew; an answer that another question has overtaken is dropped. */
@@ -99,8 +104,8 @@ export async function show(context) {
     if (isSame) {
       drawTop();
       drawCharts();
-      if (!below.contains(document.activeElement)) drawBelow();
-    } else drawAll();
+      if (!below.contains(document.activeElement)) await drawBelow();
+    } else await drawAll();
   }
 
   const later = (ms) => {
@@ -141,7 +146,7 @@ export async function show(context) {
     gone: () => announce(`${owner} is gone: no worker has it any more.`),
   };
 
-  drawAll();
+  await drawAll();
   return {
     get title() {
       return `${all.view.row.state === "changed" ? "▲ " : ""}${owner}`;
@@ -159,6 +164,7 @@ export async function show(context) {
     move: (state) => refetch(state),
     reload: () => refetch(all.state, true),
     close() {
+      isClosed = true;
       asked += 1;
       clearTimeout(timer);
       charts?.importance.destroy();

@@ -3,7 +3,6 @@
 import { h } from "page/dom.js";
 import { ago, count, time } from "page/format.js";
 import { bars } from "page/chart/bars.js";
-import { dependence } from "page/chart/dependence.js";
 import { panel } from "page/chart/frame.js";
 import { KINDS } from "page/chart/lines/marks.js";
 import { lossWords } from "page/views/panels/asked.js";
@@ -21,8 +20,9 @@ export function explainersPanel({ series, other, owner }) {
 }
 
 /** Return the panel of partial dependence; null where there is none. */
-export function dependencePanel({ dependences, state, owner, go }) {
+export async function dependencePanel({ dependences, state, owner, go }) {
   if (!dependences.length) return null;
+  const { dependence } = await import("page/chart/dependence.js");
   const features = [...new Set(dependences.map((one) => one.feature))];
   const feature = features.includes(state.x) ? state.x : features[0];
   const answers = dependences.filter((one) => one.feature === feature);
@@ -68,11 +68,16 @@ export function versionsPanel({ versions, owner, state, go }) {
   return panel({ title: "Versions", owner, below: table });
 }
 
+function kindOf(event) {
+  if (event.endsWith("released")) return "released";
+  if (event.startsWith("loss_shift")) return "loss";
+  return { explanation: "change", importance_shift: "shift" }[event] ?? event;
+}
+
 /** Return the panel of what the topic of changes says of this model, the newest first. */
 export function changesPanel({ changes, n, owner, state, link, now }) {
-  const sign = (row) => KINDS[{ explanation: "change", importance_shift: "shift", loss_shift: "loss" }[row.event] ?? row.event] ?? ["•", "muted"];
   const items = changes.map((row) => {
-    const [glyph, tone] = sign(row);
+    const [glyph, tone] = KINDS[kindOf(row.event)] ?? ["•", "muted"];
     return h("li", null, h("span", { class: `glyph is-${tone}`, "aria-hidden": "true" }, glyph),
       h("div", null, h("a", { href: link(state, { view: "change", change: row.id }) }, row.sentence),
         h("p", { class: "when" }, [row.time_ms === null ? null : `${ago(row.time_ms, now)}, ${time(row.time_ms, { now })}`, `observation ${count(row.observation)}`, row.verdict, row.is_open && "open"].filter(Boolean).join(" · "))));

@@ -2,7 +2,7 @@
 
 import { h, write } from "page/dom.js";
 import { count, duration, estimate, number, percent, time } from "page/format.js";
-import { colouring } from "page/chart/colours.js";
+import { colouring, DASHES } from "page/chart/colours.js";
 import { panel } from "page/chart/frame.js";
 import { lineChart } from "page/chart/line.js";
 import { axisOf, isZoomed, lossWords, marksOf, TOPS } from "page/views/panels/asked.js";
@@ -45,7 +45,7 @@ export function importancePanel({ go, link, source, owner, goBack }) {
     const { series, state } = all;
     const places = colours(series.features.map((one) => one.feature));
     return series.features.map((one, k) => ({
-      name: one.feature, colour: places[k] % 10, hidden: hidden.has(one.feature),
+      name: one.feature, colour: places[k] % 10, dash: DASHES[(places[k] + 3 * Math.floor(places[k] / 10)) % 10], hidden: hidden.has(one.feature),
       ...(state.measure === "importance" ? { values: one.importance, low: one.low, high: one.high } : { values: one[state.measure] }),
     }));
   }

@@ -1,14 +1,8 @@
 // Shows the features of a chart as a table: value, share, rank and how much each moved; it shows and hides lines.
 
-import { h, replace, svg } from "page/dom.js";
+import { h, replace } from "page/dom.js";
 import { count, estimate, middle, number, percent } from "page/format.js";
-import { dashOf } from "page/chart/colours.js";
-
-/** Return a piece of a line as it is drawn. */
-export function swatch(one) {
-  return svg("svg", { class: `swatch s${(one.colour ?? 0) + 1}`, width: 26, height: 12, "aria-hidden": "true" },
-    svg("path", { d: "M1 6H25", stroke: "currentColor", "stroke-width": 3, "stroke-dasharray": dashOf(one).join(" ") || null }));
-}
+import { swatch } from "page/chart/lines/swatch.js";
 
 /**
  * Return the legend.
@@ -34,7 +28,7 @@ export function legend({ onToggle, onFocus, onChoose }) {
       h("td", { class: "is-moved" }, movedWords(one)),
     ];
     const head = [
-      h("td", { rowspan: isLong ? 2 : null }, h("button", { type: "button", class: "toggle", "aria-pressed": String(!line.hidden), "aria-label": `Line of ${one.feature}`, onclick: () => onToggle(one.feature) }, swatch(line))),
+      h("td", { class: "is-toggle", rowspan: isLong ? 2 : null }, h("button", { type: "button", class: "toggle", "aria-pressed": String(!line.hidden), "aria-label": `Line of ${one.feature}`, onclick: () => onToggle(one.feature) }, swatch(line))),
       h("th", { scope: isLong ? "rowgroup" : "row", colspan: isLong ? 5 : null }, h("button", { type: "button", class: "name", title: one.feature, "aria-current": one.feature === chosen ? "true" : null,
         onfocus: () => onFocus(one.feature), onblur: () => onFocus(null), onclick: () => onChoose(one.feature) }, cut(one.feature, isLong ? 130 : 24))),
     ];
@@ -58,6 +52,11 @@ export function legend({ onToggle, onFocus, onChoose }) {
   };
 }
 
+/** Return a name that may be broken behind its separators. */
+function breakable(name) {
+  return h("span", null, name.split(/(?<=[_./:\-])/u).flatMap((part, i) => (i ? [h("wbr"), part] : [part])));
+}
+
 /** Return how much an importance moved, with the digits that its interval lets count. */
 function movedWords({ moved, latest_half_width: half }) {
   if (moved === null) return "–";
@@ -70,5 +69,5 @@ function movedWords({ moved, latest_half_width: half }) {
 /** Return a name with its middle cut where it is too long; on focus the whole one stands in its place. */
 function cut(name, most) {
   const shown = middle(name, most);
-  return shown === name ? name : [h("span", { class: "is-cut" }, shown), h("span", { class: "is-whole" }, name)];
+  return shown === name ? breakable(name) : [h("span", { class: "is-cut" }, shown), h("span", { class: "is-whole" }, name)];
 }

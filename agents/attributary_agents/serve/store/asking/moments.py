@@ -1,0 +1,124 @@
+"""Finds single events, and figures over time."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+
+from ..orders import order
+from ..packing import known, unpack
+from ..rows import SCALARS, Snapshot, StoredReason, StoredVersion
+from .lists import Lists
+from .windows import Extent, find_extent
+
+_HOUR_MS = 3_600_000
+
+
+def find_snapshot(
+    db: sqlite3.Connection, lists: Lists, model_id: str, explainer: str, time_ms: int | None, observation: int | None
+) -> Snapshot | None:
+    """Return the last event at or before a moment; see `Store.snapshot`."""
+    by, at = ("observation", observation) if observation is not None else ("time", time_ms)
+    axis = "t, observation" if by == "time" else "observation, t"
+    extent = find_extent(db, model_id, explainer, None, at, by)
+    backwards = True
+    if extent is None:  # all are later
+        extent, backwards = find_extent(db, model_id, explainer, None, None, by), False
+    if extent is None:
+        return None
+    ordered = ", ".join(f"{name} desc" for name in axis.split(", ")) if backwards else axis
+    row = db.execute(
+        "select removal, loss, loss_unit, loss_largest, versions.version, one.t, one.observation, one.list, one.scale, "
+        f"one.numbers, {', '.join(SCALARS)} from "
+        f"(select * from events where {extent.where} order by {ordered} limit 1) one "
+        "join series on series.id = one.series join versions on versions.id = one.version",
+        extent.values,
+    ).fetchone()
+    names = lists.names(db, row[7])
+    importance, half_width = (one[0] for one in unpack([(row[8], row[9])], len(names)))
+    by_rank = order(importance)
+    return Snapshot(
+        model_id=model_id,
+        explainer=explainer,
+        removal=row[0],
+        loss=row[1],
+        loss_unit=row[2],
+        loss_largest=row[3],
+        version=row[4],
+        time_ms=row[5],
+        observation=row[6],
+        features=tuple(names[at] for at in by_rank.tolist()),
+        importance=importance[by_rank],
+        half_width=half_width[by_rank],
+        scalars={name: value for name, value in zip(SCALARS, row[10:], strict=True) if value is not None},
+    )
+
+
+def find_nearest(
+    db: sqlite3.Connection, model_id: str, explainer: str, value: int, by: str
+) -> tuple[int | None, int] | None:
+    """Return time and observation of the event that is nearest to a moment."""
+    column = "t" if by == "time" else "observation"
+    found = []
+    for start, end in ((None, value), (value, None)):
+        extent = find_extent(db, model_id, explainer, start, end, by)
+        if extent is not None:
+            at = extent.high if start is None else extent.low
+            row = db.execute(
+                f"select t, observation from events where {extent.where} and {column} = ? limit 1", (*extent.values, at)
+            ).fetchone()
+            found.append((abs(at - value), row))
+    if not found:
+        return None
+    t, observation = min(found, key=lambda one: one[0])[1]
+    return t, observation
+
+
+def find_recent(
+    db: sqlite3.Connection, model_id: str, explainer: str, scalar: str, start: int | None, points: int
+) -> list[float | None]:
+    """Return one of `SCALARS` from a moment on, put together by equal widths of time; points without an event left out."""
+    extent = find_extent(db, model_id, explainer, start, None, "time")
+    if extent is None:
+        return []
+    assert scalar in SCALARS
+    rows = db.execute(f"select {_place(extent, points)}, n, {scalar} from events where {extent.where}", extent.values)
+    sums: dict[int, tuple[float, float]] = {}
+    for place, n, value in rows:
+        total, weight = sums.get(place, (0.0, 0.0))
+        sums[place] = (total, weight) if value is None else (total + value * n, weight + n)
+    return [known(np.divide(*sums[at])) if sums[at][1] else None for at in sorted(sums)]
+
+
+def _place(extent: Extent, points: int) -> str:
+    if extent.n_rows <= points:
+        return "row_number() over (order by t, observation)"
+    return f"(t - {extent.low}) * {points} / {extent.high - extent.low + 1}"
+
+
+def find_versions(db: sqlite3.Connection, model_id: str) -> list[StoredVersion]:
+    """Return the versions of a model, the newest first."""
+    found = db.execute(
+        "select version, first_ms, last_ms, first_observation, last_observation from versions "
+        "where model_id = ? order by taken desc",
+        (model_id,),
+    )
+    return [StoredVersion(*row) for row in found]
+
+
+def count_letters(
+    db: sqlite3.Connection, model_id: str | None, start_ms: int | None, end_ms: int | None
+) -> list[StoredReason]:
+    """Count dead letters by model, reason and stage, of the hours that a window touches; the most frequent first."""
+    where, values = ["1"], []
+    for text, value in (("model_id = ?", model_id), ("last_ms >= ?", start_ms), ("first_ms <= ?", end_ms)):
+        if value is not None:
+            where.append(text)
+            values.append(value)
+    found = db.execute(
+        "select model_id, reason, stage, sum(n), min(first_ms), max(last_ms) from letters "
+        f"where {' and '.join(where)} group by 1, 2, 3 order by 4 desc, 1, 2, 3",
+        values,
+    )
+    return [StoredReason(*row) for row in found]

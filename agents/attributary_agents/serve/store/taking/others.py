@@ -1,0 +1,114 @@
+"""Writes changes, statuses, dead letters and partial dependences."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import defaultdict
+
+import orjson
+
+from attributary_topics import InvalidRecordError
+
+from ..asking.changes import find_change
+from ..rows import Arrived, StoredChange
+from .parsing import MOST_TEXT, count_of, text_of
+
+HOUR_MS = 3_600_000
+KEPT_LETTER_IDS = 200_000
+"""Dead letters by whose ids one that comes twice is known."""
+
+
+def take_change(db: sqlite3.Connection, record: Arrived) -> StoredChange | None:
+    """Write a change; return it, or None where the store has it already."""
+    event = record.event
+    change_id = event.get("change_id")
+    if change_id is not None and not isinstance(change_id, str):
+        raise InvalidRecordError("wrong_type", "change_id", "a text or null", None)
+    row = (
+        *(record.id, record.model_id, record.time_ms, count_of(event, "observation"), text_of(event, "event")),
+        *(change_id, orjson.dumps(event)),
+    )
+    written = db.execute(
+        "insert or ignore into changes (id, model_id, t, observation, event, change_id, value) "
+        "values (?, ?, ?, ?, ?, ?, ?)",
+        row,
+    )
+    return find_change(db, record.id) if written.rowcount > 0 else None
+
+
+def take_status(db: sqlite3.Connection, record: Arrived) -> bool:
+    """Write a status; return whether it says something new. One without a value takes all back."""
+    if not record.event:
+        return db.execute("delete from statuses where model_id = ?", (record.model_id,)).rowcount > 0
+    text_of(record.event, "state")
+    part = count_of(record.event, "partition")
+    value = orjson.dumps(record.event)
+    found = db.execute(
+        "select t, value from statuses where model_id = ? and part = ?", (record.model_id, part)
+    ).fetchone()
+    if found is not None and found[0] is not None and record.time_ms is not None and record.time_ms < found[0]:
+        return False
+    db.execute("insert or replace into statuses values (?, ?, ?, ?)", (record.model_id, part, record.time_ms, value))
+    return found is None or found[1] != value
+
+
+def take_dependence(db: sqlite3.Connection, record: Arrived) -> bool:
+    """Write a partial dependence where it is the latest of its feature; return whether it is."""
+    event = record.event
+    label = event.get("label")
+    if label is not None and not isinstance(label, str):
+        raise InvalidRecordError("wrong_type", "label", "a text or null", None)
+    for name in ("values", "mean", "half_width"):
+        if not isinstance(event.get(name), list):
+            raise InvalidRecordError("wrong_type", name, "a list", None)
+    key = record.model_id, text_of(event, "explainer"), text_of(event, "feature"), orjson.dumps(label).decode()
+    found = db.execute(
+        "select t, observation from dependences where model_id = ? and explainer = ? and feature = ? and label = ?", key
+    ).fetchone()
+    now = record.time_ms or 0, count_of(event, "observation")
+    if found is not None and now <= (found[0] or 0, found[1]):
+        return False
+    db.execute(
+        "insert or replace into dependences values (?, ?, ?, ?, ?, ?, ?)",
+        (*key, record.time_ms, now[1], orjson.dumps(event)),
+    )
+    return True
+
+
+class Letters:
+    """Counts dead letters in the transaction that is open; `flush` writes the counts of many at once."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what is not written: the transaction has failed."""
+        self._counts: dict[tuple[str, str, str, int], list[int]] = {}
+        self.n_new: dict[str, int] = defaultdict(int)
+        """New dead letters by model, since `told` was called last."""
+
+    def take(self, db: sqlite3.Connection, record: Arrived) -> bool:
+        """Count a dead letter; return whether it is new."""
+        reason, stage = text_of(record.event, "reason"), text_of(record.event, "stage")
+        number = int.from_bytes(hashlib.blake2b(record.id.encode(), digest_size=8).digest(), "big", signed=True)
+        (seq,) = db.execute("select coalesce(max(seq), 0) + 1 from letter_ids").fetchone()
+        if db.execute("insert or ignore into letter_ids values (?, ?)", (number, seq)).rowcount < 1:
+            return False
+        if seq % 1000 == 0:
+            db.execute("delete from letter_ids where seq <= ?", (seq - KEPT_LETTER_IDS,))
+        t = record.time_ms or 0
+        key = record.model_id[:MOST_TEXT], reason, stage, t // HOUR_MS
+        found = self._counts.setdefault(key, [0, t, t])
+        found[0], found[1], found[2] = found[0] + 1, min(found[1], t), max(found[2], t)
+        self.n_new[record.model_id] += 1
+        return True
+
+    def flush(self, db: sqlite3.Connection) -> None:
+        """Write the counts."""
+        db.executemany(
+            "insert into letters values (?, ?, ?, ?, ?, ?, ?) on conflict do update set n = n + excluded.n, "
+            "first_ms = min(first_ms, excluded.first_ms), last_ms = max(last_ms, excluded.last_ms)",
+            [(*key, *counts) for key, counts in self._counts.items()],
+        )
+        self._counts.clear()

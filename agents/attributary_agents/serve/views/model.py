@@ -1,0 +1,143 @@
+"""Answers what there is of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attributary_explainers.wording import show_names, show_number
+
+from ...config.settings import Config
+from ..answers.base import PairOfMoments
+from ..answers.models import ExplainerRow, ModelRow, ModelView, VersionRow
+from ..store.rows import StoredExplainer, StoredModel
+from ..store.store import Store
+from .choosing import model_of
+from .comparisons import first_with_last
+from .dead_letters import reasons
+from .fleet.fleet import row as row_of
+from .numbers import known, loss_of
+from .words import name
+
+FAR = 5.0
+"""Times the loss of the baseline, beyond which an importance says more about the values that are drawn."""
+
+_LOOKED_AT = 50
+
+EVENTS = (
+    "alarm",
+    "explanation",
+    "not_confirmed",
+    "importance_shift",
+    "importance_shift_released",
+    "loss_shift",
+    "loss_shift_explained",
+    "loss_shift_released",
+    "recovered",
+)
+"""Kinds of events of the topic of changes."""
+
+
+def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, window_ms: int | None = None) -> ModelView:
+    """Return a model: how it is doing, and what there is to show of it.
+
+    One that is configured, and of which nothing was said yet, is shown without numbers.
+
+    Raises
+    ------
+    NotFoundError
+        Neither a topic nor the configuration knows it.
+    """
+    model = model_of(store, config, model_id)
+    settings = config.find(model_id)
+    row = row_of(store, config, model_id, now_ms=now_ms, window_ms=window_ms)
+    start_ms = None if window_ms is None else now_ms - window_ms
+    order = [] if settings is None else list(settings.explainers)
+    rank: dict[str, int] = {explainer: at for at, explainer in enumerate(order)}
+    explainers = sorted(model.explainers, key=lambda one: (rank.get(one.explainer, len(rank)), one.explainer))
+    versions = store.versions(model_id)
+    compared = first_with_last(store, model, settings)
+    counts = {event: store.n_changes(model_id, events=(event,)) for event in EVENTS}
+    delay = next((one.scalars.get("label_delay_median_s") for one in explainers), None)
+    return ModelView(
+        row=row,
+        explainers=[_explainer(one) for one in explainers],
+        versions=[
+            VersionRow(
+                version=one.version,
+                first_ms=one.first_ms,
+                last_ms=one.last_ms,
+                first_observation=one.first_observation,
+                last_observation=one.last_observation,
+            )
+            for one in versions
+        ],
+        dead_letters=reasons(store.dead_letters(model_id, start_ms=start_ms)),
+        quality=list(dict.fromkeys(metric for one in explainers for metric in one.quality)),
+        threshold=_threshold(store, config, model_id),
+        label_delay_median_s=known(delay),
+        dependences=[str(one["feature"]) for one in store.dependences(model_id)],
+        notes=list(_notes(row, model)),
+        n_events={event: n for event, n in counts.items() if n},
+        compare=None if compared is None else PairOfMoments(a=str(compared[0]), b=str(compared[1])),
+    )
+
+
+def _explainer(one: StoredExplainer) -> ExplainerRow:
+    return ExplainerRow(
+        name=one.explainer,
+        removal=one.removal,
+        loss=loss_of(one.loss, one.loss_unit, one.loss_largest),
+        alpha=one.alpha,
+        n_features=len(one.features),
+        n_events=one.n_events,
+        first_ms=one.first_ms,
+        last_ms=one.last_ms,
+        first_observation=one.first_observation,
+        last_observation=one.last_observation,
+        n_observations=one.n_observations,
+    )
+
+
+def _threshold(store: Store, config: Config, model_id: str) -> float | None:
+    """Return the threshold of the discrepancy: as it was told last, or where nothing was told as it is configured."""
+    told = store.changes(model_id, events=("alarm", "explanation", "not_confirmed"), last=_LOOKED_AT)
+    values = (change.event.get("threshold") for change in told)
+    if (last := next((value for value in values if isinstance(value, int | float)), None)) is not None:
+        return known(last)
+    settings = config.find(model_id)
+    return None if settings is None or settings.change is None else settings.change.threshold
+
+
+def _notes(row: ModelRow, model: StoredModel) -> Iterator[str]:
+    """Yield what to know before the numbers are believed."""
+    if row.mode == "unlabelled":
+        yield "These are importances of the model's predictions, not of being right: its observations have no labels."
+    if row.mode == "mirror":
+        said = "not known yet" if row.fidelity is None else show_number(row.fidelity)
+        low = ", which is too low to rely on what follows" if row.is_unfaithful else ""
+        yield f"These are importances of a mirror, which learns what another model predicts; fidelity: {said}{low}."
+    if row.is_failing:
+        yield "The model fails on what comes: of late its observations have become dead letters."
+    if row.state == "refused":
+        yield "What is stored of the model is damaged: its observations become dead letters."
+    if row.model_loss is not None and row.baseline_loss is not None and row.model_loss > row.baseline_loss:
+        yield (
+            f"The model loses more ({show_number(row.model_loss)}) than its mean prediction, which knows no feature "
+            f"({show_number(row.baseline_loss)}): importances say little until it has learnt more."
+        )
+    for one in model.explainers:
+        yield from _far(one)
+
+
+def _far(one: StoredExplainer) -> Iterator[str]:
+    baseline = known(one.scalars.get("baseline_loss"))
+    if baseline is None or baseline <= 0.0:
+        return
+    pairs = zip(one.features, one.importance.tolist(), strict=True)
+    far = [name(feature) for feature, value in pairs if abs(value) > FAR * baseline]
+    if far:
+        yield (
+            f"{show_names(far, 3)} ({one.explainer}): far more than a model without features loses. The values that "
+            "are drawn in its place are far from where the model is in use, as those of a clock or a counter are; it "
+            "says no more than that the model needs the feature."
+        )

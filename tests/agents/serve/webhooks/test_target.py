@@ -1,0 +1,223 @@
+"""How an address is told: what is tried again, what is not, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from attributary_agents.config.serving import WebhookConfig
+from attributary_agents.errors import ConfigError
+from attributary_agents.serve.webhooks import target as target_module
+from attributary_agents.serve.webhooks.target import QUEUE, NotTakenError, Target, _seconds, shown_address
+from tests.agents.serve.webhooks.made import event
+
+URL = "https://user:hidden@hooks.example/services/T0/secret"
+
+
+class Receiver:
+    """Answers with one thing after another, the last of them for ever, and keeps what it was sent."""
+
+    def __init__(self, *answers: Any) -> None:
+        self._answers = list(answers)
+        self.requests: list[httpx.Request] = []
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, tuple):
+            return httpx.Response(answer[0], headers=answer[1])
+        return httpx.Response(answer)
+
+
+def made(receiver: Callable[..., Any], **options: Any) -> Target:
+    config = WebhookConfig.model_validate({"url": URL, **options})
+    return Target("ops", config, transport=httpx.MockTransport(receiver), first_s=0.001)
+
+
+def lost(receiver: Receiver, **options: Any) -> str:
+    with pytest.raises(NotTakenError) as found:
+        asyncio.run(made(receiver, **options).send(event()))
+    return str(found.value)
+
+
+def test_an_event_that_is_taken_is_sent_once() -> None:
+    receiver = Receiver(204)
+    asyncio.run(made(receiver).send(event()))
+    (request,) = receiver.requests
+    assert request.method == "POST"
+    assert request.headers["content-type"] == "application/cloudevents+json"
+    assert request.headers["idempotency-key"] == "bank:obs:0:1"
+    assert "x-attributary-signature" not in request.headers
+
+
+@pytest.mark.parametrize(
+    "again", [500, 503, 429, httpx.ConnectError("x"), httpx.ReadTimeout("x"), (429, {"Retry-After": "0"})]
+)
+def test_what_may_go_by_is_tried_again(again: Any) -> None:
+    receiver = Receiver(again, again, again, again, 200)
+    asyncio.run(made(receiver).send(event()))
+    assert len(receiver.requests) == 5
+    assert len({request.content for request in receiver.requests}) == 1, "the same event"
+
+
+def test_five_attempts_are_all() -> None:
+    receiver = Receiver(503)
+    assert lost(receiver) == "it answers 503, 5 times"
+    assert len(receiver.requests) == 5
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 410])
+def test_a_refusal_is_not_tried_again(status: int) -> None:
+    receiver = Receiver(status)
+    assert lost(receiver) == f"it answers {status}"
+    assert len(receiver.requests) == 1
+
+
+def test_a_redirect_is_not_followed() -> None:
+    receiver = Receiver((307, {"Location": "http://169.254.169.254/"}))
+    assert lost(receiver) == "it answers 307, and redirects are not followed"
+    assert len(receiver.requests) == 1
+
+
+def test_all_attempts_end_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_module, "WITHIN_S", 0.2)
+    assert lost(Receiver((503, {"Retry-After": "3600"}))) == "it answers 503, 1 time, and then nothing within 0 s"
+
+
+def test_an_address_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_module, "ANSWER_WITHIN_S", 0.01)
+
+    async def never(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    with pytest.raises(NotTakenError, match=r"no answer within 0 s, 5 times"):
+        asyncio.run(made(never).send(event()))
+
+
+def test_what_the_system_says_is_said() -> None:
+    refused = httpx.ConnectError(f"all attempts to {URL} failed")
+    refused.__cause__ = OSError(111, "any")
+    assert lost(Receiver(refused)) == "connection refused, 5 times"
+    untrusted = httpx.ConnectError(URL)
+    untrusted.__cause__ = ssl.SSLCertVerificationError(1, "any")
+    untrusted.__cause__.verify_message = "self-signed certificate"
+    assert lost(Receiver(untrusted)) == "its certificate is not trusted (self-signed certificate), 5 times"
+    assert lost(Receiver(httpx.UnsupportedProtocol(URL))) == "UnsupportedProtocol, 5 times"
+
+
+def test_each_attempt_is_signed_as_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPS_SECRET", "the secret")
+    receiver = Receiver(500, 200)
+    asyncio.run(made(receiver, secret_env="OPS_SECRET").send(event()))
+    for request in receiver.requests:
+        stamp = request.headers["x-attributary-timestamp"]
+        assert abs(int(stamp) - time.time()) < 600
+        expected = hmac.new(b"the secret", stamp.encode() + b"." + request.content, hashlib.sha256).hexdigest()
+        assert request.headers["x-attributary-signature"] == f"sha256={expected}"
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_secret_that_is_missing_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    monkeypatch.delenv("OPS_SECRET", raising=False)
+    if value is not None:
+        monkeypatch.setenv("OPS_SECRET", value)
+    with pytest.raises(
+        ConfigError, match=r"^serve\.webhooks\.ops\.secret_env: the environment has no OPS_SECRET: set it to"
+    ):
+        made(Receiver(200), secret_env="OPS_SECRET")
+
+
+def test_a_proxy_that_cannot_be_used_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "nonsense://user:hidden@proxy")
+    with pytest.raises(ConfigError) as found:
+        Target("ops", WebhookConfig.model_validate({"url": URL}))
+    assert "ALL_PROXY" in str(found.value)
+    assert "hidden" not in str(found.value)
+
+
+def test_nothing_that_is_logged_names_the_path_or_the_user(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def send(answer: Any) -> Target:
+        target = made(Receiver(answer))
+        target.offer(event(), 0)
+        running = asyncio.create_task(target.run())
+        while not target.is_idle:
+            await asyncio.sleep(0.001)
+        running.cancel()
+        return target
+
+    for answer in (200, 404, httpx.ConnectError(URL)):
+        target = asyncio.run(send(answer))
+    assert target.counts.last_failure == "bank:obs:0:1: no connection, 5 times"
+    assert "webhook ops: lost bank:obs:0:1: it answers 404" in caplog.text
+    assert "hidden" not in caplog.text
+    assert "secret" not in caplog.text
+    assert shown_address(target.config) == "https://hooks.example/…"
+
+
+def test_events_are_sent_in_their_order_and_those_that_are_too_many_are_lost(caplog: pytest.LogCaptureFixture) -> None:
+    settled: list[int] = []
+    receiver = Receiver(200)
+    config = WebhookConfig.model_validate({"url": URL})
+    transport = httpx.MockTransport(receiver)
+
+    async def run() -> Target:
+        target = Target("ops", config, lambda partition, _: settled.append(partition), transport=transport)
+        for n in range(QUEUE + 3):
+            target.offer(event(n), n)
+        running = asyncio.create_task(target.run())
+        while not target.is_idle:
+            await asyncio.sleep(0.01)
+        running.cancel()
+        return target
+
+    target = asyncio.run(run())
+    assert (target.counts.sent, target.counts.failed) == (QUEUE, 3)
+    assert target.counts.last_failure == f"bank:obs:0:{QUEUE + 2}: {QUEUE} events waited already"
+    assert [request.headers["idempotency-key"] for request in receiver.requests] == [
+        f"bank:obs:0:{n}" for n in range(QUEUE)
+    ]
+    assert settled == [QUEUE, QUEUE + 1, QUEUE + 2, *range(QUEUE)]
+    assert caplog.text.count("events waited already") == 1, "said once"
+
+
+def test_what_waits_at_the_end_is_said_to_be_lost() -> None:
+    async def run() -> Target:
+        target = made(Receiver(200))
+        for n in range(3):
+            target.offer(event(n), 0)
+        await target.close()
+        return target
+
+    target = asyncio.run(run())
+    assert (target.counts.sent, target.counts.failed) == (0, 3)
+    assert target.counts.last_failure == "bank:obs:0:0 and 2 more: the server ends"
+
+
+@pytest.mark.parametrize(
+    ("after", "seconds"),
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("86400", 30.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("soon", None),
+        ("-1", None),
+        (None, None),
+    ],
+)
+def test_a_pause_that_is_asked_for_is_bounded(after: str | None, seconds: float | None) -> None:
+    assert _seconds(after) == seconds
