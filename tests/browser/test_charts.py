@@ -7,7 +7,7 @@ import io
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -108,7 +108,7 @@ def test_an_svg_file_has_a_place_for_every_number(server: StandIn, visits: Visit
     answer = _answer(server, "clicks")
     assert root.tag == f"{SVG}svg"
     assert root.findtext(f"{SVG}title") == "clicks: Importance"
-    lines = {}
+    lines: dict[str | None, set[str]] = {}
     for path in root.iter(f"{SVG}path"):
         if path.get("class") == "line":
             # A line that changes from grey to its colour has the point where it does so in both pieces.
@@ -209,7 +209,7 @@ def test_a_drag_zooms(server: StandIn, visits: Visits) -> None:
     assert float(wanted["from"]) == pytest.approx(first + 0.25 * (last - first), abs=room)
     assert float(wanted["to"]) == pytest.approx(first + 0.5 * (last - first), abs=room)
     expect(page.get_by_role("button", name="back to live")).to_be_visible()
-    head, *rows = _table(page, "Importance")
+    _, *rows = _table(page, "Importance")
     assert all(float(wanted["from"]) <= float(row[1]) <= float(wanted["to"]) for row in rows)
 
 
@@ -371,9 +371,9 @@ LINE = """async ({ series, by, x, range }) => {
 
 
 @pytest.fixture
-def alone(server: StandIn, visits: Visits) -> Iterator[Page]:
+def alone(server: StandIn, visits: Visits) -> Page:
     """A page on which charts are tried alone."""
-    yield visits.open(server, "/models/newcomer")
+    return visits.open(server, "/models/newcomer")
 
 
 @pytest.mark.parametrize(
