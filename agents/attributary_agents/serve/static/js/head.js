@@ -32,7 +32,7 @@ export function createHead(element, strips, { source, now }) {
   const search = createSearch({ source, state: () => current });
   const theme = themeButton();
   const keys = h("button", { type: "button", class: "icon", onclick: showKeys, title: "Keys (?)" }, h("span", { "aria-hidden": "true" }, "?"), unseen("Show the keys"));
-  replace(element, h("div", { class: "head-row" }, home, alive, h("div", { class: "head-controls" }, windows.element, axes.element, search.element, theme, keys)));
+  replace(element, h("div", { class: "head-row" }, home, alive, h("div", { class: "head-controls" }, source.axis === "observation" ? null : [windows.element, axes.element], search.element, theme, keys)));
 
   function drawAlive() {
     alive.dataset.state = connection;

@@ -55,6 +55,12 @@ class Live extends EventTarget {
     events.onerror = () => this.#failed(events);
   }
 
+  /** Look whether the server is there: an answer has failed to come. */
+  suspect() {
+    this.#heardAt = 0;
+    this.#look();
+  }
+
   #hello({ build }) {
     this.#wait = 1000;
     this.#say("build", { build });

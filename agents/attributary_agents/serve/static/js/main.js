@@ -22,7 +22,7 @@ const LATER_MS = 1500;
 const place = document.getElementById("view");
 const announcer = document.getElementById("announcer");
 const source = createSource();
-configure(source.kind === "file" ? { inHash: true, window: "all" } : { root: served().root });
+configure(source.kind === "file" ? { inHash: true, window: "all", by: source.axis } : { root: served().root });
 const live = createLive(source);
 const head = createHead(document.getElementById("head"), document.getElementById("strips"), { source, now: source.now });
 
@@ -89,6 +89,7 @@ async function code(view) {
 function notice(problem) {
   const said = problem && `What is shown could not be fetched anew: ${(problem.detail || problem.title || String(problem)).replace(/\.$/, "")}. It is asked for again.`;
   head.strip("stale", said);
+  if (problem?.status === 0) live.suspect?.();
   return null;
 }
 

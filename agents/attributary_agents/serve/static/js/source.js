@@ -97,6 +97,7 @@ export function fileSource(data) {
   const found = (id) => data.models[id] ?? missing(id, Object.keys(data.models));
   return {
     kind: "file",
+    axis: axisOf(data),
     stream: null,
     address: () => null,
     now: () => data.fleet.now_ms,
@@ -110,6 +111,12 @@ export function fileSource(data) {
     dependences: async (id) => found(id).dependences,
     health: async () => data.health,
   };
+}
+
+/** Return what all that a file shows is drawn along: observations, where no event has a time. */
+function axisOf(data) {
+  const all = Object.values(data.models).flatMap((model) => Object.values(model.series));
+  return all.length && all.every((series) => series.by === "observation") ? "observation" : "time";
 }
 
 function missing(id, ids) {
