@@ -77,7 +77,12 @@ PATHS = (
 )
 """All but the stream, which has no end."""
 
-LONG = [(path, mode) for path in PATHS for mode in GenerationMode if mode.is_positive or path != "/api/v1/health"]
+LONG = [
+    (path, mode)
+    for path in PATHS
+    for mode in GenerationMode
+    if mode is GenerationMode.POSITIVE or path != "/api/v1/health"
+]
 """What is allowed and what is not; health has no parameter that could be wrong."""
 
 
