@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attributary_topics import decode_dead_letter, decode_json, encode_json
+from attributary_topics import ModelStatus, decode_dead_letter, decode_json, encode_json
 
 from ..config.settings import Config
 from ..private_files import write_private
@@ -61,11 +61,25 @@ class ReplayPage:
 
     def write(self, path: Path, partition: Partition) -> None:
         """Write the page of all that was taken, and of how the model is doing at the end."""
-        if (status := status_of(partition, self._model_id, None)) is not None:
-            self._add("status", self._model_id, decode_json(encode_json(status)))
+        status = status_of(partition, self._model_id, None) or _nothing_learnt(self._model_id)
+        self._add("status", self._model_id, decode_json(encode_json(status)))
         self._flush()
         write_private(path, single_file(whole(self._store, self._config)).encode())
 
     def close(self) -> None:
         """Remove the store."""
         self._store.close()
+
+
+def _nothing_learnt(model_id: str) -> ModelStatus:
+    """Return the status of a model that has been given nothing: the file is empty, or all of it was refused before."""
+    return ModelStatus(
+        model_id=model_id,
+        state="learning",
+        model_version=None,
+        n_observations=0,
+        n_refused=0,
+        observations_per_second=None,
+        event_time=None,
+        partition=0,
+    )

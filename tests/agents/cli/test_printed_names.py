@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from attributary_agents.cli.commands import say
 from attributary_agents.cli.main import cli
-from attributary_agents.replay.report_page import escape
 
 EVIL = "age\n2026 forged\x1b[31m\u202e\u2066\u200b\u2028\x85\x9b\x7f"
 CONFIG = """
@@ -35,10 +34,6 @@ def test_a_line_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert (out.count("\n"), out.count("\t"), err.count("\n")) == (1, 2, 1)
     assert is_plain(out + err)
     assert "secret" not in out
-
-
-def test_the_page_shows_none_of_it() -> None:
-    assert is_plain(escape(EVIL).replace("\n", ""))
 
 
 @pytest.fixture

@@ -1,42 +1,55 @@
-"""A parsed page, and events to make one of."""
+"""Events of a replay, and the data of the page that is made of them."""
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-VOID = {"meta", "br", "img", "input", "link"}
+from attributary_agents.config.settings import Config
+from attributary_agents.replay.page import ReplayPage
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Outgoing
+from attributary_topics import DeadLetter, Source, encode_json, event_headers
+
+_DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 
 
-class Page(HTMLParser):
-    """The parsed page: its visible text, its elements, and whether every element is closed in turn."""
+def data_of(html: str) -> Any:
+    """The object that a page of one file holds."""
+    (found,) = _DATA.findall(html)
+    return json.loads(found)
 
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(html)
-        self.close()
-        assert self.open == [], "unclosed elements"
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in ("style", "script", "title"):
-            self.text += data
-
-    def named(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
-        return [found for name, found in self.elements if name == tag and attributes.items() <= found.items()]
+def made_page(
+    path: Path,
+    config: Config,
+    importances: Iterable[dict[str, Any]],
+    changes: Iterable[dict[str, Any]] = (),
+    reasons: Iterable[str] = (),
+    model_id: str = "credit",
+) -> str:
+    """Write the page of these events, as a replay sends them, and return its HTML."""
+    topics = config.kafka.topics
+    page = ReplayPage(model_id, config)
+    for topic, kind, events in (
+        (topics.importances, "importance", importances),
+        (topics.changes, "change", changes),
+    ):
+        for n, event in enumerate(events):
+            headers = event_headers(kind, model_id, Source(topics.observations, 0, event["observation"]), 0, n)
+            if kind == "change":
+                event = {"change_id": None, **event}
+            page.take(Outgoing(topic, model_id.encode(), encode_json(event), headers))
+    for n, reason in enumerate(reasons):
+        source = Source(topics.observations, 0, n)
+        letter = DeadLetter(model_id.encode(), b"{}", [], source, 0, "decode", reason, "InvalidRecordError", "why")
+        page.take(Outgoing(topics.dead_letters, letter.key, letter.value, letter.all_headers()))
+    page.write(path, Partition(topics.observations, 0, config, load=lambda _key: None))
+    page.close()
+    return path.read_text(encoding="utf-8")
 
 
 def importance(observation: int, features: dict[str, float], **more: Any) -> dict[str, Any]:
@@ -49,7 +62,9 @@ def importance(observation: int, features: dict[str, float], **more: Any) -> dic
         "loss": "brier",
         "loss_unit": "squared probability",
         "loss_largest": 2.0,
+        "alpha": 0.01,
         "observation": observation,
+        "n_observations": observation,
         "model_loss": 0.4,
         "baseline_loss": 0.7,
         "quality": {},

@@ -15,13 +15,13 @@ export function number(value, { signed = false } = {}) {
   const sign = value < 0 ? "-" : signed && value > 0 ? "+" : "";
   const size = Math.abs(value);
   if (size === Infinity) return `${sign}infinite`;
-  const rounded = Number(rounding(size, 3).text);
+  const { mantissa, exponent } = rounding(size, 3);
+  const rounded = Number(`${mantissa}e${exponent}`);
   if (rounded === 0 || (rounded >= SMALL && rounded < 1000)) return sign + digits(rounded, size);
   if (rounded >= 1000 && rounded < 1e6) return sign + count(halfEven(size, 0));
   for (const [scale, word] of LARGE) {
     if (rounded >= scale && rounded < NO_WORD) return `${sign}${digits(rounded / scale, size / scale)} ${word}`;
   }
-  const { mantissa, exponent } = rounding(size, 3);
   return `${sign}${digits(Number(mantissa), 0)} ${power(exponent)}`;
 }
 

@@ -32,7 +32,7 @@ export function createHead(element, strips, { source, now }) {
   const search = createSearch({ source, state: () => current });
   const theme = themeButton();
   const keys = h("button", { type: "button", class: "icon", onclick: showKeys, title: "Keys (?)" }, h("span", { "aria-hidden": "true" }, "?"), unseen("Show the keys"));
-  replace(element, h("div", { class: "head-row" }, home, alive, h("div", { class: "head-controls" }, windows.element, axes.element, search.element, theme, keys)));
+  replace(element, h("div", { class: "head-row" }, home, alive, h("div", { class: "head-controls" }, source.axis === "observation" ? null : [windows.element, axes.element], search.element, theme, keys)));
 
   function drawAlive() {
     alive.dataset.state = connection;
@@ -95,9 +95,11 @@ function sign() {
   return mark;
 }
 
-/** Take the theme that was chosen here before, or that an address names. */
-export function applyTheme(named) {
-  const theme = named ?? kept() ?? "auto";
+let chosenTheme = null;
+
+/** Take the theme that was chosen: on this page, by the address, or before. */
+export function applyTheme(named = null) {
+  const theme = chosenTheme ?? named ?? kept() ?? "auto";
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   return theme;
@@ -132,10 +134,10 @@ function themeButton() {
   button.addEventListener("click", () => {
     const now = document.documentElement.dataset.theme ?? "auto";
     const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+    chosenTheme = next;
     keep(next);
-    applyTheme(next);
+    applyTheme();
     draw();
-    dispatchEvent(new CustomEvent("theme", { detail: { theme: next } }));
   });
   draw();
   return button;

@@ -51,8 +51,14 @@ class Live extends EventTarget {
     events.addEventListener("hello", (event) => this.#hello(JSON.parse(event.data)));
     events.addEventListener("reload", () => this.#reload());
     events.addEventListener("broker", (event) => this.#say("broker", JSON.parse(event.data)));
-    for (const kind of KINDS) events.addEventListener(kind, (event) => this.#hold(kind, JSON.parse(event.data)));
+    for (const kind of KINDS) events.addEventListener(kind, (event) => this.#hold(kind, event.data));
     events.onerror = () => this.#failed(events);
+  }
+
+  /** Look whether the server is there: an answer has failed to come. */
+  suspect() {
+    this.#heardAt = 0;
+    this.#look();
   }
 
   #hello({ build }) {
@@ -86,11 +92,11 @@ class Live extends EventTarget {
     this.dispatchEvent(new CustomEvent(kind, { detail }));
   }
 
-  #hold(kind, detail) {
+  #hold(kind, text) {
     this.#heardAt = this.#source.now();
     this.#say("heard", { at_ms: this.#heardAt });
     if (this.#held.length >= MOST_HELD) this.#overflown = true;
-    else this.#held.push([kind, detail]);
+    if (!this.#overflown) this.#held.push([kind, JSON.parse(text)]);
     this.#schedule();
   }
 

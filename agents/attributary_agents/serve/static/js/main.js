@@ -6,21 +6,23 @@ import { bind, listen, showKeys } from "page/keys.js";
 import { createLive } from "page/live.js";
 import { createSource, served } from "page/source.js";
 import { configure, follow, go, link, read } from "page/state.js";
+import * as missing from "page/views/missing.js";
 
 const VIEWS = {
   fleet: () => import("page/views/fleet.js"),
   model: () => import("page/views/model.js"),
   change: () => import("page/views/change.js"),
   compare: () => import("page/views/compare.js"),
-  missing: () => import("page/views/missing.js"),
+  missing: async () => missing,
 };
 const LOADING_MS = 200;
 const AGAIN_MS = 5000;
+const LATER_MS = 1500;
 
 const place = document.getElementById("view");
 const announcer = document.getElementById("announcer");
 const source = createSource();
-configure(source.kind === "file" ? { inHash: true, window: "all" } : { root: served().root });
+configure(source.kind === "file" ? { inHash: true, window: "all", by: source.axis } : { root: served().root });
 const live = createLive(source);
 const head = createHead(document.getElementById("head"), document.getElementById("strips"), { source, now: source.now });
 
@@ -43,9 +45,10 @@ async function draw({ isNew = true } = {}) {
   applyTheme(state.theme);
   head.state(state);
   const loading = setTimeout(() => { if (mine === turn) wait(); }, LOADING_MS);
-  const view = await viewOf(state);
+  const view = await viewOf(state, isNew);
   clearTimeout(loading);
-  if (mine !== turn) return view.close();
+  if (mine !== turn) return view?.close();
+  if (!view) return place.removeAttribute("aria-busy");
   const old = shown;
   shown = view;
   old?.close();
@@ -56,18 +59,39 @@ async function draw({ isNew = true } = {}) {
   return undefined;
 }
 
-async function viewOf(wanted) {
-  const context = { source, live, state: wanted, go, link, now: source.now, announce, again: () => draw({ isNew: false }) };
+/** Return the view, or one that says why there is none; null where what is shown may stay until the next try. */
+async function viewOf(wanted, isNew) {
+  const context = { source, live, state: wanted, go, link, now: source.now, announce, notice, again: () => draw({ isNew: false }) };
   try {
-    return await (await VIEWS[wanted.view]()).show(context);
+    const view = await (await code(wanted.view)).show(context);
+    notice(null);
+    return view;
   } catch (problem) {
     if (problem.status === undefined) console.error(problem);
-    if (isPassing(problem)) retry = setTimeout(() => draw({ isNew: false }), AGAIN_MS);
-    return (await VIEWS.missing()).show({ ...context, problem: named(problem) });
+    const isPassing = problem.status === 0 || problem.status === 429 || problem.status === 503;
+    if (isPassing) retry = setTimeout(() => draw({ isNew: false }), AGAIN_MS);
+    if (isPassing && shown && !isNew && !shown.isMissing) return notice(problem);
+    const view = await missing.show({ ...context, problem: named(problem) });
+    return { ...view, isMissing: true };
   }
 }
 
-const isPassing = (problem) => problem.status === 0 || problem.status === 503;
+async function code(view) {
+  try {
+    return await VIEWS[view]();
+  } catch (problem) {
+    if (!(problem instanceof TypeError)) throw problem;
+    throw { status: 0, title: "The server does not answer", detail: "" };
+  }
+}
+
+/** Say that what is shown is older than it could be, and why; null: it is not. Return null. */
+function notice(problem) {
+  const said = problem && `What is shown could not be fetched anew: ${(problem.detail || problem.title || String(problem)).replace(/\.$/, "")}. It is asked for again.`;
+  head.strip("stale", said);
+  if (problem?.status === 0) live.suspect?.();
+  return null;
+}
 
 function named(problem) {
   if (problem.status !== undefined) return problem;
@@ -93,12 +117,18 @@ function arrive(view) {
 /** Follow links of our own without loading the page anew. */
 function onClick(event) {
   const anchor = event.target.closest?.("a[href]");
+  if (anchor?.classList.contains("skip")) return skip(event);
   if (!anchor || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const address = anchor.getAttribute("href");
   const isOurs = source.kind === "file" ? address.startsWith("#/") : anchor.origin === location.origin && isPage(anchor.pathname);
   if (!isOurs || anchor.target || anchor.hasAttribute("download")) return;
   event.preventDefault();
   follow(address);
+}
+
+function skip(event) {
+  event.preventDefault();
+  place.focus();
 }
 
 function isPage(path) {
@@ -147,12 +177,10 @@ function follows() {
 async function anew() {
   try {
     healthy(await source.health());
-    if (shown?.reload) await shown.reload();
-    else await draw({ isNew: false });
-    head.strip("stale", null);
   } catch (problem) {
-    head.strip("stale", `What is shown could not be fetched anew: ${problem.title || problem.message}.`);
+    return notice(problem);
   }
+  return shown?.reload ? shown.reload() : draw({ isNew: false });
 }
 
 function healthy(health) {
@@ -181,4 +209,4 @@ document.addEventListener("click", onClick);
 head.connection(source.kind === "file" ? "file" : "reconnecting");
 live.open?.();
 source.health().then(healthy, () => {});
-draw();
+draw().then(() => setTimeout(() => Object.values(VIEWS).forEach((load) => load().catch(() => {})), LATER_MS));

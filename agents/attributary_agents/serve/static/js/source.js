@@ -97,6 +97,7 @@ export function fileSource(data) {
   const found = (id) => data.models[id] ?? missing(id, Object.keys(data.models));
   return {
     kind: "file",
+    axis: axisOf(data),
     stream: null,
     address: () => null,
     now: () => data.fleet.now_ms,
@@ -112,6 +113,12 @@ export function fileSource(data) {
   };
 }
 
+/** Return what all that a file shows is drawn along: observations, where no event has a time. */
+function axisOf(data) {
+  const all = Object.values(data.models).flatMap((model) => Object.values(model.series));
+  return all.length && all.every((series) => series.by === "observation") ? "observation" : "time";
+}
+
 function missing(id, ids) {
   const suggestion = closest(id, ids);
   throw problem(404, { title: "Not found", detail: `This file has no '${id}'.`, suggestion });
@@ -120,7 +127,7 @@ function missing(id, ids) {
 /** Return the name that is most like another one; null where none is. */
 export function closest(name, names) {
   const ranked = names.map((one) => [distance(name.toLowerCase(), one.toLowerCase()), one]).sort((a, b) => a[0] - b[0]);
-  return ranked.length && ranked[0][0] <= Math.max(1, Math.floor(name.length / 3)) ? ranked[0][1] : null;
+  return ranked.length && ranked[0][0] <= Math.ceil(name.length / 3) ? ranked[0][1] : null;
 }
 
 /** Count the letters that are to be put in, left out or changed; of two that are swapped, two. */

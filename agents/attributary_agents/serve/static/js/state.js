@@ -24,12 +24,12 @@
 
 export const WINDOWS = { "1h": 3600e3, "24h": 86400e3, "7d": 7 * 86400e3, all: null };
 
-const settings = { inHash: false, root: "", window: "24h" };
+const settings = { inHash: false, root: "", window: "24h", by: "time" };
 
 /**
  * Say once how addresses are written.
- * @param {{inHash?: boolean, root?: string, window?: string}} given inHash: behind a #, as in a file. root: what stands
- *   before the path. window: the one that is looked at where the address names none.
+ * @param {{inHash?: boolean, root?: string, window?: string, by?: string}} given inHash: behind a #, as in a file. root:
+ *   what stands before the path. window, by: those that are looked at where the address names none.
  */
 export function configure(given) {
   Object.assign(settings, given);
@@ -60,7 +60,7 @@ const READERS = {
 
 function defaults() {
   const none = Object.fromEntries(Object.keys(READERS).map((key) => [key, null]));
-  return { ...none, model: null, change: null, window: settings.window, by: "time", measure: "importance", q: "", offset: 0 };
+  return { ...none, model: null, change: null, window: settings.window, by: settings.by, measure: "importance", q: "", offset: 0 };
 }
 
 /**

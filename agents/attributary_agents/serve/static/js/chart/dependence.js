@@ -38,7 +38,7 @@ function draw(width, colours, { answer }) {
   return svg("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "font-family": colours.font, "font-size": 12, "aria-hidden": "true" },
     up.map((value, i) => [svg("path", { d: `M${left} ${py(value)}H${right}`, stroke: colours.line, fill: "none" }),
       svg("text", { x: left - 8, y: py(value) + 4, "text-anchor": "end", fill: colours.muted }, texts[i])]),
-    numbers(across).map((text, i) => svg("text", { x: px(across[i]), y: bottom + 18, "text-anchor": "middle", fill: colours.muted }, text)),
+    numbers(across).map((text, i) => svg("text", { x: Math.min(px(across[i]), width - widthOf(text, colours.font, 12) / 2), y: bottom + 18, "text-anchor": "middle", fill: colours.muted }, text)),
     svg("text", { x: (left + right) / 2, y: HEIGHT - 4, "text-anchor": "middle", fill: colours.muted }, answer.feature.length > width / 8 ? "value of the feature" : answer.feature),
     bands(one).map((run) => svg("path", { class: "band", d: `M${path(run, one.high).concat(path(run, one.low).reverse()).join("L")}Z`, fill: colour, "fill-opacity": 0.18 })),
     runs({ values: one.values }).map((run) => (run.from === run.to

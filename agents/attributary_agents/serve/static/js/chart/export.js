@@ -61,7 +61,8 @@ export function fileName(parts, moment, ending) {
   return `${[...parts.map(plain).filter(Boolean), stamp].join("_")}.${ending}`;
 }
 
-function save(blob, name) {
+/** Let the browser save a file. */
+function download(blob, name) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name });
   document.body.append(link);
@@ -70,32 +71,18 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
+const makers = {
+  CSV: async (chart) => new Blob([csvOf(chart.table())], { type: TYPES.csv }),
+  SVG: async (chart, title, note) => new Blob([svgText(framed(await chart.picture(), title, note))], { type: TYPES.svg }),
+  PNG: async (chart, title, note) => pngOf(framed(await chart.picture(), title, note)),
+};
+
 /**
- * Return a menu that saves a chart.
+ * Save a chart as a file.
  * @param {{table, picture}} chart
+ * @param {"CSV"|"SVG"|"PNG"} kind
  * @param {{title: string, note: string, owner: string}} words owner: the model, or what else the file is named after.
  */
-export function saveMenu(chart, { title, note, owner }) {
-  const kinds = {
-    CSV: (name) => save(new Blob([csvOf(chart.table())], { type: TYPES.csv }), name("csv")),
-    SVG: (name) => save(new Blob([svgText(framed(chart.picture(), title, note?.() ?? ""))], { type: TYPES.svg }), name("svg")),
-    PNG: async (name) => save(await pngOf(framed(chart.picture(), title, note?.() ?? "")), name("png")),
-  };
-  const shown = chart.picture ? Object.keys(kinds) : ["CSV"];
-  const menu = h("details", { class: "save" },
-    h("summary", { class: "quiet", "aria-label": `Save ${title}` }, "Save"),
-    h("div", { class: "save-menu" }, shown.map((kind) => h("button", { type: "button", "aria-label": `Save ${title} as ${kind}`, onclick: () => {
-      menu.open = false;
-      kinds[kind]((ending) => fileName([owner, title], Date.now(), ending));
-    } }, kind))));
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    event.stopPropagation();
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
-  menu.addEventListener("focusout", (event) => {
-    if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
-  });
-  return menu;
+export async function save(chart, kind, { title, note, owner }) {
+  download(await makers[kind](chart, `${owner}: ${title}`, note), fileName([owner, title], Date.now(), kind.toLowerCase()));
 }

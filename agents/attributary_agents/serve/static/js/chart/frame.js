@@ -1,7 +1,7 @@
 // Frames a chart as a panel: its title, what it says in a line, and a table and files of the same numbers.
 
 import { h, write } from "page/dom.js";
-import { saveMenu } from "page/chart/export.js";
+import { saveMenu } from "page/chart/save.js";
 import { tableBehind } from "page/chart/table.js";
 
 let made = 0;
@@ -25,7 +25,7 @@ export function panel({ title, note = "", owner, chart, controls, below, size = 
   const table = chart && tableBehind(chart, title);
   const save = chart && saveMenu(chart, { title, owner, note: () => words.textContent });
   const element = h("section", { class: `card panel ${size}`, "aria-labelledby": id },
-    h("header", { class: "panel-head" }, h("h2", { id }, title), h("div", { class: "panel-tools" }, controls, table?.button, save)),
+    h("header", { class: "panel-head" }, h("h2", { id }, title), controls && h("div", { class: "panel-controls" }, controls), chart && h("div", { class: "panel-tools" }, table.button, save)),
     words, chart?.element, table?.place, below);
   return {
     element,

@@ -5,9 +5,9 @@ import { number } from "page/format.js";
 import { ink, onTheme } from "page/chart/colours.js";
 import { is, xRange, yRange } from "page/chart/geometry.js";
 import { onKeys } from "page/chart/lines/keys.js";
+import { swatch } from "page/chart/lines/swatch.js";
 import { markLayer } from "page/chart/lines/marks.js";
 import { paint } from "page/chart/lines/paint.js";
-import { linesPicture } from "page/chart/lines/picture.js";
 import { momentsOf, readingAt, tableOf } from "page/chart/lines/reading.js";
 import { width as widthOf } from "page/chart/text.js";
 import { moments, numbers } from "page/chart/ticks.js";
@@ -46,7 +46,8 @@ export function lineChart(given) {
   let data = { other: [], marks: [], show: (value) => number(value), ...given };
   const box = h("div", { class: "plot", role: "img", tabindex: "0" });
   const reading = h("p", { class: "reading", "aria-live": "off" });
-  const element = h("div", { class: "line-chart" }, box, reading);
+  const key = h("ul", { class: "chart-key" });
+  const element = h("div", { class: "line-chart" }, key, box, reading);
   const layer = markLayer({ isMain: Boolean(given.isMain), open: (mark) => data.onChoose?.(mark), zoom: (a, b) => data.onZoom?.(a, b) });
   let plot = null;
   let focused = null;
@@ -132,6 +133,7 @@ export function lineChart(given) {
   function place() {
     box.setAttribute("aria-label", `${data.title}. ${data.summary?.(data) ?? momentsOf(data)} Arrow keys read the points.`);
     read(null, false);
+    if (!given.isMain) keyOf(key, data.series);
   }
 
   function draw() {
@@ -180,7 +182,7 @@ export function lineChart(given) {
     data: () => data,
     summary: () => box.getAttribute("aria-label"),
     table: () => tableOf(data),
-    picture: () => plot && linesPicture(plot, data, ink()),
+    picture: async () => (await import("page/chart/lines/picture.js")).linesPicture(plot, data, ink()),
     destroy() {
       clearTimeout(timer);
       watch.disconnect();
@@ -189,6 +191,12 @@ export function lineChart(given) {
       plot = null;
     },
   };
+}
+
+/** Say which line is which, where there is more than one. */
+function keyOf(list, series) {
+  list.hidden = series.length < 2;
+  if (!list.hidden) list.replaceChildren(...series.map((one) => h("li", null, swatch(one), one.name)));
 }
 
 function same(some, others) {

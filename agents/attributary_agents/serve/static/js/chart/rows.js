@@ -1,11 +1,11 @@
-// Lays out charts with a row per name: the name, a track, and a note; on a narrow place the track below the name.
+// Lays out charts with a row per name: the name, a track, and notes; on a narrow place the name above both.
 
 import { svg } from "page/dom.js";
 import { is } from "page/chart/geometry.js";
 import { width as widthOf, wrap } from "page/chart/text.js";
 
 const LINE = 17;
-const NARROW = 460;
+const LEAST_TRACK = 130;
 
 /**
  * Return an SVG element with a row per name.
@@ -19,14 +19,14 @@ const NARROW = 460;
  * @param {string[]} [given.heads] Heads of the notes.
  */
 export function layOut(width, colours, { rows, range, draw, height, heads = [] }) {
-  const isNarrow = width < NARROW;
   const font = colours.font;
   const n = Math.max(0, ...rows.map((row) => row.notes.length));
   const columns = Array.from({ length: n }, (_, k) => Math.ceil(Math.max(...[heads[k] ?? "", ...rows.map((row) => row.notes[k] ?? "")].map((text) => widthOf(text, font)))) + 14);
   const notes = columns.reduce((a, b) => a + b, 0);
   const longest = Math.max(40, ...rows.map((row) => widthOf(row.name, font)));
-  const names = isNarrow ? width - notes : Math.min(longest, Math.max(120, width * 0.32), width - notes - 120);
-  const [left, right] = isNarrow ? [4, width - 4] : [names + 14, width - notes - 8];
+  const isNarrow = Math.min(longest, 190) + notes + 22 + LEAST_TRACK > width;
+  const names = isNarrow ? width : Math.min(longest, Math.max(190, width * 0.32), width - notes - 22 - LEAST_TRACK);
+  const [left, right] = [isNarrow ? 4 : names + 14, width - notes - 8];
   const [low, high] = range;
   const place = (value) => left + ((Math.min(high, Math.max(low, value)) - low) / (high - low || 1)) * (right - left);
   let y = heads.some(Boolean) ? 20 : 2;
@@ -40,7 +40,7 @@ export function layOut(width, colours, { rows, range, draw, height, heads = [] }
     parts.push(svg("g", { opacity: row.isFaint ? 0.6 : null },
       svg("title", null, `${row.name} ${row.notes.join(" ")}`),
       lines.map((line, i) => svg("text", { x: isNarrow ? 0 : names, y: f(first + i * LINE), "text-anchor": isNarrow ? null : "end", fill: colours.ink }, line)),
-      row.notes.map((text, k) => svg("text", { x: width - sum(columns, k + 1), y: f(isNarrow ? y + 13 : y + tall / 2 + 4.5), "text-anchor": "end", fill: colours.ink }, text)),
+      row.notes.map((text, k) => svg("text", { x: width - sum(columns, k + 1), y: f(track + 4.5), "text-anchor": "end", fill: colours.ink }, text)),
       draw(row, place, track)));
     y += tall;
   }

@@ -1,7 +1,7 @@
 // Shows one change: what was told, whether it may be believed, what it rests on, and what came before and after.
 
 import { h, replace } from "page/dom.js";
-import { ago, count, middle, time } from "page/format.js";
+import { ago, count, middle, thin, time } from "page/format.js";
 import { bodyOf } from "page/views/change/bodies.js";
 import { chain } from "page/views/change/chain.js";
 import { believe } from "page/views/change/believe.js";
@@ -71,7 +71,7 @@ function head(row, event, context) {
       row.is_open && h("span", { class: "badge open" }, "open"),
       h("time", { datetime: row.time_ms === null ? null : new Date(row.time_ms).toISOString(), title: time(row.time_ms, { seconds: true }) },
         row.time_ms === null ? "time unknown" : `${time(row.time_ms, { now: now() })} · ${ago(row.time_ms, now())}`),
-      h("span", null, `observation ${count(row.observation)}`)),
+      h("span", null, thin(`observation ${count(row.observation)}`))),
     h("h1", { tabindex: "-1" }, first, rest && h("span", { class: "unseen" }, "; ")),
     rest && h("p", { class: "rest" }, rest),
     h("dl", { class: "points" },

@@ -33,6 +33,8 @@ class FleetView {
   #again = null;
   #changed = new Set();
   #hasNewChange = false;
+  #isOld = false;
+  #isClosed = false;
   #parts;
 
   constructor(context, fleet, health) {
@@ -51,7 +53,7 @@ class FleetView {
       element: this.#parts.element,
       update: (kind, data) => this.#update(kind, data),
       reload: fetchAnew,
-      close: () => { clearInterval(regularly); clearInterval(ticking); clearTimeout(this.#again); unbind(); },
+      close: () => { this.#isClosed = true; clearInterval(regularly); clearInterval(ticking); clearTimeout(this.#again); unbind(); },
     };
     Object.defineProperty(view, "title", { get: () => this.#title() });
     this.view = view;
@@ -116,7 +118,8 @@ class FleetView {
   #drawVerdict() {
     const { heading, urgentList, element } = this.#parts;
     const fleet = this.#fleet;
-    element.dataset.verdict = fleet.is_wrong ? "bad" : fleet.models.length ? "good" : "none";
+    const isBroken = fleet.n_refused > 0 || fleet.models.some((row) => row.is_failing);
+    element.dataset.verdict = isBroken ? "bad" : fleet.is_wrong ? "warn" : fleet.models.length ? "good" : "none";
     const sign = fleet.is_wrong ? "▲" : fleet.models.length ? "✓" : "○";
     const lead = thin(partsOf(fleet.sentence).lead);
     if (heading.textContent !== sign + lead) replace(heading, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", null, lead));
@@ -235,18 +238,27 @@ class FleetView {
 
   /** Ask the server soon, once for whatever happens until then. */
   #soon() {
-    this.#again ??= setTimeout(() => { this.#again = null; this.#fetch().catch(() => {}); }, SOON_MS);
+    this.#again ??= setTimeout(() => { this.#again = null; this.#fetch(); }, SOON_MS);
   }
 
   async #fetch() {
+    this.#isOld = document.hidden;
     if (document.hidden) return;
     const fresh = this.#fresh;
-    this.#take(await asked(this.#context));
+    try {
+      const fleet = await asked(this.#context);
+      if (this.#isClosed) return;
+      this.#take(fleet);
+      this.#context.notice(null);
+    } catch (problem) {
+      this.#context.notice(problem);
+    }
     if (fresh) { this.#fresh = fresh; this.#drawVerdict(); }
   }
 
   #tick() {
     if (document.hidden) return;
+    if (this.#isOld) this.#soon();
     const now = this.#context.now();
     for (const since of this.#parts.urgentList.querySelectorAll(".since")) write(since, ago(Number(since.dataset.ms), now));
     this.#parts.table.tick();

@@ -1,24 +1,40 @@
 // Shows what cannot be shown: a bad address, a model that is not there, an answer that did not come.
 
 import { h } from "page/dom.js";
+import { count } from "page/format.js";
+import { served } from "page/source.js";
 import { link } from "page/state.js";
+
+const MOST = 12;
 
 /**
  * @param {{state: Object, problem?: {status?: number, title?: string, detail?: string, suggestion?: string},
  *   again?: function(): void}} context problem: what was answered instead.
  */
-export async function show({ state, problem, again }) {
+export async function show({ source, state, problem, again }) {
   const said = words(state, problem);
-  const element = h("section", { class: "missing card" },
-    h("h1", { tabindex: "-1" }, said.title),
-    said.text && h("p", null, said.text),
-    h("p", { class: "ways" }, ways(state, problem, again)));
+  const element = h("div", { class: "missing" },
+    h("section", { class: "card" },
+      h("h1", { tabindex: "-1" }, said.title),
+      said.text && h("p", null, said.text),
+      h("p", { class: "ways" }, ways(state, problem, again))),
+    problem?.status === 404 && await models(source, state));
   return { title: said.title, element, update() {}, close() {} };
+}
+
+/** Return links to the models that need attention most. */
+async function models(source, state) {
+  const fleet = await source.fleet({ window: state.window, limit: MOST }).catch(() => null);
+  if (!fleet?.models.length) return null;
+  const item = (row) => h("li", null, h("a", { href: link(state, { view: "model", model: row.model_id }) }, row.model_id), h("span", { class: "hint" }, ` ${row.state}`));
+  return h("nav", { class: "card", "aria-labelledby": "there-are" },
+    h("h2", { id: "there-are" }, fleet.n_models > fleet.models.length ? `${count(fleet.n_models)} models, these first` : "Models"),
+    h("ul", null, fleet.models.map(item)));
 }
 
 function words(state, problem) {
   if (!problem) return { title: "There is nothing at this address", text: "The fleet, a model, a change and a comparison have pages." };
-  if (problem.status === 404 && state.view === "model") return { title: `No model “${state.model}”`, text: problem.detail };
+  if (problem.status === 404 && state.view === "model") return { title: `No model “${state.model}”`, text: "" };
   if (problem.status === 404 && state.view === "change") return { title: "No such change", text: problem.detail };
   if (problem.status === 401) return { title: "A token is asked for", text: problem.detail };
   if (problem.status === 0) return { title: "The server does not answer", text: "It is asked again by itself; nothing is lost." };
@@ -30,7 +46,7 @@ function ways(state, problem, again) {
   const found = suggestion && state.view === "model";
   return [
     found && h("a", { class: "button", href: link(state, { view: "model", model: suggestion }) }, `Did you mean ${suggestion}?`),
-    problem?.status === 401 && h("a", { class: "button", href: "/login" }, "Log in"),
+    problem?.status === 401 && h("a", { class: "button", href: `${served().root}/login?next=${encodeURIComponent(location.pathname + location.search)}` }, "Log in"),
     again && problem?.status !== 401 && problem?.status !== 404 && h("button", { type: "button", class: "button", onclick: again }, "Try again"),
     h("a", { class: found ? "" : "button quiet", href: link(state, { view: "fleet" }) }, "All models"),
   ];

@@ -3,14 +3,13 @@
 import { h, replace } from "page/dom.js";
 import { WINDOWS } from "page/state.js";
 import { append } from "page/views/panels/append.js";
-import { isZoomed, seriesOf, windowOf } from "page/views/panels/asked.js";
+import { isZoomed, POINTS, seriesOf, windowOf } from "page/views/panels/asked.js";
 import { changesPanel, deadLettersPanel, dependencePanel, explainersPanel, versionsPanel } from "page/views/panels/beside.js";
 import { figurePanels } from "page/views/panels/figures.js";
 import { importancePanel } from "page/views/panels/importance.js";
 import { bandsOf, changeStrip, summaryOf } from "page/views/panels/summary.js";
 
 const ANEW_MS = 15_000;
-const POINTS = 600;
 
 async function fetchAll(context) {
   const { source, state } = context;
@@ -36,6 +35,7 @@ export async function show(context) {
   let asked = 0;
   let timer = 0;
   let isStale = false;
+  let isClosed = false;
   let n_new = 0;
   let others = [];
   let charts = null;
@@ -43,9 +43,9 @@ export async function show(context) {
   const back = () => go({ ...all.state, from: null, to: null });
   const top = h("div", { class: "model-top" });
   const wide = h("div");
-  const grid = h("div", { class: "panels" });
-  const below = h("div", { class: "panels" });
-  const element = h("article", { class: "model" }, top, wide, grid, below);
+  const grid = h("div", { class: "part" });
+  const below = h("div", { class: "part" });
+  const element = h("article", { class: "model" }, top, wide, h("div", { class: "panels" }, grid, below));
 
   function make() {
     if (charts || !all.series) return;
@@ -67,24 +67,28 @@ export async function show(context) {
     charts?.importance.setPaused(isZoomed(all.state) ? n_new : null);
   }
 
-  function drawBelow() {
-    for (const one of others) one.destroy();
+  async function drawBelow() {
     const { view, series, other, changes, dependences, state } = all;
+    const mine = asked;
+    const dependent = await dependencePanel({ dependences, state, owner, go });
+    if (mine !== asked || isClosed) return dependent?.destroy();
+    for (const one of others) one.destroy();
     others = [
       series && explainersPanel({ series, other, owner }),
-      dependencePanel({ dependences, state, owner, go }),
+      dependent,
       changesPanel({ ...changes, owner, state, link, now: now() }),
       versionsPanel({ versions: view.versions, owner, state, go }),
       deadLettersPanel({ reasons: view.dead_letters, owner, now: now() }),
     ].filter(Boolean);
     replace(below, others.map((one) => one.element));
+    return undefined;
   }
 
-  function drawAll() {
+  async function drawAll() {
     drawTop();
     drawCharts();
     charts?.importance.controls(all);
-    drawBelow();
+    await drawBelow();
   }
 
   /** Fetch all anew; an answer that another question has overtaken is dropped. */
@@ -100,8 +104,8 @@ export async function show(context) {
     if (isSame) {
       drawTop();
       drawCharts();
-      if (!below.contains(document.activeElement)) drawBelow();
-    } else drawAll();
+      if (!below.contains(document.activeElement)) await drawBelow();
+    } else await drawAll();
   }
 
   const later = (ms) => {
@@ -142,7 +146,7 @@ export async function show(context) {
     gone: () => announce(`${owner} is gone: no worker has it any more.`),
   };
 
-  drawAll();
+  await drawAll();
   return {
     get title() {
       return `${all.view.row.state === "changed" ? "▲ " : ""}${owner}`;
@@ -160,6 +164,7 @@ export async function show(context) {
     move: (state) => refetch(state),
     reload: () => refetch(all.state, true),
     close() {
+      isClosed = true;
       asked += 1;
       clearTimeout(timer);
       charts?.importance.destroy();

@@ -59,7 +59,11 @@ function level(found, area, y, colours) {
 }
 
 function flags(marks, area, x, colours) {
-  return marks.filter((mark) => x(mark.at) >= area.left && x(mark.at) <= area.left + area.width).map((mark) => {
+  let last = -Infinity;
+  const placed = marks.filter((mark) => x(mark.at) >= area.left && x(mark.at) <= area.left + area.width).sort((a, b) => a.at - b.at);
+  return placed.map((mark) => {
+    if (x(mark.at) - last < 14) return null;
+    last = x(mark.at);
     const [sign, tone] = KINDS[mark.kind] ?? ["▲", "muted"];
     return svg("text", { x: f(x(mark.at)), y: f(area.top - 6), fill: colours[tone], "text-anchor": "middle" }, sign);
   });

@@ -1,7 +1,7 @@
 // Answers whether a change may be believed: sizes against their thresholds, numbers of observations, intervals, chance.
 
 import { h, svg } from "page/dom.js";
-import { count, number } from "page/format.js";
+import { count, number, thin } from "page/format.js";
 
 const SCALES = {
   relative: "0 is the same function, 1 as far apart as two observed targets",
@@ -15,7 +15,7 @@ export function believe(event) {
   return h("section", { class: "card believe", "aria-labelledby": "believe" },
     h("h2", { id: "believe" }, "May I believe it?"),
     h("dl", null, rows.map(([name, value, help, picture]) => h("div", null,
-      h("dt", null, name), h("dd", null, h("span", { class: "value" }, value), picture, help && h("span", { class: "help" }, help))))));
+      h("dt", null, name), h("dd", null, h("span", { class: "value" }, thin(value)), picture, help && h("span", { class: "help" }, thin(help)))))));
 }
 
 function discrepancy(event) {

@@ -1,7 +1,7 @@
 // Draws what each kind of event says beside its sentence.
 
 import { h } from "page/dom.js";
-import { count, estimate, middle, number } from "page/format.js";
+import { count, estimate, middle, number, thin } from "page/format.js";
 import { compared } from "page/views/change/features.js";
 import { suspects } from "page/views/change/suspects.js";
 import { lossWords } from "page/views/change/words.js";
@@ -48,7 +48,7 @@ function panel(id, title, ...content) {
 function examined(event) {
   const is = event.route === "version" ? "Both versions are compared" : "The model is examined";
   return panel("examined", "What happens now",
-    h("p", { class: "say" }, `${is} on the observations after the alarm, none of which either has learnt. The verdict is expected at observation ${count(event.due_at)}.`),
+    h("p", { class: "say" }, thin(`${is} on the observations after the alarm, none of which either has learnt. The verdict is expected at observation ${count(event.due_at)}.`)),
     h("dl", { class: "points" },
       [["Reference taken after", event.reference_at], ["Alarm at", event.observation], ["Verdict expected at", event.due_at]]
         .map(([name, at]) => h("div", null, h("dt", null, name), h("dd", null, `observation ${count(at)}`)))));

@@ -1,7 +1,7 @@
 // Draws what belongs together as a timeline: alarm, explanation, release.
 
 import { h } from "page/dom.js";
-import { count, duration, time } from "page/format.js";
+import { count, duration, thin, time } from "page/format.js";
 import { kindOf, parted, toneOf } from "page/views/change/words.js";
 
 /** Return the timeline of a change, in the order of time; the one that is shown is marked. */
@@ -18,7 +18,7 @@ function step(row, before, isThis, { state, link, now }) {
   const later = before && before.time_ms !== null && row.time_ms !== null ? ` · ${duration(row.time_ms - before.time_ms)} later` : "";
   const [first] = parted(row.sentence);
   return h("li", { class: `tone-${toneOf(row)}`, "aria-current": isThis ? "step" : null },
-    h("span", { class: "when" }, `${row.time_ms === null ? "time unknown" : time(row.time_ms, { now })} · ${count(row.observation)}${later}`),
+    h("span", { class: "when" }, thin(`${row.time_ms === null ? "time unknown" : time(row.time_ms, { now })} · ${count(row.observation)}${later}`)),
     isThis ? h("b", null, kindOf(row), row.verdict && `: ${row.verdict}`) : h("a", { href: link(state, { view: "change", change: row.id }) }, kindOf(row), row.verdict && `: ${row.verdict}`),
     !isThis && h("span", { class: "said" }, first));
 }

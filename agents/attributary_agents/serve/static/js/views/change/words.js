@@ -1,5 +1,7 @@
 // Says in words what an event of the topic of changes is: what it means, what raised it, how sure it is.
 
+import { thin } from "page/format.js";
+
 /** Of each kind of event: what it is called, and how it stands: bad, warn, good or plain. */
 const KINDS = {
   alarm: ["Alarm", "warn"],
@@ -98,8 +100,9 @@ export function patternOf(event) {
 
 /** Return a sentence in two parts: what happened, and the details behind the first semicolon. */
 export function parted(sentence) {
-  const place = sentence.indexOf("; ");
-  return place < 0 ? [sentence, ""] : [sentence.slice(0, place), sentence.slice(place + 2)];
+  const text = thin(sentence);
+  const place = text.indexOf("; ");
+  return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place + 2)];
 }
 
 /** Return a p-value as tables show it. */

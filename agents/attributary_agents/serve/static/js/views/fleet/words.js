@@ -5,7 +5,7 @@ import { count, lossOf, number } from "page/format.js";
 /** Symbol, kind of colour and meaning of each state. */
 export const STATES = {
   refused: { sign: "✕", kind: "bad", said: "its stored state is damaged: its observations become dead letters" },
-  changed: { sign: "▲", kind: "bad", said: "an alarm, or a shift of importance or loss, has been told and is still open" },
+  changed: { sign: "▲", kind: "warn", said: "an alarm, or a shift of importance or loss, has been told and is still open" },
   learning: { sign: "◔", kind: "plain", said: "no importance of the model has been published yet" },
   explained: { sign: "●", kind: "good", said: "its importances are published, and nothing is open" },
   silent: { sign: "○", kind: "warn", said: "no worker has told of it lately" },
@@ -29,8 +29,9 @@ function known(row) {
  */
 export function lossWords(row) {
   if (row.mode === "mirror") {
-    const text = row.fidelity === null ? "fidelity unknown" : `fidelity ${number(row.fidelity)}`;
-    return { ratio: null, text: row.is_unfaithful ? `${text} (low)` : text, detail: "mirror: of its predictions", isLow: row.is_unfaithful };
+    const text = row.fidelity === null ? "–" : number(row.fidelity);
+    const said = "how well the mirror predicts what the model predicts; 1 is exactly";
+    return { ratio: null, text, detail: row.is_unfaithful ? "fidelity (low)" : "fidelity", said, isLow: row.is_unfaithful };
   }
   if (row.mode === "unlabelled") return { ratio: null, text: "–", detail: "unlabelled", isLow: false };
   const [model, baseline] = [lossOf(row.model_loss, row.loss), lossOf(row.baseline_loss, row.loss)];

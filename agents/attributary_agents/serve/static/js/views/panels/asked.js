@@ -3,6 +3,10 @@
 import { WINDOWS } from "page/state.js";
 
 export const TOPS = [5, 10, 20, 50];
+/** Points of a chart: one for every two or three pixels of its width. */
+export const POINTS = Math.min(600, Math.max(200, Math.round(innerWidth * 0.28)));
+/** Points times features that the server answers with at most. */
+const MOST_VALUES = 20_000;
 
 /** Say whether the address names a part of the window, which is then not moved by what comes. */
 export function isZoomed(state) {
@@ -18,7 +22,8 @@ export function windowOf(state, now) {
 
 /** Get the series of a model, and of the chosen feature where it is not among the most important ones. */
 export async function seriesOf({ source, state, now }, explainer) {
-  const asked = { explainer, ...windowOf(state, now()), top: state.top ?? 10 };
+  const top = state.top ?? 10;
+  const asked = { explainer, ...windowOf(state, now()), top, points: Math.min(POINTS, Math.floor(MOST_VALUES / top)) };
   const series = await source.series(state.model, asked);
   if (!state.x || !series.features.length || series.features.some((one) => one.feature === state.x)) return series;
   const more = await source.series(state.model, { ...asked, top: undefined, features: [state.x] }).catch(() => null);
@@ -26,6 +31,12 @@ export async function seriesOf({ source, state, now }, explainer) {
   if (!found) return series;
   const others = { n: Math.max(0, series.others.n - 1), share: series.others.share === null ? null : Math.max(0, series.others.share - (found.latest_share ?? 0)) };
   return { ...series, features: [...series.features, found], others };
+}
+
+/** Return the unit of a loss, and its name: "nats (cross entropy)". */
+export function lossWords(loss) {
+  const name = loss.name.replaceAll("_", " ");
+  return loss.unit.includes(name) ? loss.unit : `${loss.unit} (${name})`;
 }
 
 /** Return the axis of charts: its points, the other of time and observation, and the window where it is zoomed. */

@@ -3,9 +3,9 @@
 import { h } from "page/dom.js";
 import { ago, count, time } from "page/format.js";
 import { bars } from "page/chart/bars.js";
-import { dependence } from "page/chart/dependence.js";
 import { panel } from "page/chart/frame.js";
 import { KINDS } from "page/chart/lines/marks.js";
+import { lossWords } from "page/views/panels/asked.js";
 
 /** Return the panel of two explainers beside each other; null where there is one. */
 export function explainersPanel({ series, other, owner }) {
@@ -16,17 +16,18 @@ export function explainersPanel({ series, other, owner }) {
   const [mine, its] = [series.explainer.toUpperCase(), other?.explainer.toUpperCase()];
   const title = other ? `${its} beside ${mine}` : `${mine} at the end of the window`;
   const chart = bars({ title, unit: series.loss.unit, rows, sides: other ? [mine, its] : undefined });
-  return panel({ title, owner, chart, note: `${series.loss.text.charAt(0).toUpperCase()}${series.loss.text.slice(1)}, with the 95 % interval.${other ? ` Thin: ${its}.` : ""}` });
+  return panel({ title, owner, chart, note: `In ${lossWords(series.loss)}, with the 95 % interval.${other ? ` Thin: ${its}.` : ""}` });
 }
 
 /** Return the panel of partial dependence; null where there is none. */
-export function dependencePanel({ dependences, state, owner, go }) {
+export async function dependencePanel({ dependences, state, owner, go }) {
   if (!dependences.length) return null;
+  const { dependence } = await import("page/chart/dependence.js");
   const features = [...new Set(dependences.map((one) => one.feature))];
   const feature = features.includes(state.x) ? state.x : features[0];
   const answers = dependences.filter((one) => one.feature === feature);
   const box = h("div");
-  const titleOf = (answer) => `Partial dependence on ${answer.feature}`;
+  const titleOf = (answer) => (features.length > 1 ? "Partial dependence" : `Partial dependence on ${answer.feature}`);
   let chart = null;
   const current = { element: box, table: () => chart.table(), picture: () => chart.picture(), destroy: () => chart.destroy() };
   const choices = features.length > 1 && h("label", { class: "choice" }, h("span", null, "of"),
@@ -37,7 +38,7 @@ export function dependencePanel({ dependences, state, owner, go }) {
 
   function show(answer) {
     chart?.destroy();
-    chart = dependence({ title: titleOf(answer), unit: "", answer });
+    chart = dependence({ title: `Partial dependence on ${answer.feature}`, unit: "", answer });
     box.replaceChildren(chart.element);
     frame.setNote(`Mean prediction${answer.label === null ? "" : `, the probability of ‘${answer.label}’,`} where ${answer.feature} had this value; at observation ${count(answer.observation)}.`);
     frame.refresh();
@@ -67,11 +68,16 @@ export function versionsPanel({ versions, owner, state, go }) {
   return panel({ title: "Versions", owner, below: table });
 }
 
+function kindOf(event) {
+  if (event.endsWith("released")) return "released";
+  if (event.startsWith("loss_shift")) return "loss";
+  return { explanation: "change", importance_shift: "shift" }[event] ?? event;
+}
+
 /** Return the panel of what the topic of changes says of this model, the newest first. */
 export function changesPanel({ changes, n, owner, state, link, now }) {
-  const sign = (row) => KINDS[{ explanation: "change", importance_shift: "shift", loss_shift: "loss" }[row.event] ?? row.event] ?? ["•", "muted"];
   const items = changes.map((row) => {
-    const [glyph, tone] = sign(row);
+    const [glyph, tone] = KINDS[kindOf(row.event)] ?? ["•", "muted"];
     return h("li", null, h("span", { class: `glyph is-${tone}`, "aria-hidden": "true" }, glyph),
       h("div", null, h("a", { href: link(state, { view: "change", change: row.id }) }, row.sentence),
         h("p", { class: "when" }, [row.time_ms === null ? null : `${ago(row.time_ms, now)}, ${time(row.time_ms, { now })}`, `observation ${count(row.observation)}`, row.verdict, row.is_open && "open"].filter(Boolean).join(" · "))));

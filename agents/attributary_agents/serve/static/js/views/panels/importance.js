@@ -2,20 +2,18 @@
 
 import { h, write } from "page/dom.js";
 import { count, duration, estimate, number, percent, time } from "page/format.js";
-import { colouring } from "page/chart/colours.js";
+import { colouring, DASHES } from "page/chart/colours.js";
 import { panel } from "page/chart/frame.js";
 import { lineChart } from "page/chart/line.js";
-import { axisOf, isZoomed, marksOf, TOPS } from "page/views/panels/asked.js";
+import { axisOf, isZoomed, lossWords, marksOf, TOPS } from "page/views/panels/asked.js";
 import { legend } from "page/views/panels/legend.js";
 
 const FAR = 5;
 const MEASURES = {
-  importance: { show: (value, half) => estimate(value, half), say: (series) => `Higher: the model relies on it more. ${capital(series.loss.text)}. Band: the 95 % interval; grey: not known yet.` },
+  importance: { show: (value, half) => estimate(value, half), say: (series) => `Higher: the model relies on it more. In ${lossWords(series.loss)}. Band: the 95 % interval; grey: not known yet.` },
   share: { show: (value) => percent(value), say: () => "Share of all importance." },
   rank: { show: (value) => number(value), say: () => "Rank by importance; 1 is the most important." },
 };
-
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Return the panel of importances; `draw(all)` shows `{series, view, state}`. */
 export function importancePanel({ go, link, source, owner, goBack }) {
@@ -47,7 +45,7 @@ export function importancePanel({ go, link, source, owner, goBack }) {
     const { series, state } = all;
     const places = colours(series.features.map((one) => one.feature));
     return series.features.map((one, k) => ({
-      name: one.feature, colour: places[k] % 10, hidden: hidden.has(one.feature),
+      name: one.feature, colour: places[k] % 10, dash: DASHES[(places[k] + 3 * Math.floor(places[k] / 10)) % 10], hidden: hidden.has(one.feature),
       ...(state.measure === "importance" ? { values: one.importance, low: one.low, high: one.high } : { values: one[state.measure] }),
     }));
   }

@@ -2,6 +2,7 @@
 
 import { h } from "page/dom.js";
 import { ago, count, lossOf, number, percent } from "page/format.js";
+import { lossWords } from "page/views/panels/asked.js";
 
 const STATES = {
   changed: ["▲", "warn", "changed"],
@@ -22,7 +23,7 @@ export function summaryOf({ row }) {
     row.observations_per_second !== null && [number(row.observations_per_second), h("span", { class: "key" }, " per second")],
     row.model_loss !== null && [h("span", { class: "key" }, loss.isRoot ? "√loss " : "loss "), h("b", null, number(loss.value)),
       row.baseline_loss !== null && [h("span", { class: "key" }, " against "), number(baseline.value), h("span", { class: "key" }, ` of the baseline${row.baseline_loss > 0 ? `, ${percent(loss.value / baseline.value)}` : ""}`)],
-      h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : `, ${row.loss?.text ?? ""}`)],
+      h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : row.loss && `, in ${lossWords(row.loss)}`)],
     row.fidelity !== null && [h("span", { class: "key" }, "fidelity "), number(row.fidelity)],
     row.n_refused > 0 && [count(row.n_refused), h("span", { class: "key" }, " observations refused")],
   ].filter(Boolean);

@@ -1,0 +1,178 @@
+"""What happens is on the page without a reload, and a page that lost its server or Kafka says so and heals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visits
+from tests.browser.looks import change_of, settled
+from tests.browser.stand_in import StandIn
+
+pytestmark = pytest.mark.browser
+
+SENTENCE = "bank relies less on age since about 4 203 000: pfi 0.169 -> 0.041"
+ANNOUNCED = re.compile(r"bank relies less on age since about 4.203.000: pfi 0\.169 (->|→) 0\.041")
+LOST = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
+        "ERR_CONNECTION_CLOSED", "ERR_NETWORK_IO_SUSPENDED")  # fmt: skip
+
+
+def marked(page: Page) -> None:
+    """Leave a mark that a reload would wipe out."""
+    page.evaluate("globalThis.isSamePage = true")
+
+
+def is_same(page: Page) -> bool:
+    return bool(page.evaluate("globalThis.isSamePage === true"))
+
+
+def pushed(server: StandIn) -> None:
+    shift = next(
+        one for one in server.answers.told if one.row.event == "importance_shift" and one.row.model_id == "bank"
+    )
+    server.push_change(shift.id, sentence=SENTENCE, feature="age")
+
+
+@pytest.mark.parametrize("path", ["/", "/models/bank"])
+def test_a_change_appears_without_a_reload_and_is_announced(
+    path: str, own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, path)
+    settled(page)
+    expect(page.locator("#head")).to_contain_text("live")
+    marked(page)
+    expect(page.locator("#view")).not_to_contain_text(ANNOUNCED)
+    pushed(server)
+    expect(page.locator("#view")).to_contain_text(ANNOUNCED)
+    expect(page.locator('[aria-live="polite"]', has_text=ANNOUNCED)).to_have_count(1)
+    assert is_same(page)
+
+
+@pytest.mark.long
+def test_an_importance_is_drawn_as_it_comes(own_server: Callable[..., StandIn], visits: Visits) -> None:
+    server = own_server()
+    page = visits.open(server, "/models/bank")
+    settled(page)
+    marked(page)
+    server.push("importance", {
+        "model_id": "bank", "explainer": "pfi", "time_ms": server.answers.now_ms + 20_000, "observation": 4_204_800,
+        "version": "2", "n_features": 9, "n_observations": 2_000, "model_loss": 0.3, "baseline_loss": 0.68,
+        "present_loss": None, "discrepancy": 0.1, "shift": 0.4, "n_waiting": None, "n_expired": None, "fidelity": None,
+        "features": {"salary": [0.7654, 0.0123, 0.8, 1], "age": [0.1, 0.01, 0.2, 2]},
+    })  # fmt: skip
+    expect(page.locator("#view")).to_contain_text("0.765")
+    assert is_same(page)
+
+
+@pytest.mark.long
+def test_a_change_that_is_looked_at_takes_in_what_comes_of_it(
+    own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, change_of(server, "fraud-a", "alarm"))
+    settled(page)
+    expect(page.locator(".chain li")).to_have_count(2)  # and what is expected
+    alarm = next(one for one in server.answers.told if one.row.model_id == "fraud-a")
+    marked(page)
+    server.push_change(alarm.id, event="not_confirmed", verdict="equal", is_open=False, sentence="the alarm is nothing")
+    expect(page.locator(".chain")).to_contain_text("Alarm not confirmed")
+    assert is_same(page)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", ["/", "/models/bank"])
+def test_a_server_that_is_lost_and_comes_back_heals(
+    path: str, own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, path)
+    settled(page)
+    expect(page.locator("#head")).to_contain_text("live")
+    marked(page)
+    visits.tolerate(*LOST)
+    server.stop()
+    expect(page.locator("#head")).to_contain_text("reconnecting")
+    expect(page.locator("h1")).to_contain_text("bank" if "bank" in path else "models changed")  # what was shown stays
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    pushed(server)  # nobody hears of it
+    server.start()
+    expect(page.locator("#head")).to_contain_text("live")
+    expect(page.locator("#view")).to_contain_text(ANNOUNCED)  # what was missed is fetched
+    assert is_same(page)
+
+
+@pytest.mark.long
+def test_a_page_that_is_opened_before_its_server_answers_shows_itself_later(
+    own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, "/models/bank")
+    visits.tolerate(*LOST)
+    server.stop()
+    page.evaluate("history.pushState(null, '', '/'); dispatchEvent(new PopStateEvent('popstate'))")
+    expect(page.locator("h1")).to_contain_text("does not answer")
+    server.start()
+    expect(page.locator("h1")).to_contain_text("models changed")
+
+
+@pytest.mark.long
+def test_a_hidden_tab_draws_nothing_until_it_is_seen(own_server: Callable[..., StandIn], visits: Visits) -> None:
+    server = own_server()
+    page = visits.open(server)
+    settled(page)
+    expect(page.locator("#head")).to_contain_text("live")
+    hide = """(isHidden) => {
+        Object.defineProperty(document, 'hidden', { get: () => isHidden, configurable: true });
+        Object.defineProperty(document, 'visibilityState',
+            { get: () => isHidden ? 'hidden' : 'visible', configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    page.evaluate(hide, True)
+    page.evaluate("""() => { globalThis.n_drawn = 0;
+        new MutationObserver((all) => { n_drawn += all.length; }).observe(document.getElementById('view'),
+            { subtree: true, childList: true, characterData: true, attributes: true }); }""")
+    heard = """() => new Promise((done) => { const events = new EventSource('/api/v1/stream');
+        events.addEventListener('change', () => { events.close(); setTimeout(done, 700); });
+        events.addEventListener('hello', () => { globalThis.isListening = true; }); })"""
+    page.evaluate(f"globalThis.heard = ({heard})()")
+    page.wait_for_function("globalThis.isListening")
+    pushed(server)
+    page.evaluate(
+        "globalThis.heard"
+    )  # a second stream has had it, and more than the page's pause between redraws is over
+    assert page.evaluate("n_drawn") == 0
+    page.evaluate(hide, False)
+    expect(page.locator("#view")).to_contain_text(ANNOUNCED)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_broker_that_is_away_is_said_in_a_strip(
+    is_later: bool, own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    if not is_later:
+        server.away(True)
+    page = visits.open(server)
+    settled(page)
+    strip = page.get_by_text("Kafka has not answered since")
+    if is_later:
+        expect(page.locator("#head")).to_contain_text("live")
+        expect(strip).to_have_count(0)
+        server.away(True)
+    expect(strip).to_be_visible()
+    expect(strip).to_contain_text("shown is what was read until then")
+    server.away(False)
+    expect(strip).to_have_count(0)
+
+
+@pytest.mark.long
+def test_a_fleet_without_a_model_says_what_is_missing(own_server: Callable[..., StandIn], visits: Visits) -> None:
+    page = visits.open(own_server(empty=True))
+    settled(page)
+    for text in ("attributary.importances.v1", "bank", "500"):
+        expect(page.locator("#view")).to_contain_text(text)

@@ -1,0 +1,77 @@
+"""Behind every chart stand the same numbers as a table, and files of what is drawn."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visits
+from tests.browser.looks import change_of, settled
+from tests.browser.stand_in import StandIn
+
+pytestmark = [pytest.mark.browser, pytest.mark.long]
+
+
+def saved(page: Page, name: str, kind: str) -> Path:
+    """Save a panel as a file, and return where it is."""
+    page.locator(f'summary[aria-label="Save {name}"]').first.click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=f"Save {name} as {kind}").first.click()
+    assert download.value.suggested_filename.endswith(f".{kind.lower()}")
+    return Path(download.value.path())
+
+
+@pytest.mark.parametrize("view", ["model", "change", "compare"])
+def test_each_chart_has_a_table_of_its_numbers(view: str, server: StandIn, visits: Visits) -> None:
+    paths = {"model": "/models/bank", "change": change_of(server, "bank", "explanation"),
+             "compare": "/compare?a=bank@%233000000&b=bank@now"}  # fmt: skip
+    page = visits.open(server, paths[view])
+    settled(page)
+    buttons = page.get_by_role("button", name=re.compile("as table$"))
+    n = buttons.count()
+    assert n >= {"model": 4, "change": 3, "compare": 1}[view]
+    for i in range(n):
+        buttons.nth(i).click()
+        region = page.get_by_role("region", name=re.compile("as a table$")).nth(0)
+        expect(region).to_be_visible()
+        assert region.locator("tbody tr").count() > 0
+        buttons.nth(i).click()
+        expect(region).to_be_hidden() if n == 1 else None
+
+
+def test_the_table_of_a_change_has_the_numbers_of_the_event(server: StandIn, visits: Visits) -> None:
+    page = visits.open(server, change_of(server, "bank", "explanation"))
+    settled(page)
+    told = next(one for one in server.answers.told if one.row.event == "explanation" and one.row.model_id == "bank")
+    features = told.raw["importances"]["pfi"]["features"]
+    rows = list(csv.DictReader(saved(page, "PFI before → after", "CSV").read_text().splitlines()))
+    assert [row["feature"] for row in rows] == list(features)
+    for row in rows:
+        feature = features[row["feature"]]
+        assert float(row["before"]) == pytest.approx(feature["before"])
+        assert float(row["change"]) == pytest.approx(feature["delta"])
+        assert float(row["change, ± 95 %"]) == pytest.approx(1.96 * feature["delta_std_error"])
+        assert (row["beyond noise"] == "yes") == feature["significant"]
+
+
+def test_pictures_of_a_comparison_are_pictures(server: StandIn, visits: Visits) -> None:
+    page = visits.open(server, "/compare?a=bank@%233000000&b=bank@now")
+    settled(page)
+    title = "What they rely on, and by how much it differs"
+    drawn = saved(page, title, "SVG").read_text()
+    assert drawn.startswith("<svg")
+    assert "salary" in drawn
+    assert saved(page, title, "PNG").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_series_of_a_model_are_saved_as_they_were_answered(server: StandIn, visits: Visits) -> None:
+    page = visits.open(server, "/models/bank?window=24h")
+    settled(page)
+    rows = list(csv.DictReader(saved(page, "Importance", "CSV").read_text().splitlines()))
+    assert len(rows) > 100
+    last = server.answers.series("bank").features[0]
+    assert float(rows[-1][last.feature]) == pytest.approx(last.importance[-1], rel=0.05)
