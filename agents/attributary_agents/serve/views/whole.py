@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -27,6 +27,7 @@ from .dependences import dependences
 from .fleet.fleet import fleet
 from .marks import named_by
 from .model import model_view
+from .moments import Moment
 from .series import MOST_FEATURES, MOST_POINTS, MOST_VALUES, series
 
 MOST_MODELS = 200
@@ -73,18 +74,18 @@ def whole(
     chosen = {model_id: known[model_id] for model_id in shown if model_id in known}
     most = ALL_VALUES // max(sum(len(model.explainers) for model in chosen.values()), 1)
     changed = {model_id: store.changes(model_id, last=MOST_VIEWED) for model_id in chosen}
+    held = {
+        model_id: _model(store, config, model, changed[model_id], now_ms, most) for model_id, model in chosen.items()
+    }
     return {
         "health": _plain(_health(store, config, overview, build)),
         "fleet": _plain(overview),
-        "models": {
-            model_id: _model(store, config, model, changed[model_id], now_ms, most)
-            for model_id, model in chosen.items()
-        },
+        "models": held,
         "changes": {one.id: _plain(change(store, one.id)) for told in changed.values() for one in told},
         "comparisons": [
             comparison
             for model_id, model in chosen.items()
-            for comparison in _comparisons(store, config, model, changed[model_id])
+            for comparison in _comparisons(store, config, model, changed[model_id], held[model_id]["view"]["row"])
         ],
     }
 
@@ -149,14 +150,21 @@ def _series(
 
 
 def _comparisons(
-    store: Store, config: Config, model: StoredModel, told: Sequence[StoredChange]
+    store: Store, config: Config, model: StoredModel, told: Sequence[StoredChange], row: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is compared of a model: the first mature event with the last, and before and after each change."""
+    """Yield what is compared of a model.
+
+    That is the first mature event with the last, before the change that its row names with now, and before with after
+    each change.
+    """
     settings = config.find(model.model_id)
     explainer = explainer_of(model, settings)
     if explainer is None:
         return
-    found = [first_with_last(store, model, settings), *(around(store.chain(one.id)) for one in told)]
+    model_id = model.model_id
+    last = row["last_change"]
+    since = None if last is None else (Moment(model_id, observation=max(last["observation"] - 1, 0)), Moment(model_id))
+    found = [first_with_last(store, model, settings), since, *(around(store.chain(one.id)) for one in told)]
     for a, b in list(dict.fromkeys(filter(None, found)))[: MOST_COMPARED + 1]:
         yield {"a": str(a), "b": str(b), "answer": _plain(compare(store, config, a, b, explainer.explainer))}
 
