@@ -33,6 +33,6 @@ def test_a_page_and_its_first_data_weigh_at_most_150_kb(
         kind = answer.headers.get("content-type", "").split(";")[0]
         weights[kind] += len(gzip.compress(answer.body(), 6))
     with capsys.disabled():
-        print(f"\n{path}: {sum(weights.values()) / 1000:.1f} kB", {kind: n for kind, n in weights.most_common()})
+        print(f"\n{path}: {sum(weights.values()) / 1000:.1f} kB", dict(weights.most_common()))
     assert weights["text/javascript"] > 20_000
     assert sum(weights.values()) <= MOST
