@@ -10,6 +10,7 @@ from ..answers.base import Axis
 from ..answers.series import Mark
 from ..store.rows import StoredChange, StoredVersion
 from ..store.store import Store
+from .numbers import dated
 from .words import name, named_features
 
 MOST = 200
@@ -69,7 +70,7 @@ def marks_of(changes: Iterable[StoredChange], versions: Sequence[StoredVersion],
     found += [
         Mark(
             kind="version",
-            time_ms=version.first_ms,
+            time_ms=dated(version.first_ms),
             observation=version.first_observation,
             text=f"version {name(version.version)}",
             change_id=None,

@@ -41,9 +41,9 @@ def find_model(db: sqlite3.Connection, lists: Lists, model_id: str) -> StoredMod
             explainers[row[1]] = _explainer(db, lists, model_id, row)
     status, status_ms = _status(db, model_id)
     (changed_ms,) = db.execute("select max(t) from changes where model_id = ?", (model_id,)).fetchone()
-    if not explainers and not status:
-        if not db.execute("select 1 from changes where model_id = ?", (model_id,)).fetchone():
-            return None
+    (n_changes,) = db.execute("select count(*) from changes where model_id = ?", (model_id,)).fetchone()
+    if not (explainers or status or n_changes):
+        return None
     times = [one.last_ms for one in explainers.values()] + [changed_ms]
     return StoredModel(
         model_id,

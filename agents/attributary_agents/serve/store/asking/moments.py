@@ -78,7 +78,7 @@ def find_nearest(
 def find_recent(
     db: sqlite3.Connection, model_id: str, explainer: str, scalar: str, start: int | None, points: int
 ) -> list[float | None]:
-    """Return one of `SCALARS` from a moment on, put together by equal widths of time; points without an event left out."""
+    """Return one of `SCALARS` from a moment on, put together by equal widths of time; none where none is."""
     extent = find_extent(db, model_id, explainer, start, None, "time")
     if extent is None:
         return []

@@ -15,7 +15,7 @@ from ...answers.models import Mode, State
 from ...store.rows import StoredChange, StoredExplainer, StoredModel, StoredReason
 from ...store.store import Store
 from ..choosing import explainer_of, mode_of
-from ..numbers import known
+from ..numbers import dated, known
 
 SILENT_AFTER_MS = 600_000
 """A model of which nothing was said for so long is silent: statuses come every 30 s while observations do."""
@@ -155,7 +155,7 @@ class Assessor:
         is_open = self.open.get(model_id, ())
         shifts = [change for change in is_open if change.event.get("event") != "alarm"]
         changed = self.recent.get(model_id) or next(iter(shifts), None)
-        last_ms = max(filter(None, (model.last_ms, model.status_ms)), default=None)
+        last_ms = dated(max(filter(None, (model.last_ms, model.status_ms)), default=None))
         silent_ms = self._silent(last_ms, None if template is None else settings)
         fidelity = None if explainer is None else known(explainer.scalars.get("fidelity"))
         return Assessed(
