@@ -120,7 +120,7 @@ def test_whatever_the_type_of_an_event_can_be_is_as_its_schema_says(kind: type[A
     assert faults(name_of(kind), {**value, "new_field": 1}) == []
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_a_webhook_is_sent_is_as_its_schema_says(data: st.DataObject) -> None:
     event = data.draw(st.sampled_from(get_args(ChangeEvent)).flatmap(events_of))
@@ -128,8 +128,8 @@ def test_what_a_webhook_is_sent_is_as_its_schema_says(data: st.DataObject) -> No
     told = ToldEvent("m:t:0:1:1", "/attributary/t", "attributary.change.v1", "m", time, encoded(event))
     value = json.loads(body(told, "cloudevents", None))
     assert faults("webhook", value) == []
-    for name in SCHEMAS["webhook"]["required"]:
-        assert faults("webhook", {key: part for key, part in value.items() if key != name}), name
+    name = data.draw(st.sampled_from(SCHEMAS["webhook"]["required"]))
+    assert faults("webhook", {key: part for key, part in value.items() if key != name})
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from . import routes, stream
 from .access import Doors, Token
 from .document import describe
-from .errors import Faults, ProblemError, handle_errors
+from .connections import LONGEST_HEAD
+from .errors import Faults, ProblemError, handle_errors, problem
 from .login import login_router
 from .page import Page
 from .paths import RawPaths
@@ -117,7 +118,10 @@ class _Outermost:
                 message = {**message, "body": b""}
             await send(message)
 
-        await self._app({**scope, "method": "GET"} if is_head else scope, receive, sending)
+        app: ASGIApp = self._app
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_HEAD:
+            app = problem(HTTPStatus.REQUEST_URI_TOO_LONG, f"the address has more than {LONGEST_HEAD} characters")
+        await app({**scope, "method": "GET"} if is_head else scope, receive, sending)
 
 
 def kind_of(path: str) -> str:

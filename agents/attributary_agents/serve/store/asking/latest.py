@@ -17,8 +17,9 @@ _FRESH_MS = 600_000  # how much older the status of one shard may be than that o
 _SUMMED = ("n_observations", "n_refused", "observations_per_second", "n_waiting", "n_expired")
 _WORST = ("refused", "changed", "explained", "learning")
 _SERIES = (
-    "id, explainer, removal, loss, loss_unit, loss_largest, alpha, mode, n_events, first_ms, last_ms, "
-    "first_observation, last_observation, run"
+    "id, explainer, removal, loss, loss_unit, loss_largest, alpha, mode, n_events, "
+    # Events without a time are at 0.
+    "nullif(first_ms, 0), nullif(last_ms, 0), first_observation, last_observation, run"
 )
 
 
