@@ -121,6 +121,11 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.stand_in._connections.add(self.connection)
 
+    def handle(self) -> None:
+        """Answer until whoever asks goes away."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
     def finish(self) -> None:
         """Forget the connection."""
         self.stand_in._connections.discard(self.connection)
