@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 SECTIONS = {
-    "Begin here": ("demo", "config", "check", "replay", "run"),
+    "Begin here": ("demo", "config", "check", "replay", "run", "serve"),
     "On Kafka": ("sources", "map", "topics", "produce", "importance", "changes", "dlq", "models", "demo-stream"),
     "Around it": ("webhooks", "plan", "rules", "dashboards", "contracts", "warm-up"),
 }

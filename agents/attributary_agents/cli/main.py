@@ -30,6 +30,7 @@ from .models import models
 from .monitoring import dashboards, rules
 from .observations import produce, replay
 from .plan import plan
+from .serve import serve
 from .sources.group import sources
 from .sources.mapping import map_sources
 from .topics import topics
@@ -128,6 +129,7 @@ def demo(data: Path | None, target: str | None, drop: tuple[str, ...], **options
 
 for _command in (
     check,
+    serve,
     replay,
     plan,
     produce,

@@ -99,6 +99,8 @@ def _component_schemas() -> dict[str, Schema]:
     """Return all schemas side by side, their parts too: AsyncAPI's own schemas have no `$defs`."""
     made: dict[str, Schema] = {}
     for kind, schema in schemas().items():
+        if kind == "webhook":  # on no topic
+            continue
         for name, part in schema.get("$defs", {}).items():
             made[name] = _with_refs(part)
         made[kind] = _with_refs(

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what is on the topics, by kind of record."""
+"""The JSON Schemas of what is on the topics, by kind of record, and of what is sent elsewhere."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FACTORY: Schema = {"type": "string", "pattern": r"^[^:\s]+:[^:\s]+$", "descript
 
 
 def schemas() -> dict[str, Schema]:
-    """Return the schema of each kind of record: of its value as JSON, or of its headers as texts."""
+    """Return the schema of each kind of record, of its value as JSON or of its headers as texts, and of webhooks."""
     made = {
         "observation": _observation(),
         "label": _part("Label", "A label that comes by itself.", id=_ID, y=_Y),
@@ -53,6 +53,7 @@ def schemas() -> dict[str, Schema]:
         "status": schema_of(ModelStatus),
         "event-headers": _event_headers(),
         "dead-letter-headers": _dead_letter_headers(),
+        "webhook": _webhook(),
     }
     return {
         kind: {"$schema": DIALECT, "$id": f"urn:attributary:{MAJOR}:{kind}", **schema} for kind, schema in made.items()
@@ -183,6 +184,33 @@ def _event_headers() -> Schema:
         "type": "object",
         "properties": properties,
         "required": [name for name in properties if name != "ce_time"],
+    }
+
+
+def _webhook() -> Schema:
+    change = schema_of(ChangeEvent)
+    texts = {
+        "id": "The same for the same event, also when it is sent again: `ce_id` on the topic of changes.",
+        "source": "/attributary/<topic of the observation>",
+        "subject": "The model id.",
+    }
+    fixed = {"specversion": "1.0", "datacontenttype": "application/json", "type": f"attributary.change.{MAJOR}"}
+    properties: dict[str, Any] = {
+        **{name: {"const": value} for name, value in fixed.items()},
+        **{name: {**_TEXT, "description": text} for name, text in texts.items()},
+        "time": {
+            **_TEXT,
+            "description": "Kafka's timestamp of the observation, RFC 3339; absent where that is no date.",
+        },
+        "data": {"oneOf": change["oneOf"]},
+    }
+    return {
+        "title": "WebhookEvent",
+        "description": "What a webhook is sent: CloudEvents 1.0 in structured mode, around an event of change.",
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name != "time"],
+        "$defs": change["$defs"],
     }
 
 

@@ -25,6 +25,8 @@ from attributary_agents.contracts.described import VALUES
 from attributary_agents.contracts.files import contract_files
 from attributary_agents.contracts.schemas import schemas
 from attributary_agents.kafka.producing import encode_value
+from attributary_agents.serve.webhooks.bodies import body
+from attributary_agents.serve.webhooks.events import ToldEvent
 from attributary_agents.worker.heartbeat.status import status_of
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -116,6 +118,18 @@ def test_whatever_the_type_of_an_event_can_be_is_as_its_schema_says(kind: type[A
     assert faults(name_of(kind), {**value, name: {"other": [1]}})
     # Readers take what they do not know.
     assert faults(name_of(kind), {**value, "new_field": 1}) == []
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_what_a_webhook_is_sent_is_as_its_schema_says(data: st.DataObject) -> None:
+    event = data.draw(st.sampled_from(get_args(ChangeEvent)).flatmap(events_of))
+    time = data.draw(st.sampled_from(["2026-11-01T10:00:00.000Z", None]))
+    told = ToldEvent("m:t:0:1:1", "/attributary/t", "attributary.change.v1", "m", time, encoded(event))
+    value = json.loads(body(told, "cloudevents", None))
+    assert faults("webhook", value) == []
+    name = data.draw(st.sampled_from(SCHEMAS["webhook"]["required"]))
+    assert faults("webhook", {key: part for key, part in value.items() if key != name})
 
 
 @pytest.fixture(scope="module")

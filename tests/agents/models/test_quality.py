@@ -26,6 +26,7 @@ from attributary_agents.worker.view import PartitionView, WorkerView
 from attributary_explainers import InvalidParameterError
 from attributary_topics import Source, encode_json
 from tests.agents.monitoring.views import samples
+from tests.agents.replay.pages import data_of
 from tests.agents.stand_ins import (
     CONTRARY_FACTORY,
     FACTORY,
@@ -258,10 +259,11 @@ def test_the_replay_of_a_file_writes_it_beside_the_loss(tmp_path: Any) -> None:
     arguments = ["replay", str(tmp_path / "rows.csv"), "-c", str(tmp_path / "config.yaml"), "--out", str(tmp_path)]
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 0, done.output
-    report = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert 'aria-label="Quality"' in report
-    assert report.index('aria-label="Loss"') < report.index('aria-label="Quality"')
-    assert 'data-name="accuracy, reference"' in report
+    (shown,) = data_of((tmp_path / "report.html").read_text(encoding="utf-8"))["models"].values()
+    for series in shown["series"].values():
+        figures = series["figures"]
+        assert None not in (figures["model_loss"][-1], figures["quality"]["accuracy"][-1])
+        assert figures["quality_reference"]["accuracy"][-1] is not None
     prom = (tmp_path / "metrics.prom").read_text()
     assert 'attributary_model_quality{metric="accuracy",model_id="m"}' in prom
     assert 'attributary_model_quality_reference{metric="roc_auc",model_id="m"}' in prom

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.replay.conftest import N, write_config
+from tests.agents.replay.pages import data_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -73,3 +74,26 @@ def test_dead_letters_are_logged_on_stderr_and_data_goes_to_stdout(folder: Path)
     assert json.loads(done.stdout)["dead_letters"] == 1
     assert "wrong_type" in done.stderr
     assert "model m, at decode" in done.stderr
+
+
+def test_the_page_is_written_without_the_packages_that_serve_it(folder: Path) -> None:
+    """Whoever installs no extra has no FastAPI: an import of it, or of what comes with it, would end the replay."""
+    (folder / "sitecustomize.py").write_text(
+        "import sys\n"
+        "for name in ('fastapi', 'starlette', 'uvicorn', 'httpx', 'stamina'):\n"
+        "    sys.modules[name] = None\n"
+    )
+    path = os.pathsep.join([str(folder), str(ROOT), *(str(ROOT / part) for part in ("agents", "topics", "explainers"))])
+    done = attributary(
+        folder, *("replay", "data.csv", "-c", "attributary.yaml", "--limit", "60", "--json"), PYTHONPATH=path
+    )
+    assert done.returncode == 0, done.stderr
+    page = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert data_of(page)["fleet"]["models"][0]["n_observations"] == 60
+    proof = subprocess.run(
+        [sys.executable, "-c", "import fastapi"],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        check=False,
+    )
+    assert proof.returncode == 1, "the imports are refused"

@@ -30,3 +30,4 @@ class Health(Answer):
     last_event_ms: Milliseconds | None = Field(description="When it read the last event, by its own clock.")
     importances_topic: str
     webhooks: list[WebhookCount]
+    fault: str | None = Field(None, description="Why nothing new is taken, in a sentence; null where all is well.")

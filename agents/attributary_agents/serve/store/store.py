@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +14,8 @@ import orjson
 
 from .asking import changes, latest, moments, windows
 from .asking.lists import Lists
+from .bounding.dropping import drop_old, drop_oldest
+from .bounding.thinning import series_to_thin, thin
 from .file.errors import StoreFullError
 from .file.schema import EMPTIED
 from .file.store_file import DamagedError, StoreFile
@@ -27,12 +31,14 @@ from .rows import (
     Window,
 )
 from .taking import feed
+from .taking.payloads import gone_payload
 from .taking.writer import Writer
 
 T = TypeVar("T")
 
 __all__ = ["DamagedError", "Store", "StoreFullError"]
 
+_TRIES = 8
 _LIVE_SHARE = 20  # of the bytes that the file may have, one in so many are for the feed of live events
 
 
@@ -55,16 +61,24 @@ class Store:
     """
 
     def __init__(
-        self, path: Path | None = None, *, max_bytes: int = 2 * 10**9, max_age_s: float = 30 * 86400.0
+        self,
+        path: Path | None = None,
+        *,
+        max_bytes: int = 2 * 10**9,
+        max_age_s: float = 30 * 86400.0,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._file = StoreFile(path)
+        self._file = StoreFile(path, max_bytes)
         self._max_bytes = max_bytes
         self._max_age_ms = int(max_age_s * 1000)
-        self._writer = Writer(max_bytes // _LIVE_SHARE)
+        self._writer = Writer(max_bytes // _LIVE_SHARE, clock)
         self._lists = Lists()
         self._models: dict[str, StoredModel] = {}
-        self._epochs: dict[str, int] = {}
+        self._remembering = threading.Lock()
+        self._n_writes = self._all_written = 0
+        self._written: dict[str, int] = {}
         self._generation = 0
+        self._untold: list[Live] = []
 
     @property
     def path(self) -> Path:
@@ -102,7 +116,14 @@ class Store:
         DamagedError
             The file was damaged and is empty now: all is to be read again.
         """
-        return self._write(lambda db: self._writer.take(db, records, positions, live=live))
+        taken = self._write(lambda db: self._writer.take(db, records, positions, live=live))
+        told, self._untold = self._untold + taken, []
+        return told
+
+    @property
+    def has_untold(self) -> bool:
+        """Whether `take` has something to return, though it is given nothing."""
+        return bool(self._untold) or self._writer.has_counts
 
     def reload(self) -> list[Live]:
         """Tell pages that what they show is to be asked for again; return the live event."""
@@ -120,25 +141,38 @@ class Store:
         self._writer.touched = set()
         return written
 
+    def _ask(self, ask: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what is found; in an empty store, where the file is found to be damaged."""
+        try:
+            with self._file.reading() as db:
+                return ask(db)
+        except DamagedError:
+            self._writer.forget()
+            self._forget_models(None)
+        with self._file.reading() as db:
+            return ask(db)
+
     def _forget_models(self, model_ids: Collection[str] | None) -> None:
         """Let what is remembered of models, of all for None, be read again."""
-        for model_id in list(self._models) if model_ids is None else model_ids:
-            self._epochs[model_id] = self._epochs.get(model_id, 0) + 1
-            self._models.pop(model_id, None)
-        if model_ids is None:
-            self._lists.forget()
+        with self._remembering:
+            self._n_writes += 1
+            if model_ids is None:
+                self._all_written = self._n_writes
+                self._models, self._written = {}, {}
+                self._lists.forget()
+                return
+            for model_id in model_ids:
+                self._written[model_id] = self._n_writes
+                self._models.pop(model_id, None)
 
     def positions(self) -> dict[tuple[str, int], int]:
         """Return where each partition of each topic is read to."""
-        with self._file.reading() as db:
-            return {
-                (topic, part): next_ for topic, part, next_ in db.execute("select topic, part, next from positions")
-            }
+        found = self._ask(lambda db: db.execute("select topic, part, next from positions").fetchall())
+        return {(topic, part): next_ for topic, part, next_ in found}
 
     def topics(self) -> dict[str, str]:
         """Return Kafka's ids of the topics that were read."""
-        with self._file.reading() as db:
-            return dict(db.execute("select name, topic_id from topics").fetchall())
+        return dict(self._ask(lambda db: db.execute("select name, topic_id from topics").fetchall()))
 
     def note_topics(self, ids: Mapping[str, str]) -> None:
         """Note Kafka's ids of the topics that are read from now on."""
@@ -158,29 +192,50 @@ class Store:
         self._generation += 1
 
     def trim(self, now_ms: int) -> None:
-        """Thin and drop what is too old or too much."""
+        """Thin and drop what is too old or too much; models of which nothing is left are told of by the next `take`."""
+        before = self._ask(latest.model_ids)
+        for series, upto_ms in self._ask(lambda db: series_to_thin(db, now_ms)):
+            while self._change(lambda db, series=series, upto_ms=upto_ms: thin(db, series, upto_ms)):  # type: ignore[misc]
+                pass
+        self._change(lambda db: drop_old(db, now_ms, self._max_age_ms))
+        for _ in range(_TRIES):
+            if (excess := self._file.excess()) <= 0:
+                break
+            if not self._change(lambda db, excess=excess: drop_oldest(db, excess)):  # type: ignore[misc]
+                break
+        self._file.shrink()
+        if gone := sorted(set(before) - set(self._ask(latest.model_ids))):
+            told = [("gone", model_id, gone_payload(model_id)) for model_id in gone]
+            self._untold += self._write(lambda db: self._writer.feed(db).add(db, told))
+
+    def _change(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Change what was taken before, in a transaction of its own, and remember nothing of it."""
+        changed = self._write(change)
+        self._writer.refresh()
+        self._forget_models(None)
+        return changed
 
     # What is read.
 
     def models(self) -> list[StoredModel]:
         """Return all models, by their ids."""
-        with self._file.reading() as db:
-            found = [self._model(db, model_id) for model_id in latest.model_ids(db)]
+        now = self._n_writes  # before the moment that is read
+        found = self._ask(lambda db: [self._model(db, model_id, now) for model_id in latest.model_ids(db)])
         return [model for model in found if model is not None]
 
     def model(self, model_id: str) -> StoredModel | None:
         """Return a model; None where no topic has said anything of it."""
-        with self._file.reading() as db:
-            return self._model(db, model_id)
+        now = self._n_writes
+        return self._ask(lambda db: self._model(db, model_id, now))
 
-    def _model(self, db: sqlite3.Connection, model_id: str) -> StoredModel | None:
-        epoch = self._epochs.get(model_id, 0)
+    def _model(self, db: sqlite3.Connection, model_id: str, now: int) -> StoredModel | None:
         if (known := self._models.get(model_id)) is not None:
             return known
         model = latest.find_model(db, self._lists, model_id)
-        # What has been written meanwhile is not in what was read: then it is read again the next time.
-        if model is not None and epoch == self._epochs.get(model_id, 0):
-            self._models[model_id] = model
+        # What has been written since then may not be in what was read: then it is read again the next time.
+        with self._remembering:
+            if model is not None and max(self._written.get(model_id, 0), self._all_written) <= now:
+                self._models[model_id] = model
         return model
 
     def window(
@@ -211,35 +266,34 @@ class Store:
         top
             How many features are shown, the most important of the last event, and those of `features` in any case.
         """
-        with self._file.reading() as db:
+
+        def find(db: sqlite3.Connection) -> Window | None:
             extent = windows.find_extent(db, model_id, explainer, start, end, by)
             if extent is None:
                 return None
             return windows.window(db, self._lists, extent, by=by, points=max(points, 1), top=top, features=features)
 
+        return self._ask(find)
+
     def recent(
         self, model_id: str, explainer: str, scalar: str, *, start: int | None, points: int
     ) -> list[float | None]:
         """Return one of `SCALARS` from a moment on, put together into at most so many values."""
-        with self._file.reading() as db:
-            return moments.find_recent(db, model_id, explainer, scalar, start, max(points, 1))
+        return self._ask(lambda db: moments.find_recent(db, model_id, explainer, scalar, start, max(points, 1)))
 
     def snapshot(
         self, model_id: str, explainer: str, *, time_ms: int | None = None, observation: int | None = None
     ) -> Snapshot | None:
         """Return the last event at or before a moment, or of all where none is given; the first where all are later."""
-        with self._file.reading() as db:
-            return moments.find_snapshot(db, self._lists, model_id, explainer, time_ms, observation)
+        return self._ask(lambda db: moments.find_snapshot(db, self._lists, model_id, explainer, time_ms, observation))
 
     def nearest(self, model_id: str, explainer: str, value: int, by: str) -> tuple[int | None, int] | None:
         """Return time and observation of the event that is nearest to a moment."""
-        with self._file.reading() as db:
-            return moments.find_nearest(db, model_id, explainer, value, by)
+        return self._ask(lambda db: moments.find_nearest(db, model_id, explainer, value, by))
 
     def versions(self, model_id: str) -> list[StoredVersion]:
         """Return the versions of a model, the newest first."""
-        with self._file.reading() as db:
-            return moments.find_versions(db, model_id)
+        return self._ask(lambda db: moments.find_versions(db, model_id))
 
     def changes(
         self,
@@ -252,8 +306,7 @@ class Store:
         last: int | None = None,
     ) -> list[StoredChange]:
         """Return changes, the newest first; of all kinds where `events` is empty."""
-        with self._file.reading() as db:
-            return changes.find_changes(db, model_id, start_ms, end_ms, events, is_open, last)
+        return self._ask(lambda db: changes.find_changes(db, model_id, start_ms, end_ms, events, is_open, last))
 
     def n_changes(
         self,
@@ -264,44 +317,36 @@ class Store:
         events: Collection[str] = (),
     ) -> int:
         """Return how many there are."""
-        with self._file.reading() as db:
-            return changes.count_changes(db, model_id, start_ms, end_ms, events)
+        return self._ask(lambda db: changes.count_changes(db, model_id, start_ms, end_ms, events))
 
     def change(self, change_id: str) -> StoredChange | None:
         """Return a change by its id."""
-        with self._file.reading() as db:
-            return changes.find_change(db, change_id)
+        return self._ask(lambda db: changes.find_change(db, change_id))
 
     def chain(self, change_id: str) -> list[StoredChange]:
         """Return all events that belong to a change: what it closes, and what closes it, in the order of time."""
-        with self._file.reading() as db:
-            return changes.find_chain(db, change_id)
+        return self._ask(lambda db: changes.find_chain(db, change_id))
 
     def dead_letters(
         self, model_id: str | None = None, *, start_ms: int | None = None, end_ms: int | None = None
     ) -> list[StoredReason]:
         """Count dead letters by model, reason and stage, by the hour that they are of."""
-        with self._file.reading() as db:
-            return moments.count_letters(db, model_id, start_ms, end_ms)
+        return self._ask(lambda db: moments.count_letters(db, model_id, start_ms, end_ms))
 
     def dependences(self, model_id: str) -> list[Mapping[str, object]]:
         """Return the latest partial dependence event of each feature."""
-        with self._file.reading() as db:
-            found = db.execute(
-                "select value, t from dependences where model_id = ? order by feature, explainer, label", (model_id,)
-            )
-            return [orjson.loads(value) | {"time_ms": t} for value, t in found]
+        asked = "select value, t from dependences where model_id = ? order by feature, explainer, label"
+        found = self._ask(lambda db: db.execute(asked, (model_id,)).fetchall())
+        return [orjson.loads(value) | {"time_ms": t} for value, t in found]
 
     def live(self, after: int, *, last: int = 10_000) -> list[Live] | None:
         """Return live events behind an id; None where the first of them is not kept any more."""
-        with self._file.reading() as db:
-            return feed.live(db, after, last)
+        return self._ask(lambda db: feed.live(db, after, last))
 
     @property
     def position(self) -> int:
         """Id of the latest live event; 0 before there is one."""
-        with self._file.reading() as db:
-            return feed.position(db)
+        return self._ask(lambda db: feed.position(db))
 
     def size(self) -> int:
         """Return the bytes that the file takes."""
@@ -315,8 +360,7 @@ class Store:
             "dead_letter": "select coalesce(sum(n), 0) from letters",
             "status": "select count(*) from statuses",
         }
-        with self._file.reading() as db:
-            return int(db.execute(counted[kind]).fetchone()[0])
+        return int(self._ask(lambda db: db.execute(counted[kind]).fetchone()[0]))
 
     def close(self) -> None:
         """Write what is written and close the file."""

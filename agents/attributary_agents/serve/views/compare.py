@@ -13,7 +13,7 @@ from ..store.rows import Snapshot, StoredModel
 from ..store.store import Store
 from .choosing import explainer_of, mode_of, model_of, not_found, nothing_yet
 from .moments import Moment
-from .numbers import known, loss_of, shares, stored
+from .numbers import dated, known, loss_of, shares, stored
 from .words import name
 
 _OF_TARGET = "target"
@@ -95,7 +95,7 @@ def _side(of: Snapshot) -> Side:
         explainer=of.explainer,
         removal=of.removal,
         loss=loss_of(of.loss, of.loss_unit, of.loss_largest),
-        time_ms=of.time_ms,
+        time_ms=dated(of.time_ms),
         observation=of.observation,
         model_loss=known(of.scalars.get("model_loss")),
         baseline_loss=known(of.scalars.get("baseline_loss")),
@@ -161,7 +161,7 @@ def _features(a: Snapshot, b: Snapshot, is_same: bool) -> list[ComparedFeature]:
             b_rank=after_rank,
         )
         pair = (before, after) if is_same else (before_share, after_share)
-        rows.append((-abs((pair[1] or 0.0) - (pair[0] or 0.0)), feature, row))
+        rows.append((-abs(stored((pair[1] or 0.0) - (pair[0] or 0.0)) or 0.0), feature, row))
     return [row for _, _, row in sorted(rows, key=lambda one: one[:2])]
 
 

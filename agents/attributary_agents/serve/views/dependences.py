@@ -11,6 +11,7 @@ from ...config.settings import Config
 from ..answers.series import Dependence, DependenceList
 from ..store.store import Store
 from .choosing import model_of
+from .numbers import dated
 from .numbers import points as shown
 
 
@@ -47,7 +48,7 @@ def _dependence(model_id: str, event: Mapping[str, Any]) -> Dependence:
         values=[float(value) if kind == "number" else str(value) for value in values],
         mean=_numbers(event.get("mean"), n),
         half_width=_numbers(event.get("half_width"), n),
-        time_ms=time_ms if isinstance(time_ms, int) else None,
+        time_ms=dated(time_ms) if isinstance(time_ms, int) else None,
         observation=int(event.get("observation") or 0),
     )
 

@@ -15,7 +15,7 @@ from .choosing import model_of
 from .comparisons import first_with_last
 from .dead_letters import reasons
 from .fleet.fleet import row as row_of
-from .numbers import known, loss_of
+from .numbers import dated, known, loss_of
 from .words import name
 
 FAR = 5.0
@@ -64,8 +64,8 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
         versions=[
             VersionRow(
                 version=one.version,
-                first_ms=one.first_ms,
-                last_ms=one.last_ms,
+                first_ms=dated(one.first_ms),
+                last_ms=dated(one.last_ms),
                 first_observation=one.first_observation,
                 last_observation=one.last_observation,
             )
@@ -90,8 +90,8 @@ def _explainer(one: StoredExplainer) -> ExplainerRow:
         alpha=one.alpha,
         n_features=len(one.features),
         n_events=one.n_events,
-        first_ms=one.first_ms,
-        last_ms=one.last_ms,
+        first_ms=dated(one.first_ms),
+        last_ms=dated(one.last_ms),
         first_observation=one.first_observation,
         last_observation=one.last_observation,
         n_observations=one.n_observations,

@@ -12,6 +12,7 @@ from .words import name
 
 _REMEDY = "Write MODEL@now, MODEL@2026-11-01T10:00 or MODEL@#OBSERVATION."
 _LARGEST = 2**53
+_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,10 @@ def read_moment(text: str) -> Moment:
     if moment == "now":
         return Moment(_checked(model_id, text))
     if moment.startswith("#"):
-        if not (moment[1:].isascii() and moment[1:].isdigit() and int(moment[1:20]) <= _LARGEST):
+        digits = moment[1:]
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
             raise _wrong(text, f"{name(moment)} is no number of an observation")
-        return Moment(_checked(model_id, text), observation=int(moment[1:]))
+        return Moment(_checked(model_id, text), observation=int(digits))
     try:
         # A plus of a time zone becomes a space in addresses that are not encoded.
         time_ms = read_time(moment.replace(" ", "+") if "T" in moment else moment)

@@ -46,9 +46,9 @@ def points(values: NDArray[np.float64], digits: int = POINT_DIGITS) -> list[floa
     return [number if good else None for number, good in zip(found, is_known.tolist(), strict=True)]
 
 
-def whole(value: float | None) -> int | None:
-    """Return a count; None where it is not known."""
-    return None if (number := known(value)) is None else round(number)
+def dated(time_ms: int | None) -> int | None:
+    """Return a time; None where there is none, for which the store keeps 0."""
+    return None if time_ms is None or time_ms <= 0 else time_ms
 
 
 def shares(importance: NDArray[np.float64] | Sequence[float]) -> list[float | None]:

@@ -15,7 +15,7 @@ from ..store.store import Store
 from .choosing import explainer_of, model_of, nothing_yet
 from .errors import WrongQuestionError
 from .marks import Span, changes_in, marks_of, named_by
-from .numbers import loss_of, stored
+from .numbers import dated, loss_of, stored
 from .numbers import points as shown
 
 MOST_VALUES = 20_000
@@ -29,6 +29,9 @@ MOST_FEATURES = 50
 
 ROBUST = 0.01
 """Quantile of the lower bounds, and from above of the upper ones, between which a chart's axis lies."""
+
+_EXACT = 7
+"""Significant digits that a number has as float32."""
 
 _FIGURES = (
     "model_loss",
@@ -142,7 +145,7 @@ def _without_events(
         marks=marks,
         low=None,
         high=None,
-        nearest_ms=None if nearest is None else nearest[0],
+        nearest_ms=None if nearest is None else dated(nearest[0]),
         nearest_observation=None if nearest is None else nearest[1],
     )
 
@@ -199,7 +202,7 @@ def _by_rank(window: Window) -> list[tuple[int, int]]:
 def _feature(window: Window, column: int, at: int) -> FeatureSeries:
     importance = window.importance[:, column]
     latest = stored(window.last_importance[at])
-    first = importance[np.isfinite(importance)][:1]
+    known = [value for value in shown(importance, _EXACT) if value is not None]
     return FeatureSeries(
         feature=window.features[at],
         importance=shown(importance),
@@ -211,7 +214,7 @@ def _feature(window: Window, column: int, at: int) -> FeatureSeries:
         latest_half_width=stored(window.last_half_width[at]),
         latest_share=stored(window.last_share[at]),
         latest_rank=at + 1,
-        moved=None if latest is None or not first.size else stored(latest - float(first[0])),
+        moved=None if latest is None or not known else shown(np.array([latest - known[0]]))[0],
     )
 
 

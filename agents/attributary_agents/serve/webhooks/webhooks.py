@@ -17,7 +17,7 @@ import httpx
 
 from ...config.settings import Config
 from ...errors import BrokersAwayError, PreflightError
-from ...kafka.events.following import GroupFollower, group_follower
+from ...kafka.events.group import GroupFollower, group_follower
 from ..answers.health import WebhookCount
 from .events import read_event
 from .remembered import Remembered

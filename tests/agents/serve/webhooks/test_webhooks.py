@@ -8,7 +8,7 @@ from typing import Any, cast
 import httpx
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.kafka.events.following import GroupFollower
+from attributary_agents.kafka.events.group import GroupFollower
 from attributary_agents.serve.webhooks.remembered import Remembered
 from attributary_agents.serve.webhooks.webhooks import Webhooks
 from tests.agents.serve.webhooks.made import record

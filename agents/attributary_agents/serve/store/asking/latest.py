@@ -17,8 +17,9 @@ _FRESH_MS = 600_000  # how much older the status of one shard may be than that o
 _SUMMED = ("n_observations", "n_refused", "observations_per_second", "n_waiting", "n_expired")
 _WORST = ("refused", "changed", "explained", "learning")
 _SERIES = (
-    "id, explainer, removal, loss, loss_unit, loss_largest, alpha, mode, n_events, first_ms, last_ms, "
-    "first_observation, last_observation, run"
+    "id, explainer, removal, loss, loss_unit, loss_largest, alpha, mode, n_events, "
+    # Events without a time are at 0.
+    "nullif(first_ms, 0), nullif(last_ms, 0), first_observation, last_observation, run"
 )
 
 
@@ -41,9 +42,9 @@ def find_model(db: sqlite3.Connection, lists: Lists, model_id: str) -> StoredMod
             explainers[row[1]] = _explainer(db, lists, model_id, row)
     status, status_ms = _status(db, model_id)
     (changed_ms,) = db.execute("select max(t) from changes where model_id = ?", (model_id,)).fetchone()
-    if not explainers and not status:
-        if not db.execute("select 1 from changes where model_id = ?", (model_id,)).fetchone():
-            return None
+    (n_changes,) = db.execute("select count(*) from changes where model_id = ?", (model_id,)).fetchone()
+    if not (explainers or status or n_changes):
+        return None
     times = [one.last_ms for one in explainers.values()] + [changed_ms]
     return StoredModel(
         model_id,

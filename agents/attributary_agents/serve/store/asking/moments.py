@@ -78,7 +78,7 @@ def find_nearest(
 def find_recent(
     db: sqlite3.Connection, model_id: str, explainer: str, scalar: str, start: int | None, points: int
 ) -> list[float | None]:
-    """Return one of `SCALARS` from a moment on, put together by equal widths of time; points without an event left out."""
+    """Return one of `SCALARS` from a moment on, put together by equal widths of time; none where none is."""
     extent = find_extent(db, model_id, explainer, start, None, "time")
     if extent is None:
         return []
@@ -92,15 +92,15 @@ def find_recent(
 
 
 def _place(extent: Extent, points: int) -> str:
-    if extent.n_rows <= points:
-        return "row_number() over (order by t, observation)"
+    if extent.n_rows <= points or extent.low == extent.high:  # those without times are all at 0: by their number
+        return f"(row_number() over (order by t, observation) - 1) * {min(points, extent.n_rows)} / {extent.n_rows}"
     return f"(t - {extent.low}) * {points} / {extent.high - extent.low + 1}"
 
 
 def find_versions(db: sqlite3.Connection, model_id: str) -> list[StoredVersion]:
     """Return the versions of a model, the newest first."""
     found = db.execute(
-        "select version, first_ms, last_ms, first_observation, last_observation from versions "
+        "select version, nullif(first_ms, 0), nullif(last_ms, 0), first_observation, last_observation from versions "
         "where model_id = ? order by taken desc",
         (model_id,),
     )

@@ -22,7 +22,8 @@ _TABLES = (
         loss text not null, loss_unit text not null, loss_largest real, alpha real not null, mode text,
         run integer not null, taken integer not null, n_events integer not null,
         first_ms integer not null, last_ms integer not null,
-        first_observation integer not null, last_observation integer not null, floor_ms integer,
+        first_observation integer not null, last_observation integer not null,
+        floor_ms integer, floor_observation integer, seen_ms integer not null default 0,
         unique (model_id, explainer, removal, loss))""",
     # All events of a series lie together in the order of their times. `numbers` has the importances and then the half
     # widths in the order of the list's names, as float32 times 2 to the power of `scale`.
@@ -34,15 +35,17 @@ _TABLES = (
         quality_list integer, quality blob,
         primary key (series, t, observation)) without rowid""",
     # Names of features, or of metrics, in the order of their code points; `n` events use a list.
-    "create table lists (id integer primary key, digest blob not null unique, names text not null, n integer not null)",
+    # An id is not given twice: whoever reads an older moment may have it.
+    """create table lists (
+        id integer primary key autoincrement, digest blob not null unique, names text not null, n integer not null)""",
     """create table versions (
         id integer primary key, model_id text not null, version text not null, taken integer not null,
         first_ms integer not null, last_ms integer not null,
         first_observation integer not null, last_observation integer not null,
         unique (model_id, version))""",
     """create table changes (
-        seq integer primary key, id text not null unique, model_id text not null, t integer, observation integer not null,
-        event text not null, change_id text, value blob not null)""",
+        seq integer primary key, id text not null unique, model_id text not null, t integer,
+        observation integer not null, event text not null, change_id text, value blob not null)""",
     "create index changes_of_model on changes (model_id, t)",
     "create index changes_by_time on changes (t)",
     "create index changes_by_change on changes (change_id) where change_id is not null",
@@ -60,7 +63,8 @@ _TABLES = (
         model_id text not null, explainer text not null, feature text not null, label text not null,
         t integer, observation integer not null, value blob not null,
         primary key (model_id, explainer, feature, label)) without rowid""",
-    "create table positions (topic text not null, part integer not null, next integer not null, primary key (topic, part))",
+    """create table positions (
+        topic text not null, part integer not null, next integer not null, primary key (topic, part))""",
     "create table topics (name text primary key, topic_id text not null)",
     # A feed: ids grow by one, and go on where they were when the store has been opened again.
     "create table live (id integer primary key, event text not null, model_id text not null, data blob not null)",

@@ -22,7 +22,9 @@ logger = logging.getLogger(__name__)
 _HEADER_BYTES = 100
 _APPLICATION_AT = 68  # where the header of a file of SQLite has its application id
 _MAGIC = b"SQLite format 3\0"
-_WAL_BYTES = 16 * 2**20
+_WAL_BYTES = 16 * 2**20  # at most what is written beside the file, which is an eighth of it at most, too
+_WAL_SHARE = 8
+_SHRUNK_AT_ONCE = 2000  # pages
 _IDLE_READERS = 8
 _BESIDE = ("-wal", "-shm", "-journal")
 
@@ -34,6 +36,8 @@ class StoreFile:
     ----------
     path
         The file; None takes one in a temporary folder, which goes with the object.
+    max_bytes
+        Bytes that the file may take, with what is written beside it.
 
     Raises
     ------
@@ -41,7 +45,8 @@ class StoreFile:
         The file cannot be opened or made, or another server has it open.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._folder = tempfile.TemporaryDirectory(prefix="attributary-store-") if path is None else None
         self.path = Path(self._folder.name) / "store.sqlite" if path is None and self._folder else Path(path or "")
         self._lock = threading.RLock()
@@ -60,7 +65,7 @@ class StoreFile:
         beside = self.path.with_name(self.path.name + ".lock")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = open(beside, "ab+")  # noqa: SIM115 - it is open as long as the store is
+            file = beside.open("ab+")
         except OSError as error:
             raise StoreError(
                 f"serve.store: cannot write {beside} ({error.strerror}): set serve.store to a file that this user may "
@@ -126,7 +131,9 @@ class StoreFile:
             db.execute("pragma auto_vacuum = incremental")
             db.execute("pragma journal_mode = wal")
             db.execute("pragma synchronous = normal")
-            db.execute(f"pragma journal_size_limit = {_WAL_BYTES}")
+            wal_bytes = min(_WAL_BYTES, self._max_bytes // _WAL_SHARE)
+            db.execute(f"pragma journal_size_limit = {wal_bytes}")
+            db.execute(f"pragma wal_autocheckpoint = {wal_bytes // 2 // PAGE_BYTES}")
             (version,) = db.execute("pragma user_version").fetchone()
             (n_tables,) = db.execute("select count(*) from sqlite_master").fetchone()
             if not n_tables:
@@ -176,12 +183,6 @@ class StoreFile:
                     self.make_anew(error)
                     raise DamagedError(str(error)) from None
                 raise store_error(self.path, error) from None
-
-    @contextmanager
-    def outside(self) -> Iterator[sqlite3.Connection]:
-        """Hold the connection that writes outside of a transaction, for pragmas."""
-        with self._lock:
-            yield self._writer
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -240,6 +241,33 @@ class StoreFile:
             self._lock_file.close()
             if self._folder is not None:
                 self._folder.cleanup()
+
+    def _pages(self) -> tuple[int, int]:
+        """Return how many pages the file has, and how many of these are free."""
+        with self._lock:
+            return (
+                self._writer.execute("pragma page_count").fetchone()[0],
+                self._writer.execute("pragma freelist_count").fetchone()[0],
+            )
+
+    def excess(self) -> int:
+        """Return how many bytes are to go, so that there is room again; 0 or less where there is."""
+        most = self._max_bytes - 2 * min(_WAL_BYTES, self._max_bytes // _WAL_SHARE)
+        n, free = self._pages()
+        used = (n - free) * PAGE_BYTES
+        return used - most * 9 // 10 if used > most else 0
+
+    def shrink(self) -> None:
+        """Give pages that are free back to the disk, where they are many."""
+        n, free = self._pages()
+        if free * 4 <= n and self.size() <= self._max_bytes:
+            return
+        while free > 0:
+            with self._lock:
+                self._writer.execute(f"pragma incremental_vacuum({_SHRUNK_AT_ONCE})").fetchall()
+            free -= _SHRUNK_AT_ONCE
+        with self._lock:
+            self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def size(self) -> int:
         """Return the bytes that the file takes, with what is written beside it."""

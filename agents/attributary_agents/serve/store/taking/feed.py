@@ -46,21 +46,23 @@ class Feed:
         self.last_id = made[-1].id
         self._bytes += sum(len(one.data) for one in made)
         db.execute("insert or replace into meta values ('live', ?)", (self.last_id,))
-        self._drop(db)
+        while self._drop(db):
+            pass
         return made
 
-    def _drop(self, db: sqlite3.Connection) -> None:
-        """Drop what is too many or too much, the oldest first."""
+    def _drop(self, db: sqlite3.Connection) -> bool:
+        """Drop what is too many, or a quarter where it is too much, the oldest first; return whether that was so."""
         upto = self.last_id - KEPT
         n = self.last_id - self._first_kept + 1
         if self._bytes > self._max_bytes and n > 1:
             upto = max(upto, self._first_kept - 1 + max(n // 4, 1))
         if upto < self._first_kept:
-            return
+            return False
         (size,) = db.execute("select coalesce(sum(length(data)), 0) from live where id <= ?", (upto,)).fetchone()
         db.execute("delete from live where id <= ?", (upto,))
         self._bytes -= int(size)
         self._first_kept = upto + 1
+        return True
 
 
 def position(db: sqlite3.Connection) -> int:

@@ -20,7 +20,7 @@ _KEPT_LISTS = 20_000
 
 @dataclass(slots=True)
 class Series:
-    """Holds what is known of a series while it is written; `floor_ms`: what is not later is not taken any more."""
+    """Holds what is known of a series while it is written; `floor_ms`: what is not behind it is not taken any more."""
 
     id: int
     run: int
@@ -31,6 +31,7 @@ class Series:
     first_observation: int
     last_observation: int
     floor_ms: int | None
+    floor_observation: int | None
     loss_unit: str = ""
     loss_largest: float | None = None
     alpha: float = 0.0
@@ -69,7 +70,7 @@ class Importances:
         """Write an event; return its time, or None where the store has it, or has had it, already."""
         series = self._series_of(db, event)
         t = max(series.last_ms, 0) if time_ms is None else time_ms
-        if series.floor_ms is not None and t <= series.floor_ms:
+        if series.floor_ms is not None and (t, event.observation) <= (series.floor_ms, series.floor_observation or 0):
             return None
         n_before = series.n_events
         begins_again = n_before > 0 and _begins_again(series, t, event.observation)
@@ -127,7 +128,7 @@ class Importances:
             (self._taken,) = db.execute("select coalesce(max(taken), 0) from series").fetchone()
         found = db.execute(
             "select id, run, taken, n_events, first_ms, last_ms, first_observation, last_observation, floor_ms, "
-            "loss_unit, loss_largest, alpha, mode from series "
+            "floor_observation, loss_unit, loss_largest, alpha, mode from series "
             "where model_id = ? and explainer = ? and removal = ? and loss = ?",
             key,
         ).fetchone()
@@ -138,7 +139,7 @@ class Importances:
                 "values (?, ?, ?, ?, '', null, 0.0, null, 0, 0, 0, 0, 0, 0, 0)",
                 key,
             )
-            found = made.lastrowid, 0, 0, 0, 0, 0, 0, 0, None
+            found = made.lastrowid, 0, 0, 0, 0, 0, 0, 0, None, None
         self._series[key] = series = Series(*found)
         return series
 
@@ -175,15 +176,15 @@ class Importances:
         self._lists[names] = int(found[0])
         return int(found[0])
 
-    def flush(self, db: sqlite3.Connection) -> None:
+    def flush(self, db: sqlite3.Connection, now_ms: int) -> None:
         """Write what many events have changed at once."""
         db.executemany(
             "update series set run = ?, taken = ?, n_events = ?, first_ms = ?, last_ms = ?, first_observation = ?, "
-            "last_observation = ?, loss_unit = ?, loss_largest = ?, alpha = ?, mode = ? where id = ?",
+            "last_observation = ?, loss_unit = ?, loss_largest = ?, alpha = ?, mode = ?, seen_ms = ? where id = ?",
             [
                 (
                     *(one.run, one.taken, one.n_events, one.first_ms, one.last_ms, one.first_observation),
-                    *(one.last_observation, one.loss_unit, one.loss_largest, one.alpha, one.mode, one.id),
+                    *(one.last_observation, one.loss_unit, one.loss_largest, one.alpha, one.mode, now_ms, one.id),
                 )
                 for one in self._changed.values()
             ],

@@ -31,7 +31,7 @@ class Writer:
         As `max_bytes` of `Feed`.
     """
 
-    def __init__(self, live_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, live_bytes: int, clock: Callable[[], float] = time.time) -> None:
         self._live_bytes = live_bytes
         self._clock = clock
         self._parser = Parser()
@@ -49,6 +49,15 @@ class Writer:
         self._importances.forget()
         self._letters.forget()
         self._feed = None
+
+    def refresh(self) -> None:
+        """Read again what is known of series: they have been thinned, or dropped."""
+        self._importances.forget()
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether pages are to be told of new dead letters now."""
+        return bool(self._letters.n_new) and not 0 <= self._clock() - self._counted < COUNTS_EVERY_S
 
     def feed(self, db: sqlite3.Connection) -> Feed:
         """Return the feed of live events."""
@@ -71,7 +80,7 @@ class Writer:
                 told += self._take(db, record, live=live)
             except InvalidRecordError as error:
                 self._refuse(record, error)
-        self._importances.flush(db)
+        self._importances.flush(db, int(self._clock() * 1000))
         self._letters.flush(db)
         told += self._counts(live=live)
         db.executemany(
@@ -106,7 +115,7 @@ class Writer:
         """Return the numbers of new dead letters, at most once a second; those between come with the next."""
         if not live:
             self._letters.n_new.clear()
-        if not self._letters.n_new or self._clock() - self._counted < COUNTS_EVERY_S:
+        if not self.has_counts:
             return []
         self._counted = self._clock()
         data = counts_payload(self._letters.n_new)

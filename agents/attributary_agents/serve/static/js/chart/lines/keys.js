@@ -1,5 +1,6 @@
 // Lets the keyboard read a chart: by points, by marks, and closer or farther.
 
+import { weightiest } from "page/chart/lines/marks.js";
 import { nearest } from "page/chart/lines/reading.js";
 
 /**
@@ -29,7 +30,7 @@ export function onKeys(box, { data, index, moveTo, leave }) {
 
   function open() {
     const { x, marks, onChoose } = data();
-    const mark = marks.findLast((one) => one.href && nearest(x, one.at) === index());
+    const mark = weightiest(marks.filter((one) => one.href && nearest(x, one.at) === index()));
     if (mark) onChoose?.(mark);
   }
 

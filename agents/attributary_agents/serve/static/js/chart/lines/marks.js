@@ -17,6 +17,11 @@ export const KINDS = {
 };
 const ORDER = Object.keys(KINDS);
 
+/** Return the mark that counts most of several. */
+export function weightiest(marks) {
+  return marks.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))[0];
+}
+
 /** Return the layer with the marks of a chart: `place(plot, marks)` puts them where they belong. */
 export function markLayer({ isMain, open, zoom }) {
   const element = h("div", { class: isMain ? "marks is-main" : "marks", "aria-hidden": isMain ? null : "true" });
@@ -34,7 +39,7 @@ export function markLayer({ isMain, open, zoom }) {
   }
 
   function flag({ left, marks }) {
-    const first = marks.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))[0];
+    const first = weightiest(marks);
     const [sign, tone] = KINDS[first.kind] ?? ["▲", "muted"];
     const text = marks.map((mark) => mark.text).join("\n");
     const props = { class: `flag is-${tone}`, style: { left: `${left}px` }, title: text, "aria-label": text };

@@ -11,8 +11,8 @@ export function readingAt(data, i) {
   const [ms, observation] = isTime ? [data.x[i], data.other[i]] : [data.other[i], data.x[i]];
   const moment = [is(ms) && time(ms, { seconds: true }), is(observation) && `observation ${count(observation)}`].filter(Boolean).join(" · ");
   const values = data.series.filter((one) => !one.hidden).map((one) => `${one.name} ${is(one.values[i]) ? data.show(one.values[i], half(one, i)) : "none"}`);
-  const mark = data.marks.find((one) => nearest(data.x, one.at) === i);
-  return `${moment}: ${values.join(", ")}${data.unit ? ` (${data.unit})` : ""}${mark ? `. ${mark.text}` : ""}`;
+  const marks = data.marks.filter((one) => nearest(data.x, one.at) === i);
+  return `${moment}: ${values.join(", ")}${data.unit ? ` (${data.unit})` : ""}${marks.map((one) => `. ${one.text}`).join("")}`;
 }
 
 /** Return the index of the point that is nearest to a place on the axis; -1 where there is no point. */

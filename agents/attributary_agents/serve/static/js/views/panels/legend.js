@@ -33,7 +33,7 @@ export function legend({ onToggle, onFocus, onChoose }) {
         onfocus: () => onFocus(one.feature), onblur: () => onFocus(null), onclick: () => onChoose(one.feature) }, cut(one.feature, isLong ? 130 : 24))),
     ];
     return h("tbody", { class: [one.feature === chosen && "is-chosen", line.hidden && "is-hidden", !isKnown && "is-collecting"].filter(Boolean).join(" ") || null, onpointerenter: () => onFocus(one.feature) },
-      isLong ? [h("tr", null, head), h("tr", null, h("td"), values)] : h("tr", null, head, values));
+      isLong ? [h("tr", null, head), h("tr", null, h("td", { class: "is-blank" }), values)] : h("tr", null, head, values));
   }
 
   return {

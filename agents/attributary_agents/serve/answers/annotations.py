@@ -1,0 +1,22 @@
+"""Holds what is answered to Grafana: the moments that a dashboard marks."""
+
+from __future__ import annotations
+
+from pydantic import Field, RootModel
+
+from .base import Answer, Milliseconds
+
+
+class Annotation(Answer):
+    """Marks a moment, or a region where it ends later; named as Grafana has it."""
+
+    id: str
+    time: Milliseconds
+    timeEnd: Milliseconds  # noqa: N815 - Grafana's name
+    title: str
+    text: str
+    tags: list[str] = Field(description="Model id, kind of event, verdict.")
+
+
+class Annotations(RootModel[list[Annotation]]):
+    """Lists annotations, the newest first."""

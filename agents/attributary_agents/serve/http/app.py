@@ -1,0 +1,133 @@
+"""Puts together what answers: routes, files, and what every request passes."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from . import routes, stream
+from .access import Doors, Token
+from .document import describe
+from .connections import LONGEST_HEAD
+from .errors import Faults, ProblemError, handle_errors, problem
+from .login import login_router
+from .page import Page
+from .paths import RawPaths
+from .replies import packed, takes_gzip
+from .site import Site
+from .watching import watching_router
+
+PAGES = ("/", "/models/{rest:path}", "/changes/{rest:path}", "/compare")
+_FOREVER = "public, max-age=31536000, immutable"
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_NOTHING = "default-src 'none'; frame-ancestors 'none'"
+
+
+def make_app(site: Site, page: Page, token: str | None = None) -> ASGIApp:
+    """Return what answers all requests.
+
+    Parameters
+    ----------
+    token
+        What is asked for; None: nothing is.
+    """
+    api = make_api(site)
+    asked = None if token is None else Token(token)
+    api.include_router(login_router(asked, page.base, page.policy))
+    api.include_router(watching_router(site))
+    _add_page(api, page)  # the last: what nobody else answers is its
+    doors = Doors(api, asked, site.config.serve.host)
+    return _Outermost(RawPaths(Faults(doors)), site)
+
+
+def make_api(site: Site | None = None) -> FastAPI:
+    """Return the REST interface alone; without a site it can be described, and not be asked."""
+    api = FastAPI(title="Attributary", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
+    api.state.site = site
+    api.router.redirect_slashes = False
+    api.include_router(routes.router, prefix="/api/v1")
+    api.include_router(stream.router, prefix="/api/v1")
+    handle_errors(api)
+    describe(api)
+    return api
+
+
+def _add_page(api: FastAPI, page: Page) -> None:
+    async def index(request: Request) -> Response:
+        return _html(request, page)
+
+    for path in PAGES:
+        api.add_api_route(path, index, include_in_schema=False)
+
+    @api.get(page.base + "/{path:path}", include_in_schema=False)
+    async def static(request: Request, path: str) -> Response:
+        file = page.file(path)
+        if file is None:
+            raise ProblemError(HTTPStatus.NOT_FOUND, "the page has no such file")
+        headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
+        if file.packed is not None and takes_gzip(request.headers):
+            return Response(file.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=file.media_type)
+        return Response(file.body, headers=headers, media_type=file.media_type)
+
+    @api.get("/{path:path}", include_in_schema=False)
+    async def nothing(request: Request) -> Response:
+        """Answer with the page, which says that there is nothing, to a person; to a program with a problem."""
+        if "text/html" in request.headers.get("accept", ""):
+            return _html(request, page, HTTPStatus.NOT_FOUND)
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+
+
+def _html(request: Request, page: Page, status: int = 200) -> Response:
+    response = packed(request.headers, page.index, "text/html; charset=utf-8", status=status)
+    response.headers["Content-Security-Policy"] = page.policy
+    return response
+
+
+class _Outermost:
+    """Counts requests, answers HEAD as GET without a body, and adds the headers that every answer has."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app, self._site = app, site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        kind = kind_of(scope["path"])
+        is_head = scope["method"] == "HEAD" and kind != "stream"
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._site.requests[kind, message["status"]] += 1
+                headers = MutableHeaders(raw=message["headers"])
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Content-Security-Policy", _NOTHING)
+            elif is_head:
+                message = {**message, "body": b""}
+            await send(message)
+
+        app: ASGIApp = self._app
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_HEAD:
+            app = problem(HTTPStatus.REQUEST_URI_TOO_LONG, f"the address has more than {LONGEST_HEAD} characters")
+        await app({**scope, "method": "GET"} if is_head else scope, receive, sending)
+
+
+def kind_of(path: str) -> str:
+    """Return the class of a route, of which there are few."""
+    if path.startswith("/api/"):
+        return "stream" if path == "/api/v1/stream" else "api"
+    if path.startswith("/static/"):
+        return "static"
+    return "own" if path in ("/livez", "/readyz", "/metrics") else "page"

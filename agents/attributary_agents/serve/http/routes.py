@@ -1,0 +1,247 @@
+"""The routes of the REST interface: each reads, and answers what a view makes of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from ..answers.annotations import Annotation, Annotations
+from ..answers.base import Axis
+from ..answers.changes import ChangeList, ChangeView
+from ..answers.health import Health
+from ..answers.models import DeadLetters, Fleet, ModelView
+from ..answers.problem import Problem
+from ..answers.series import Comparison, DependenceList, Series
+from ..views.annotations import annotation_list
+from ..views.changes import change, changes
+from ..views.compare import compare
+from ..views.dead_letters import dead_letters
+from ..views.dependences import dependences
+from ..views.fleet.fleet import fleet as fleet_view
+from ..views.model import model_view
+from ..views.moments import read_moment
+from ..views.series import series
+from .errors import MEDIA_TYPE, ProblemError
+from .parameters import (
+    AxisFrom,
+    AxisTo,
+    Explainer,
+    From,
+    Limit,
+    Model,
+    Name,
+    Offset,
+    To,
+    Window,
+    only_known,
+    window_ms,
+)
+from .paths import LONGEST_ID, Id
+from .replies import replied
+from .site import site_of
+
+MOST_VALUES = 20_000
+"""Points times features of one answer: 50 features of 2000 points would be 3 MB."""
+
+MOST_FEATURES = 50
+
+_MOMENT = "MODEL@now, MODEL@2026-11-01T10:00 or MODEL@#OBSERVATION."
+
+
+class _Gated(APIRoute):
+    """A route whose handlers work a few at a time."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+
+        async def gated(request: Request) -> Response:
+            async with site_of(request).gate.passed():
+                return await answer(request)
+
+        return gated
+
+
+def _problem(description: str) -> dict[str, Any]:
+    return {"description": description, "model": Problem, "content": {MEDIA_TYPE: {}}}
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    401: _problem("A token is asked for, and this is none of it."),
+    404: _problem("There is no such thing."),
+    422: _problem("A parameter is unknown or out of its bounds."),
+    503: _problem("Others are answered; ask again after Retry-After seconds."),
+}
+
+router = APIRouter(route_class=_Gated, dependencies=[Depends(only_known)])
+
+
+_ALWAYS: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 422, 503)}
+_OF_ONE: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 404, 422, 503)}
+Events = Annotated[
+    list[Name], Query(max_length=20, description="Kinds of events, as docs/contracts/change.schema.json has them.")
+]
+
+
+@router.get("/models", response_model=Fleet, responses=_ALWAYS)
+def fleet(
+    request: Request,
+    window: Window = "24h",
+    q: Annotated[str, Query(max_length=200, description="Part of a model's id, or with * and ? a glob of it.")] = "",
+    offset: Offset = 0,
+    limit: Limit = 50,
+) -> Response:
+    """Show all models, in the order of attention, and whether anything is wrong, in a sentence."""
+    site = site_of(request)
+    answer = fleet_view(
+        site.store,
+        site.config,
+        now_ms=site.now_ms(),
+        window_ms=window_ms(window),
+        query=q,
+        offset=offset,
+        limit=limit,
+    )
+    return replied(request.headers, answer)
+
+
+@router.get("/models/{model_id}", response_model=ModelView, responses=_OF_ONE)
+def model(request: Request, model_id: Id, window: Window = "24h") -> Response:
+    """Show a model: its row, explainers, versions, dead letters."""
+    site = site_of(request)
+    answer = model_view(site.store, site.config, model_id, now_ms=site.now_ms(), window_ms=window_ms(window))
+    return replied(request.headers, answer)
+
+
+@router.get("/models/{model_id}/importances", response_model=Series, responses=_OF_ONE)
+def importances(
+    request: Request,
+    model_id: Id,
+    explainer: Explainer = None,
+    start: AxisFrom = None,
+    end: AxisTo = None,
+    window: Annotated[Window | None, Query(description="In place of from: how far back from now.")] = None,
+    by: Annotated[Axis, Query(description="What from and to count, and points are of equal width by.")] = "time",
+    points: Annotated[int | None, Query(ge=2, le=2000, description="How many at most. [default: 600]")] = None,
+    top: Annotated[int, Query(ge=1, le=MOST_FEATURES, description="How many of the most important features.")] = 10,
+    features: Annotated[list[Name], Query(max_length=MOST_FEATURES, description="Features to show in any case.")] = [],  # noqa: B006 - as FastAPI has it
+) -> Response:
+    """Show importances over a window in at most so many points; points × features are at most 20 000."""
+    site = site_of(request)
+    n_features = min(top + len(features), MOST_FEATURES)
+    most = MOST_VALUES // n_features
+    if points is not None and points > most:
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"{points} points of {n_features} features are more than {MOST_VALUES} values",
+            f"ask for {most} points, or for fewer features",
+        )
+    if window is not None and start is None and by == "time" and (back := window_ms(window)) is not None:
+        start = max(0, (site.now_ms() if end is None else end) - back)
+    answer = series(
+        site.store,
+        site.config,
+        model_id,
+        explainer,
+        start=start,
+        end=end,
+        by=by,
+        points=min(600, most) if points is None else points,
+        top=top,
+        features=features,
+    )
+    return replied(request.headers, answer)
+
+
+@router.get("/models/{model_id}/changes", response_model=ChangeList, responses=_OF_ONE)
+def changes_of_model(
+    request: Request,
+    model_id: Id,
+    start: From = None,
+    end: To = None,
+    event: Events = [],  # noqa: B006
+    limit: Limit = 100,
+) -> Response:
+    """List the changes of a model, the newest first."""
+    site = site_of(request)
+    answer = changes(site.store, site.config, model_id, start_ms=start, end_ms=end, events=event, last=limit)
+    return replied(request.headers, answer)
+
+
+@router.get("/models/{model_id}/dead-letters", response_model=DeadLetters, responses=_OF_ONE)
+def dead_letters_of_model(request: Request, model_id: Id, start: From = None, end: To = None) -> Response:
+    """Count the dead letters of a model by reason; no value of a record is kept."""
+    site = site_of(request)
+    return replied(request.headers, dead_letters(site.store, site.config, model_id, start_ms=start, end_ms=end))
+
+
+@router.get("/models/{model_id}/dependences", response_model=DependenceList, responses=_OF_ONE)
+def dependences_of_model(
+    request: Request,
+    model_id: Id,
+    feature: Annotated[str | None, Query(min_length=1, max_length=1000, description="Of this feature alone.")] = None,
+) -> Response:
+    """List partial dependences of a model."""
+    site = site_of(request)
+    return replied(request.headers, dependences(site.store, site.config, model_id, feature))
+
+
+@router.get("/changes", response_model=ChangeList, responses=_OF_ONE)
+def changes_of_all(
+    request: Request,
+    model: Model = None,
+    start: From = None,
+    end: To = None,
+    event: Events = [],  # noqa: B006
+    limit: Limit = 100,
+) -> Response:
+    """List the changes of all models, the newest first."""
+    site = site_of(request)
+    answer = changes(site.store, site.config, model, start_ms=start, end_ms=end, events=event, last=limit)
+    return replied(request.headers, answer)
+
+
+@router.get("/changes/{change_id}", response_model=ChangeView, responses=_OF_ONE)
+def one_change(request: Request, change_id: Id) -> Response:
+    """Show a change, and all that belongs to it."""
+    return replied(request.headers, change(site_of(request).store, change_id))
+
+
+@router.get("/compare", response_model=Comparison, responses=_OF_ONE)
+def comparison(
+    request: Request,
+    a: Annotated[str, Query(min_length=1, max_length=LONGEST_ID + 40, description=_MOMENT)],
+    b: Annotated[str, Query(min_length=1, max_length=LONGEST_ID + 40, description=_MOMENT)],
+    explainer: Explainer = None,
+) -> Response:
+    """Compare two moments of a model, or of two models."""
+    site = site_of(request)
+    return replied(request.headers, compare(site.store, site.config, read_moment(a), read_moment(b), explainer))
+
+
+@router.get("/annotations", response_model=Annotations, responses=_OF_ONE)
+def marked(
+    request: Request,
+    start: From = None,
+    end: To = None,
+    model: Model = None,
+    event: Events = [],  # noqa: B006
+    limit: Limit = 200,
+) -> Response:
+    """List what a dashboard of Grafana is to mark."""
+    site = site_of(request)
+    found = annotation_list(
+        site.store, site.config, start_ms=start, end_ms=end, model_id=model, events=event, last=limit
+    )
+    return replied(request.headers, Annotations([Annotation(**one) for one in found]))
+
+
+@router.get("/health", response_model=Health, responses=_ALWAYS)
+def health(request: Request) -> Response:
+    """Say whether the page can be believed to be alive, and how far the topics are read."""
+    return replied(request.headers, site_of(request).health())

@@ -1,0 +1,69 @@
+"""Holds what all requests are answered from."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fastapi import Request
+
+from ...config.settings import Config
+from ..answers.health import Health, WebhookCount
+from ..reading.reading import ReadingState
+from ..store.store import Store
+from .feed import Feed
+from .gate import Gate
+
+
+@dataclass(frozen=True)
+class Site:
+    """Knows the store, how far it is read, who listens, and what was asked so far.
+
+    Attributes
+    ----------
+    reading
+        Returns how far the topics are read.
+    build
+        Version of Attributary and of the page's files: a page of another build loads itself anew.
+    webhooks
+        Returns what became of the events for each webhook.
+    now_ms
+        Milliseconds since the epoch.
+    requests
+        Class of the route and status to how many there were.
+    """
+
+    config: Config
+    store: Store
+    reading: Callable[[], ReadingState]
+    build: str
+    webhooks: Callable[[], Sequence[WebhookCount]] = list
+    feed: Feed = field(default_factory=Feed)
+    gate: Gate = field(default_factory=Gate)
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def health(self) -> Health:
+        """Return whether the page can be believed to be alive."""
+        reading = self.reading()
+        return Health(
+            build=self.build,
+            position=self.store.position,
+            broker=reading.broker,
+            broker_since_ms=reading.broker_since_ms,
+            is_reading_past=reading.is_reading_past,
+            read_share=reading.read_share,
+            last_event_ms=reading.last_event_ms,
+            importances_topic=self.config.kafka.topics.importances,
+            webhooks=list(self.webhooks()),
+            fault=reading.fault,
+        )
+
+
+def site_of(request: Request) -> Site:
+    """Return what a request is answered from."""
+    site = request.app.state.site
+    assert isinstance(site, Site)
+    return site

@@ -1,0 +1,251 @@
+"""The process of `attributary serve`: it reads topics into the store, answers from it, and tells webhooks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..config.settings import Config
+from ..errors import AttributaryError, BrokersAwayError, PreflightError, without_text
+from ..kafka.brokers.connection import Backoff
+from ..kafka.topics import check_topics
+from .http.access import configured_token, is_loopback
+from .http.app import make_app
+from .http.connections import HttpService, listener_at
+from .http.feed import Feed
+from .http.page import Page
+from .http.site import Site
+from .reading.reading import Reading
+from .store.store import Store
+from .webhooks.webhooks import Webhooks
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_BEAT_S = 0.25
+"""Seconds between two looks at how far the topics are read."""
+
+_ENDS_WITHIN_S = 3.0
+"""Seconds in which readers and webhooks end what they are at."""
+
+_STOP = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass
+class Shown:
+    """What is said to whoever has started the server.
+
+    Attributes
+    ----------
+    address
+        Called once with the address of the page, when it answers there.
+    share
+        Called now and then while the server reads what the topics have, with how much of it is read, in [0, 1].
+    """
+
+    address: Callable[[str], None] = field(default=lambda _: None)
+    share: Callable[[float], None] = field(default=lambda _: None)
+
+
+def run_server(config: Config, shown: Shown | None = None) -> None:
+    """Serve the page until SIGINT or SIGTERM; a second one ends the process at once.
+
+    Raises
+    ------
+    ConfigError
+        The token is not set or too short, or a webhook cannot be used.
+    PreflightError
+        The address is taken, or topics are not as configured.
+    StoreError
+        The store cannot be opened, or another server has it open.
+    """
+    token = configured_token(config.serve)
+    path = config.serve.store or default_store(config)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (
+        Store(path, max_bytes=config.serve.max_bytes, max_age_s=config.serve.max_age) as store,
+        _listening(config) as listener,
+    ):
+        server = Server(config, store, listener, token, shown or Shown())
+        if token is None and not is_loopback(config.serve.host):
+            logger.warning(
+                "whoever reaches %s:%d sees the page: set serve.token_env, or serve.host to 127.0.0.1",
+                config.serve.host,
+                server.port,
+            )
+        asyncio.run(server.run())
+
+
+def default_store(config: Config) -> Path:
+    """Return the file of the store where none is configured: one for each group of each cluster."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
+    group = config.kafka.group
+    of = sha256("\0".join([group, *sorted(config.kafka.brokers), config.kafka.topics.importances]).encode())
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", group)[:80]
+    return folder / "attributary" / f"{name}-{of.hexdigest()[:8]}.sqlite"
+
+
+@contextlib.contextmanager
+def _listening(config: Config) -> Any:
+    host, port = config.serve.host, config.serve.port
+    try:
+        listener = listener_at(host, port)
+    except OSError as error:
+        raise PreflightError(
+            f"cannot listen on {host}:{port} ({error.strerror}): give --port, or set serve.port, to another one, or 0 "
+            "for any"
+        ) from None
+    with listener:
+        yield listener
+
+
+class Server:
+    """Runs the parts of the server together: the end of one is the end of all.
+
+    Parameters
+    ----------
+    listener
+        Where it is asked.
+    token
+        What is asked for; None: nothing is.
+    """
+
+    def __init__(self, config: Config, store: Store, listener: socket.socket, token: str | None, shown: Shown) -> None:
+        self._config, self._store, self._listener, self._shown = config, store, listener, shown
+        self._token = token
+        self._webhooks = Webhooks(config)
+        self._feed = Feed()
+        self._stop = asyncio.Event()
+        self.port: int = listener.getsockname()[1]
+
+    async def run(self) -> None:
+        """Serve until a signal."""
+        page = Page(version("attributary"))
+        reading = Reading(self._config, self._store, told=self._feed.publish, broker=self._feed.tell_broker)
+        site = Site(
+            config=self._config,
+            store=self._store,
+            reading=reading.state,
+            build=page.build,
+            webhooks=self._webhooks.counts,
+            feed=self._feed,
+        )
+        service = HttpService(make_app(site, page, self._token))
+        parts: dict[str, Coroutine[Any, Any, None]] = {
+            "HTTP": service.run_on(self._listener),
+            "reading of the topics": self._read(reading),
+            "watch": self._watch(reading),
+            "webhooks": self._webhooks.run(),
+        }
+        tasks = {asyncio.create_task(work): name for name, work in parts.items()}
+        self._shown.address(address_of(self._config.serve.host, self.port))
+        with self._signals():
+            stop = asyncio.create_task(self._stop.wait())
+            await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            stop.cancel()
+            failed = {name: error for task, name in tasks.items() if task.done() and (error := task.exception())}
+            self._feed.end()
+            service.end()
+            http, *others = tasks
+            for task in others:
+                task.cancel()
+            await asyncio.wait([http])
+            await asyncio.wait(others, timeout=_ENDS_WITHIN_S)
+        for name, error in failed.items():
+            if isinstance(error, AttributaryError):
+                raise error
+            raise AttributaryError(f"the {name} failed: {without_text(error)}; please report that") from error
+
+    async def _read(self, reading: Reading) -> None:
+        """Check the topics, as soon as brokers answer, and read them."""
+        backoff, waits_for = Backoff(), ""
+        while True:
+            try:
+                await in_thread(self._check)
+                break
+            except BrokersAwayError as error:
+                if error.causes != waits_for:
+                    logger.warning("the page waits for brokers: %s", error.causes)
+                    waits_for = error.causes
+                backoff.note(connected=False)
+                await asyncio.sleep(backoff.wait_s)
+        await reading.run()
+
+    def _check(self) -> None:
+        topics = self._config.kafka.topics
+        for name in (topics.importances, topics.changes, topics.dead_letters):
+            check_topics(self._config, name)
+
+    async def _watch(self, reading: Reading) -> None:
+        """Show how far the past is read, until it is."""
+        began = time.monotonic()
+        while (state := reading.state()).is_reading_past:
+            self._shown.share(state.read_share or 0.0)
+            await asyncio.sleep(_BEAT_S)
+        self._shown.share(1.0)
+        logger.info("the page shows all that the topics have, after %.1f s", time.monotonic() - began)
+        await asyncio.Event().wait()
+
+    @contextlib.contextmanager
+    def _signals(self) -> Any:
+        loop = asyncio.get_running_loop()
+
+        def on_signal(number: signal.Signals) -> None:
+            if self._stop.is_set():
+                os._exit(128 + number)
+            self._stop.set()
+
+        for number in _STOP:
+            loop.add_signal_handler(number, on_signal, number)
+        try:
+            yield
+        finally:
+            for number in _STOP:
+                loop.remove_signal_handler(number)
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address at which a browser on this machine finds the page."""
+    name = "localhost" if host in ("", "0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/"
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do something in a thread that the end of the process does not wait for."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(result)  # type: ignore[arg-type]
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        result, fault = None, None
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is awaited
+            fault = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, result, fault)
+
+    threading.Thread(target=run, name="check", daemon=True).start()
+    return await done
