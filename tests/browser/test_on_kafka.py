@@ -172,9 +172,9 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker
 def test_a_server_that_is_killed_and_brokers_that_are_away_are_told_and_heal_without_a_reload(
     own_broker: KafkaBroker, browser: Browser, tmp_path: Path
 ) -> None:
-    raw, config = created(own_broker, models=("m",))
+    raw, config = apart(lambda: created(own_broker, models=("m",)))
     sent: list[Outgoing] = []
-    filled(config_of("m", publish={"every": 50}), {0: ["m"]}, n=400, sent=sent)
+    apart(lambda: filled(config_of("m", publish={"every": 50}), {0: ["m"]}, n=400, sent=sent))
     events = [one for one in sent if one.topic.endswith("importances.v1") and b'"pfi"' in (one.value or b"")]
     topic = config.kafka.topics.importances
 

@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import routes, stream
 from .access import Doors, Token
-from .document import describe
 from .connections import LONGEST_HEAD
+from .document import describe
 from .errors import Faults, ProblemError, handle_errors, problem
 from .login import login_router
 from .page import Page
