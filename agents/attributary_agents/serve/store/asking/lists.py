@@ -6,7 +6,7 @@ import sqlite3
 
 import orjson
 
-_KEPT = 20_000
+_KEPT = 1_000_000  # names of all lists together
 
 
 class Lists:
@@ -14,6 +14,7 @@ class Lists:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[str, ...]] = {}
+        self._n_names = 0
 
     def names(self, db: sqlite3.Connection, list_id: int) -> tuple[str, ...]:
         """Return the names of a list, in the order of their code points."""
@@ -21,11 +22,13 @@ class Lists:
             return known
         (text,) = db.execute("select names from lists where id = ?", (list_id,)).fetchone()
         names = tuple(orjson.loads(text))
-        if len(self._known) >= _KEPT:
-            self._known.clear()
+        if self._n_names + len(names) > _KEPT:
+            self.forget()
         self._known[list_id] = names
+        self._n_names += len(names) + 1
         return names
 
     def forget(self) -> None:
         """Forget all: ids are given anew."""
         self._known.clear()
+        self._n_names = 0

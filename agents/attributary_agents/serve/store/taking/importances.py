@@ -14,7 +14,7 @@ from .parsing import Importance
 
 _COLUMNS = ", ".join("?" * 14)
 _INSERT = f"insert or ignore into events values ({_COLUMNS})"
-_KEPT_LISTS = 20_000
+_KEPT_NAMES = 1_000_000  # of all lists that are remembered together
 
 
 @dataclass(slots=True)
@@ -60,6 +60,7 @@ class Importances:
         self._series: dict[tuple[str, str, str, str], Series] = {}
         self._versions: dict[tuple[str, str], Version] = {}
         self._lists: dict[tuple[str, ...], int] = {}
+        self._n_names = 0
         self._used: dict[int, int] = defaultdict(int)
         self._changed: dict[int, Series] = {}
         self._seen_versions: dict[int, Version] = {}
@@ -170,9 +171,11 @@ class Importances:
         found = db.execute("select id from lists where digest = ?", (digest,)).fetchone()
         if found is None:
             found = (db.execute("insert into lists (digest, names, n) values (?, ?, 0)", (digest, text)).lastrowid,)
-        if len(self._lists) >= _KEPT_LISTS:
+        if self._n_names + len(names) > _KEPT_NAMES:
             self._lists.clear()
+            self._n_names = 0
         self._lists[names] = int(found[0])
+        self._n_names += len(names) + 1
         return int(found[0])
 
     def flush(self, db: sqlite3.Connection, now_ms: int) -> None:

@@ -22,6 +22,7 @@ MOST_TEXT = 2_000
 """Characters of a name of a version, explainer, removal or loss beyond which an event is passed over."""
 
 _LARGEST_INT = 2**53
+_KEPT_NAMES = 2_000_000  # of all explainers that are remembered together
 _NUMBERS = frozenset((float, int, type(None)))
 
 
@@ -63,6 +64,7 @@ class Parser:
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._n_names = 0
 
     def importance(self, model_id: str, event: Mapping[str, Any]) -> Importance:
         """Return what an event says.
@@ -109,9 +111,11 @@ class Parser:
         names = self._names.get((model_id, explainer), ())
         if len(names) != len(features) or not features.keys() >= set(names):
             names = tuple(sorted(features))
-            if len(self._names) > 10_000:
+            if self._n_names + len(names) > _KEPT_NAMES:
                 self._names.clear()
+                self._n_names = 0
             self._names[model_id, explainer] = names
+            self._n_names += len(names) + 1
         return names
 
 
