@@ -14,8 +14,12 @@ from attributary_explainers.ranking import shares_of
 from ..answers.base import Loss
 
 POINT_DIGITS = 5
-"""Significant digits of the points of charts: more than a screen can show, and half the bytes."""
+"""Significant digits of the points of charts, at least: more than is ever shown, and half the bytes."""
 
+
+SHARE_DIGITS = 4
+FLOAT_DIGITS = 7
+"""Significant digits that a number has as float32."""
 
 _LARGE = 1e37
 """Beyond this the store keeps numbers as float32 and a common factor."""
@@ -44,6 +48,22 @@ def points(values: NDArray[np.float64], digits: int = POINT_DIGITS) -> list[floa
         rounded = np.round(values / down * up) / up * down
     found: list[float] = np.where(np.isfinite(rounded), rounded, values).tolist()
     return [number if good else None for number, good in zip(found, is_known.tolist(), strict=True)]
+
+
+def digits_of(*edges: NDArray[np.float64]) -> int:
+    """Return with how many significant digits the numbers of one line of a chart are sent, and the edges of its band.
+
+    Five, and more where it moves little: a step is at most a thousandth of what the line usually spans.
+    """
+    values = np.concatenate(edges)
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return POINT_DIGITS
+    low, high = np.quantile(values, (0.05, 0.95)).tolist()
+    size, span = max(abs(low), abs(high)), high - low
+    if span <= 0.0 or size <= 0.0:
+        return POINT_DIGITS
+    return min(max(math.ceil(math.log10(size / span)) + POINT_DIGITS - 1, POINT_DIGITS), FLOAT_DIGITS)
 
 
 def dated(time_ms: int | None) -> int | None:

@@ -15,7 +15,7 @@ from ..store.store import Store
 from .choosing import explainer_of, model_of, nothing_yet
 from .errors import WrongQuestionError
 from .marks import Span, changes_in, marks_of, named_by
-from .numbers import dated, loss_of, stored
+from .numbers import FLOAT_DIGITS, SHARE_DIGITS, dated, digits_of, loss_of, stored
 from .numbers import points as shown
 
 MOST_VALUES = 20_000
@@ -29,9 +29,6 @@ MOST_FEATURES = 50
 
 ROBUST = 0.01
 """Quantile of the lower bounds, and from above of the upper ones, between which a chart's axis lies."""
-
-_EXACT = 7
-"""Significant digits that a number has as float32."""
 
 _FIGURES = (
     "model_loss",
@@ -200,15 +197,16 @@ def _by_rank(window: Window) -> list[tuple[int, int]]:
 
 
 def _feature(window: Window, column: int, at: int) -> FeatureSeries:
-    importance = window.importance[:, column]
+    importance, low, high = window.importance[:, column], window.low[:, column], window.high[:, column]
+    digits = digits_of(importance, low, high)
     latest = stored(window.last_importance[at])
-    known = [value for value in shown(importance, _EXACT) if value is not None]
+    known = [value for value in shown(importance, FLOAT_DIGITS) if value is not None]
     return FeatureSeries(
         feature=window.features[at],
-        importance=shown(importance),
-        low=shown(window.low[:, column]),
-        high=shown(window.high[:, column]),
-        share=shown(window.share[:, column], 4),
+        importance=shown(importance, digits),
+        low=shown(low, digits),
+        high=shown(high, digits),
+        share=shown(window.share[:, column], SHARE_DIGITS),
         rank=[rank or None for rank in window.rank[:, column].tolist()],
         latest=latest,
         latest_half_width=stored(window.last_half_width[at]),
@@ -219,8 +217,12 @@ def _feature(window: Window, column: int, at: int) -> FeatureSeries:
 
 
 def _figure(scalars: Mapping[str, NDArray[np.float64]], name: str, n: int) -> Sequence[float | None]:
-    return shown(scalars[name]) if name in scalars else [None] * n
+    return _shown(scalars[name]) if name in scalars else [None] * n
 
 
 def _quality(figures: Mapping[str, NDArray[np.float64]]) -> dict[str, list[float | None]]:
-    return {name: shown(values) for name, values in figures.items()}
+    return {name: _shown(values) for name, values in figures.items()}
+
+
+def _shown(values: NDArray[np.float64]) -> list[float | None]:
+    return shown(values, digits_of(values))

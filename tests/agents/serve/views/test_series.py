@@ -203,6 +203,15 @@ def test_numbers_of_any_size_are_right_to_five_digits(size: float) -> None:
     assert all(len(f"{value:.12g}".replace(".", "").strip("-0")) <= 12 for value in found.importance if value)
 
 
+def test_a_line_that_hardly_moves_is_no_staircase() -> None:
+    values = [1.0 + 1e-4 * i / 50 for i in range(51)]
+    records = [importance("bank", NOW + i, i + 1, {"a": value}, model_loss=value) for i, value in enumerate(values)]
+    with store_of(records) as store:
+        found = series(store, CONFIG, "bank")
+    assert len(set(found.features[0].importance)) == 51
+    assert len(set(found.figures.model_loss)) == 51
+
+
 def test_a_model_and_an_explainer_that_are_not_there_are_named_with_what_was_meant() -> None:
     with store_of(hourly(1)) as store:
         with pytest.raises(NotFoundError) as model:
