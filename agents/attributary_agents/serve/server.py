@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..config.settings import Config
-from ..errors import AttributaryError, BrokersAwayError, PreflightError, without_text
+from ..errors import AttributaryError, BrokersAwayError, ConfigError, PreflightError, without_text
 from ..kafka.brokers.connection import Backoff
 from ..kafka.topics import check_topics
+from ..private_files import make_private_folder
 from .http.access import configured_token, is_loopback
 from .http.app import make_app
 from .http.connections import HttpService, listener_at
@@ -75,7 +76,10 @@ def run_server(config: Config, shown: Shown | None = None) -> None:
     """
     token = configured_token(config.serve)
     path = config.serve.store or default_store(config)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        make_private_folder(path.parent)
+    except OSError as error:
+        raise ConfigError(f"serve.store: cannot make {path.parent} ({error.strerror})") from None
     with (
         Store(path, max_bytes=config.serve.max_bytes, max_age_s=config.serve.max_age) as store,
         _listening(config) as listener,
