@@ -84,6 +84,8 @@ def run_server(config: Config, shown: Shown | None = None) -> None:
         Store(path, max_bytes=config.serve.max_bytes, max_age_s=config.serve.max_age) as store,
         _listening(config) as listener,
     ):
+        for number in _STOP:
+            signal.signal(number, _end)  # until the server listens to them: nothing has begun
         server = Server(config, store, listener, token, shown or Shown())
         if token is None and not is_loopback(config.serve.host):
             logger.warning(
@@ -92,6 +94,10 @@ def run_server(config: Config, shown: Shown | None = None) -> None:
                 server.port,
             )
         asyncio.run(server.run())
+
+
+def _end(_number: int, _frame: object) -> None:
+    raise SystemExit(0)
 
 
 def default_store(config: Config) -> Path:
@@ -156,9 +162,9 @@ class Server:
             "watch": self._watch(reading),
             "webhooks": self._webhooks.run(),
         }
-        tasks = {asyncio.create_task(work): name for name, work in parts.items()}
-        self._shown.address(address_of(self._config.serve.host, self.port))
         with self._signals():
+            tasks = {asyncio.create_task(work): name for name, work in parts.items()}
+            self._shown.address(address_of(self._config.serve.host, self.port))
             stop = asyncio.create_task(self._stop.wait())
             await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
             stop.cancel()
