@@ -48,7 +48,11 @@ export async function show(context) {
   const element = h("article", { class: "model" }, top, wide, h("div", { class: "panels" }, grid, below));
 
   function make() {
-    if (charts || !all.series) return;
+    if (charts) return;
+    replace(wide, all.series ? null : h("p", { class: "card panel wide" }, all.view.row.state === "refused"
+      ? "The model refuses observations: no importance of it has been published. Dead letters say why."
+      : "No importance of this model has been published yet."));
+    if (!all.series) return;
     const given = { go, link, source, owner, goBack: back };
     charts = { importance: importancePanel(given), figures: figurePanels({ ...given, place: (elements) => keep(grid, elements) }) };
     wide.append(charts.importance.element);
@@ -78,7 +82,7 @@ export async function show(context) {
       dependent,
       changesPanel({ ...changes, owner, state, link, now: now() }),
       versionsPanel({ versions: view.versions, owner, state, go }),
-      deadLettersPanel({ reasons: view.dead_letters, owner, now: now() }),
+      deadLettersPanel({ reasons: view.dead_letters, owner, now: now(), isFile: source.kind === "file" }),
     ].filter(Boolean);
     replace(below, others.map((one) => one.element));
     return undefined;
