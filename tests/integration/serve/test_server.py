@@ -18,8 +18,10 @@ import yaml
 from support.kafka import produce, read_all
 from support.waiting import wait_for
 
+from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.local_broker import free_port
+from attributary_agents.kafka.topics import create_topics
 from tests.agents.serve.http.sites import Stream, importance
 from tests.integration.configs import created, logistic_config
 
@@ -181,15 +183,20 @@ def test_it_ends_with_exit_code_0_although_streams_are_open_and_brokers_are_away
     assert "Traceback" not in server.log.read_text()
 
 
-def test_topics_that_are_not_there_are_named_in_one_line(kafka_broker: Broker, tmp_path: Path) -> None:
+def test_topics_that_are_not_there_are_named_and_waited_for(kafka_broker: Broker, tmp_path: Path) -> None:
     raw = logistic_config(kafka_broker.bootstrap)
+    config = parse_config(raw)
+    topic = config.kafka.topics.importances
     with Process(tmp_path, raw, "--port", "0") as server:
-        assert server.child.wait(timeout=60) == 2
-    told = [line for line in server.log.read_text().splitlines() if line.startswith("attributary: ")]
-    prefix = raw["kafka"]["topic_prefix"]
-    assert told == [
-        f"attributary: missing topics: {prefix}.importances.v1 (make them with `attributary topics create`)"
-    ]
+        wait_for("the topic is missed", lambda: f"no topic {topic}" in server.get("/readyz").text)
+        assert server.get("/").status_code == 200
+        create_topics(config)
+        write(kafka_broker, topic, 1)
+        wait_for("the topic is found and read", lambda: server.get("/api/v1/models/credit/importances").is_success)
+        wait_for("all is read", lambda: server.get("/readyz").status_code == 200)
+        assert server.end() == 0
+    (told,) = [line for line in server.log.read_text().splitlines() if f"no topic {topic}" in line]
+    assert "`attributary topics create` makes it" in told
     assert "Traceback" not in server.log.read_text()
 
 
