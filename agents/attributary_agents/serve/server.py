@@ -9,19 +9,17 @@ import os
 import re
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ..config.settings import Config
-from ..errors import AttributaryError, BrokersAwayError, PreflightError, without_text
-from ..kafka.brokers.connection import Backoff
-from ..kafka.topics import check_topics
+from ..errors import AttributaryError, ConfigError, PreflightError, without_text
+from ..private_files import make_private_folder
 from .http.access import configured_token, is_loopback
 from .http.app import make_app
 from .http.connections import HttpService, listener_at
@@ -33,8 +31,6 @@ from .store.store import Store
 from .webhooks.webhooks import Webhooks
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _BEAT_S = 0.25
 """Seconds between two looks at how far the topics are read."""
@@ -69,17 +65,22 @@ def run_server(config: Config, shown: Shown | None = None) -> None:
     ConfigError
         The token is not set or too short, or a webhook cannot be used.
     PreflightError
-        The address is taken, or topics are not as configured.
+        The address is taken.
     StoreError
         The store cannot be opened, or another server has it open.
     """
     token = configured_token(config.serve)
     path = config.serve.store or default_store(config)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        make_private_folder(path.parent)
+    except OSError as error:
+        raise ConfigError(f"serve.store: cannot make {path.parent} ({error.strerror})") from None
     with (
         Store(path, max_bytes=config.serve.max_bytes, max_age_s=config.serve.max_age) as store,
         _listening(config) as listener,
     ):
+        for number in _STOP:
+            signal.signal(number, _end)  # until the server listens to them: nothing has begun
         server = Server(config, store, listener, token, shown or Shown())
         if token is None and not is_loopback(config.serve.host):
             logger.warning(
@@ -88,6 +89,10 @@ def run_server(config: Config, shown: Shown | None = None) -> None:
                 server.port,
             )
         asyncio.run(server.run())
+
+
+def _end(_number: int, _frame: object) -> None:
+    raise SystemExit(0)
 
 
 def default_store(config: Config) -> Path:
@@ -152,9 +157,9 @@ class Server:
             "watch": self._watch(reading),
             "webhooks": self._webhooks.run(),
         }
-        tasks = {asyncio.create_task(work): name for name, work in parts.items()}
-        self._shown.address(address_of(self._config.serve.host, self.port))
         with self._signals():
+            tasks = {asyncio.create_task(work): name for name, work in parts.items()}
+            self._shown.address(address_of(self._config.serve.host, self.port))
             stop = asyncio.create_task(self._stop.wait())
             await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
             stop.cancel()
@@ -203,29 +208,3 @@ def address_of(host: str, port: int) -> str:
     """Return the address at which a browser on this machine finds the page."""
     name = "localhost" if host in ("", "0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/"
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Do something in a thread that the end of the process does not wait for."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is None:
-            done.set_result(result)  # type: ignore[arg-type]
-        else:
-            done.set_exception(error)
-
-    def run() -> None:
-        result, fault = None, None
-        try:
-            result = work()
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is awaited
-            fault = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, result, fault)
-
-    threading.Thread(target=run, name="check", daemon=True).start()
-    return await done

@@ -74,6 +74,8 @@ def _problem(description: str) -> dict[str, Any]:
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     401: _problem("A token is asked for, and this is none of it."),
     404: _problem("There is no such thing."),
+    414: _problem("The address is longer than 65 536 characters."),
+    421: _problem("No token is asked for, and the server was asked by a name that is not this machine's."),
     422: _problem("A parameter is unknown or out of its bounds."),
     503: _problem("Others are answered; ask again after Retry-After seconds."),
 }
@@ -81,8 +83,8 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 router = APIRouter(route_class=_Gated, dependencies=[Depends(only_known)])
 
 
-_ALWAYS: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 422, 503)}
-_OF_ONE: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 404, 422, 503)}
+_ALWAYS: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 414, 421, 422, 503)}
+_OF_ONE: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 404, 414, 421, 422, 503)}
 Events = Annotated[
     list[Name], Query(max_length=20, description="Kinds of events, as docs/contracts/change.schema.json has them.")
 ]

@@ -43,7 +43,7 @@ function words(state, problem) {
 
 function ways(state, problem, again) {
   const suggestion = problem?.suggestion;
-  const found = suggestion && state.view === "model";
+  const found = problem?.status === 404 && suggestion && state.view === "model";
   return [
     found && h("a", { class: "button", href: link(state, { view: "model", model: suggestion }) }, `Did you mean ${suggestion}?`),
     problem?.status === 401 && h("a", { class: "button", href: `${served().root}/login?next=${encodeURIComponent(location.pathname + location.search)}` }, "Log in"),
