@@ -54,7 +54,7 @@ export function deadLettersPanel({ reasons, owner, now }) {
   if (!n) return null;
   const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["reason", "stage", "records", "last"].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", null, reasons.map((one) => h("tr", null, h("th", { scope: "row" }, one.reason), h("td", null, one.stage), h("td", { class: "is-number" }, count(one.n)), h("td", { title: time(one.last_ms) }, ago(one.last_ms, now))))));
-  return panel({ title: "Dead letters", owner, note: `${count(n)} ${n === 1 ? "record" : "records"} could not be used; attributary dlq list shows each with what is wrong.`, below: table });
+  return panel({ title: "Dead letters", owner, size: "short", note: `${count(n)} ${n === 1 ? "record" : "records"} could not be used; attributary dlq list shows each with what is wrong.`, below: table });
 }
 
 /** Return the panel of versions; null where no event has named one. */
@@ -65,7 +65,7 @@ export function versionsPanel({ versions, owner, state, go }) {
   const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["version", "from", "to", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "window"))))),
     h("tbody", null, versions.map((one, i) => h("tr", null, h("th", { scope: "row" }, one.version), h("td", null, text(of(one)[0])), h("td", null, i === 0 ? "now" : text(of(one)[1])),
       h("td", null, h("button", { type: "button", class: "quiet", "aria-label": `Show the window of version ${one.version}`, onclick: () => go({ ...state, by: one.first_ms === null ? "observation" : state.by, from: of(one)[0], to: of(one)[1] }) }, "Show"))))));
-  return panel({ title: "Versions", owner, below: table });
+  return panel({ title: "Versions", owner, size: "short", below: table });
 }
 
 function kindOf(event) {
@@ -85,5 +85,5 @@ export function changesPanel({ changes, n, owner, state, link, now }) {
   const more = h("button", { type: "button", class: "quiet", hidden: items.length <= 6, onclick: () => { list.classList.remove("is-short"); more.remove(); } }, `Show all ${count(items.length)}`);
   const list = h("ol", { class: items.length > 6 ? "changes is-short" : "changes" }, items);
   const note = items.length ? (n > items.length ? `The last ${count(items.length)} of ${count(n)}.` : "") : "Nothing has changed in this window.";
-  return panel({ title: "Changes", owner, note, below: items.length ? [list, more] : null });
+  return panel({ title: "Changes", owner, note, size: "tall", below: items.length ? [list, more] : null });
 }
