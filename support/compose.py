@@ -120,6 +120,7 @@ class Stack:
         self.folder = folder
         self.kafka = ComposeKafka(compose, folder / "kafka")
         self.ports = {name: free_port() for name in compose.services if name.startswith("worker-")}
+        self.page_port = free_port()
         self.alertmanager = Alertmanager(folder, self._configuration("alertmanager"))
         self.prometheus: Prometheus
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -138,6 +139,7 @@ class Stack:
         shutil.copytree(config.parent, copy)
         self.prometheus = Prometheus(self.folder, copy / config.name, arguments=self._more("prometheus"))
         addresses = {f"{name}:6066": f"{HOST}:{port}" for name, port in self.ports.items()}
+        addresses["page:6080"] = f"{HOST}:{self.page_port}"
         addresses["alertmanager:9093"] = self.alertmanager.address
         addresses["localhost:9090"] = self.prometheus.address
         for path in (copy / "targets").iterdir():
@@ -157,9 +159,12 @@ class Stack:
             "ATTRIBUTARY_KAFKA__BROKERS": json.dumps([self.kafka.bootstrap]),
             "ATTRIBUTARY_WEB__HOST": HOST,
             "ATTRIBUTARY_WEB__PORT": str(self.ports.get(service, 0)),
+            "ATTRIBUTARY_SERVE__HOST": HOST,
+            "ATTRIBUTARY_SERVE__PORT": str(self.page_port),
+            "ATTRIBUTARY_SERVE__STORE": str(self.folder / "page.sqlite"),
         }
         environment["ATTRIBUTARY_CONFIG"] = str(self.compose.on_host(service, environment["ATTRIBUTARY_CONFIG"]))
-        for name in ("PATH", "NUMBA_CACHE_DIR", "NUMBA_CPU_NAME"):  # the machine's own
+        for name in ("PATH", "NUMBA_CACHE_DIR", "NUMBA_CPU_NAME", "XDG_CACHE_HOME"):  # the machine's own
             environment.pop(name)
         argv = [sys.executable, "-m", "attributary_agents.cli", *self.compose.services[service]["command"]]
         child = start_child(argv, log=self.folder / f"{service}.log", env=environment)

@@ -17,7 +17,7 @@ from attributary_agents.demo.local_broker import HOST, ask, free_port
 CANARY = "canary4Kq9"
 """Part of every password: it must not be in anything that is printed."""
 KEY_PASSWORD = f"{CANARY}-key"
-USERS = ("creator", "worker", "producer", "deployer", "reader", "nobody")
+USERS = ("creator", "worker", "producer", "deployer", "reader", "page", "nobody")
 _PAGE = Path(__file__).resolve().parents[1] / "docs" / "security.md"
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -45,7 +45,7 @@ def documented_acls(name: str) -> list[Acl]:
         Acl(user, what, which.replace("attributary", name), tuple(how.split(", ")), bool(prefix))
         for user, what, which, prefix, how in re.findall(row, _PAGE.read_text())
     ]
-    assert {acl.user for acl in acls} == {"worker", "producer", "deployer", "reader", "creator"}
+    assert {acl.user for acl in acls} == {"worker", "producer", "deployer", "reader", "page", "creator"}
     return acls
 
 

@@ -63,6 +63,7 @@ attributary() {
 
 attributary --version
 attributary check --help >/dev/null
+attributary serve --help >/dev/null
 attributary config example >"$work/etc/attributary.yaml"
 attributary config show --config "$work/etc/attributary.yaml" >/dev/null
 # One model learns and is explained; what a replay writes goes to the cache.

@@ -9,22 +9,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
 
 STATIC = Path(__file__).parents[2] / "agents" / "attributary_agents" / "serve" / "static"
 BLANK = '<!doctype html><html lang="en"><script type="importmap">{"imports": {"page/": "/js/"}}</script>'
 
 
 @contextmanager
-def blank_page() -> Iterator[Page]:
+def blank_page(browser: Browser) -> Iterator[Page]:
     """Open a page with nothing on it, which can import the modules."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page(timezone_id="Europe/Vienna")
-        page.route("http://page.test/**", _answer)
-        page.goto("http://page.test/")
-        yield page
-        browser.close()
+    page = browser.new_page(timezone_id="Europe/Vienna")
+    page.route("http://page.test/**", _answer)
+    page.goto("http://page.test/")
+    yield page
+    page.close()
 
 
 def _answer(route: Route) -> None:

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from tests.browser.stand_in import StandIn
 
 CI = bool(os.environ.get("CI"))
-WITHIN_MS = 30_000
+WITHIN_MS = 15_000
 """How long a page is waited for on a busy machine; nothing is told by how long it takes."""
 
 expect.set_options(timeout=WITHIN_MS)

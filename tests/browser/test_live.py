@@ -1,230 +1,178 @@
-"""The page of a real server on Apache Kafka: it shows what the topics have, at once, and heals by itself."""
+"""What happens is on the page without a reload, and a page that lost its server or Kafka says so and heals."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
 import re
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import quote
+from collections.abc import Callable
 
-import httpx
 import pytest
-import yaml
-from playwright.sync_api import Browser, Page, expect
-from support.kafka import produce, read_all
-from support.waiting import wait_for
+from playwright.sync_api import Page, expect
 
-from attributary_agents.config.reading import parse_config
-from attributary_agents.demo.brokers import BrokerMissingError, KafkaBroker
-from attributary_agents.demo.local_broker import free_port
-from attributary_agents.kafka.reading import topic_reader
-from attributary_agents.worker.records import Outgoing
-from attributary_explainers.wording import show_estimate
-from tests.agents.monitoring.views import config_of, filled
-from tests.integration.configs import created
-from tests.integration.serve.process import ServeProcess
-from tests.integration.test_demo import Demo
+from tests.browser.conftest import Visits
+from tests.browser.looks import change_of, settled
+from tests.browser.stand_in import StandIn
 
-pytestmark = [pytest.mark.long, pytest.mark.browser, pytest.mark.kafka]
+pytestmark = pytest.mark.browser
 
-T = TypeVar("T")
+SENTENCE = "bank relies less on age since about 4 203 000: pfi 0.169 -> 0.041"
+ANNOUNCED = re.compile(r"bank relies less on age since about 4.203.000: pfi 0\.169 (->|→) 0\.041")
+LOST = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
+        "ERR_CONNECTION_CLOSED", "ERR_NETWORK_IO_SUSPENDED")  # fmt: skip
 
 
-def apart(work: Callable[[], T]) -> T:
-    """Do something in a thread: in this one Playwright has an event loop that runs."""
-    found: list[T] = []
-    thread = threading.Thread(target=lambda: found.append(work()))
-    thread.start()
-    thread.join()
-    return found[0]
+def marked(page: Page) -> None:
+    """Leave a mark that a reload would wipe out."""
+    page.evaluate("globalThis.isSamePage = true")
 
 
-class Heard(threading.Thread):
-    """Follows the topic of changes: notes when each sentence came."""
-
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(daemon=True)
-        self.at: dict[str, float] = {}
-        self._config = parse_config(
-            {"kafka": {"brokers": [bootstrap]}, "models": {"any": {"factory": "any:one"}}}
-        ).kafka
-
-    def run(self) -> None:
-        asyncio.run(self._follow())
-
-    async def _follow(self) -> None:
-        async with topic_reader(self._config, self._config.topics.changes) as reader:
-            async for batch in reader.to_come():
-                for record in batch:
-                    self.at.setdefault(json.loads(record.value)["sentence"], time.time())
+def is_same(page: Page) -> bool:
+    return bool(page.evaluate("globalThis.isSamePage === true"))
 
 
-def legend(page: Page) -> dict[str, list[str]]:
-    """Return the rows of the table beside the chart of importances, by feature."""
-    rows = page.locator("table.legend tbody tr").all()
-    found = {}
-    for row in rows:
-        name = row.locator("button.name").get_attribute("title")
-        found[name] = [cell.inner_text() for cell in row.locator("td").all()]
-    return found
+def pushed(server: StandIn) -> None:
+    shift = next(
+        one for one in server.answers.told if one.row.event == "importance_shift" and one.row.model_id == "bank"
+    )
+    server.push_change(shift.id, sentence=SENTENCE, feature="age")
 
 
-def values(event: dict[str, Any]) -> dict[str, str]:
-    """Return what the page has to show as the importance of each feature of an event."""
-    return {
-        name: show_estimate(feature["importance"], feature["half_width"]) for name, feature in event["features"].items()
-    }
-
-
-def shown_values(page: Page) -> dict[str, str]:
-    return {name: cells[1] for name, cells in legend(page).items()}
-
-
-def test_during_a_demo_a_change_shows_at_once_and_at_its_end_page_and_api_have_what_the_topics_have(
-    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("path", ["/", "/models/bank"])
+def test_a_change_appears_without_a_reload_and_is_announced(
+    path: str, own_server: Callable[..., StandIn], visits: Visits
 ) -> None:
-    demo = Demo(tmp_path, "--plain", "--broker", "kafka", limit="6000")
-    try:
-        demo.wait_until_it_says("page: ")
-        address = re.search(r"page: (http://\S+?)/?\s", demo.text)[1]  # type: ignore[index]
-        wait_for("the page answers", lambda: _answers(address), 120)
-        page = browser.new_page()
-        problems: list[str] = []
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.goto(address)
-        page.evaluate("window.isTheSame = true")
-        demo.wait_until_it_says("broker at ")
-        bootstrap = re.search(r"broker at (\S+?);", demo.text)[1]  # type: ignore[index]
-        heard = Heard(bootstrap)
-        heard.start()
-        seen: dict[str, float] = {}
-        while "Ctrl-C ends the demo" not in demo.text and demo.process.poll() is None:
-            text = page.evaluate("document.body.textContent")
-            for sentence in heard.at.keys() - seen.keys():
-                if sentence in text:
-                    seen[sentence] = time.time()
-            page.wait_for_timeout(50)
-        assert demo.process.poll() is None, demo.text
-        assert heard.at, "nothing has changed"
-        assert seen.keys() == heard.at.keys()
-        assert page.evaluate("window.isTheSame"), "it has been loaded again"
-        late = {sentence: seen[sentence] - at for sentence, at in heard.at.items()}
-        with capsys.disabled():
-            print(f"\nshown after its record was read by another consumer: {max(late.values()):.2f} s at most")
-
-        prefix = "attributary"
-        last = json.loads(apart(lambda: read_all(bootstrap, f"{prefix}.importances.v1"))[-1].value)
-        model_id = last["model_id"]
-        answer = httpx.get(
-            f"{address}/api/v1/models/{quote(model_id, safe='')}/importances", params={"explainer": "pfi"}
-        )
-        series = answer.raise_for_status().json()
-        assert series["observation"][-1] == last["observation"]
-        assert {one["feature"]: one["latest"] for one in series["features"]} == {
-            name: pytest.approx(feature["importance"], rel=1e-6) for name, feature in last["features"].items()
-        }
-        page.goto(f"{address}/models/{quote(model_id, safe='')}")
-        expect(page.locator("table.legend tbody tr")).to_have_count(len(last["features"]))
-        assert shown_values(page) == values(last)
-        changes = httpx.get(f"{address}/api/v1/changes").raise_for_status().json()
-        assert {one["sentence"] for one in changes["changes"]} == heard.at.keys()
-        assert problems == []
-        page.close()
-    finally:
-        demo.process.terminate()
-        with suppress(Exception):
-            demo.process.wait(60)
-        demo.process.kill()
+    server = own_server()
+    page = visits.open(server, path)
+    settled(page)
+    expect(page.locator("#head")).to_contain_text("live")
+    marked(page)
+    expect(page.locator("#view")).not_to_contain_text(ANNOUNCED)
+    pushed(server)
+    expect(page.locator("#view")).to_contain_text(ANNOUNCED)
+    expect(page.locator('[aria-live="polite"]', has_text=ANNOUNCED)).to_have_count(1)
+    assert is_same(page)
 
 
-def _answers(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/livez").status_code == 200
-    except httpx.HTTPError:
-        return False
+@pytest.mark.long
+def test_an_importance_is_drawn_as_it_comes(own_server: Callable[..., StandIn], visits: Visits) -> None:
+    server = own_server()
+    page = visits.open(server, "/models/bank")
+    settled(page)
+    marked(page)
+    server.push("importance", {
+        "model_id": "bank", "explainer": "pfi", "time_ms": server.answers.now_ms + 20_000, "observation": 4_204_800,
+        "version": "2", "n_features": 9, "n_observations": 2_000, "model_loss": 0.3, "baseline_loss": 0.68,
+        "present_loss": None, "discrepancy": 0.1, "shift": 0.4, "n_waiting": None, "n_expired": None, "fidelity": None,
+        "features": {"salary": [0.7654, 0.0123, 0.8, 1], "age": [0.1, 0.01, 0.2, 2]},
+    })  # fmt: skip
+    expect(page.locator("#view")).to_contain_text("0.765")
+    assert is_same(page)
 
 
-@pytest.fixture
-def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """A broker that may be stopped."""
-    broker = KafkaBroker(tmp_path_factory.mktemp("broker"))
-    try:
-        broker.start()
-    except BrokerMissingError as error:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
-    with broker:
-        yield broker
-
-
-def test_a_server_that_is_killed_and_brokers_that_are_away_are_told_and_heal_without_a_reload(
-    own_broker: KafkaBroker, browser: Browser, tmp_path: Path
+@pytest.mark.long
+def test_a_change_that_is_looked_at_takes_in_what_comes_of_it(
+    own_server: Callable[..., StandIn], visits: Visits
 ) -> None:
-    raw, config = created(own_broker, models=("m",))
-    sent: list[Outgoing] = []
-    filled(config_of("m", publish={"every": 50}), {0: ["m"]}, n=400, sent=sent)
-    events = [one for one in sent if one.topic.endswith("importances.v1") and b'"pfi"' in (one.value or b"")]
-    topic = config.kafka.topics.importances
-
-    def write(some: list[Outgoing]) -> dict[str, str]:
-        now = round(time.time() * 1000)
-        records = [(one.key, one.value, _headers(one, now + n)) for n, one in enumerate(some)]
-        apart(lambda: produce(own_broker.bootstrap, topic, records))
-        return values(json.loads(some[-1].value or b""))
-
-    port = free_port()
-    path = tmp_path / "attributary.yaml"
-    path.write_text(yaml.safe_dump(raw))
-    server = ServeProcess(path, tmp_path, port)
-    expected = write(events[:3])
-    page = browser.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-
-    def shows(wanted: dict[str, str]) -> None:
-        wait_for("the latest numbers", lambda: _drawn(page) == wanted, 120, every_s=0.2)
-        assert page.evaluate("window.isTheSame"), "it has been loaded again"
-
-    try:
-        server.wait_until_it_answers()
-        page.goto(f"{server.address}/models/m")
-        page.evaluate("window.isTheSame = true")
-        shows(expected)
-        expect(page.locator("header")).to_contain_text("live")
-
-        server.kill()
-        expect(page.locator("header")).to_contain_text("reconnecting", timeout=30_000)
-        assert _drawn(page) == expected, "what was read stays"
-        expected = write(events[3:5])
-        server = ServeProcess(path, tmp_path, port)
-        shows(expected)
-        expect(page.locator("header")).to_contain_text("live", timeout=30_000)
-
-        apart(own_broker.stop)
-        strip = page.get_by_text("Kafka has not answered since")
-        expect(strip).to_be_visible(timeout=60_000)
-        assert _drawn(page) == expected
-        apart(own_broker.start)
-        expect(strip).to_have_count(0, timeout=60_000)
-        shows(write(events[5:7]))
-        assert errors == []
-    finally:
-        page.close()
-        server.kill()
+    server = own_server()
+    page = visits.open(server, change_of(server, "fraud-a", "alarm"))
+    settled(page)
+    expect(page.locator(".chain li")).to_have_count(2)  # and what is expected
+    alarm = next(one for one in server.answers.told if one.row.model_id == "fraud-a")
+    marked(page)
+    server.push_change(alarm.id, event="not_confirmed", verdict="equal", is_open=False, sentence="the alarm is nothing")
+    expect(page.locator(".chain")).to_contain_text("Alarm not confirmed")
+    assert is_same(page)
 
 
-def _drawn(page: Page) -> dict[str, str]:
-    page.wait_for_timeout(50)
-    return shown_values(page)
+@pytest.mark.long
+@pytest.mark.parametrize("path", ["/", "/models/bank"])
+def test_a_server_that_is_lost_and_comes_back_heals(
+    path: str, own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, path)
+    settled(page)
+    expect(page.locator("#head")).to_contain_text("live")
+    marked(page)
+    visits.tolerate(*LOST)
+    server.stop()
+    expect(page.locator("#head")).to_contain_text("reconnecting")
+    expect(page.locator("h1")).to_contain_text("bank" if "bank" in path else "models changed")  # what was shown stays
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    pushed(server)  # nobody hears of it
+    server.start()
+    expect(page.locator("#head")).to_contain_text("live")
+    expect(page.locator("#view")).to_contain_text(ANNOUNCED)  # what was missed is fetched
+    assert is_same(page)
 
 
-def _headers(one: Outgoing, time_ms: int) -> list[tuple[str, bytes]]:
-    at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time_ms / 1000)) + f".{time_ms % 1000:03d}Z"
-    return [(name, at.encode() if name == "ce_time" else value or b"") for name, value in one.headers]
+@pytest.mark.long
+def test_a_page_that_is_opened_before_its_server_answers_shows_itself_later(
+    own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, "/models/bank")
+    visits.tolerate(*LOST)
+    server.stop()
+    page.evaluate("history.pushState(null, '', '/'); dispatchEvent(new PopStateEvent('popstate'))")
+    expect(page.locator("h1")).to_contain_text("does not answer")
+    server.start()
+    expect(page.locator("h1")).to_contain_text("models changed")
+
+
+@pytest.mark.long
+def test_a_hidden_tab_draws_nothing_until_it_is_seen(own_server: Callable[..., StandIn], visits: Visits) -> None:
+    server = own_server()
+    page = visits.open(server)
+    settled(page)
+    expect(page.locator("#head")).to_contain_text("live")
+    hide = """(isHidden) => {
+        Object.defineProperty(document, 'hidden', { get: () => isHidden, configurable: true });
+        Object.defineProperty(document, 'visibilityState',
+            { get: () => isHidden ? 'hidden' : 'visible', configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    page.evaluate(hide, True)
+    page.evaluate("""() => { globalThis.n_drawn = 0;
+        new MutationObserver((all) => { n_drawn += all.length; }).observe(document.getElementById('view'),
+            { subtree: true, childList: true, characterData: true, attributes: true }); }""")
+    heard = """() => new Promise((done) => { const events = new EventSource('/api/v1/stream');
+        events.addEventListener('change', () => { events.close(); setTimeout(done, 700); });
+        events.addEventListener('hello', () => { globalThis.isListening = true; }); })"""
+    page.evaluate(f"() => {{ globalThis.heard = ({heard})(); }}")
+    page.wait_for_function("globalThis.isListening")
+    pushed(server)
+    page.evaluate(
+        "globalThis.heard"
+    )  # a second stream has had it, and more than the page's pause between redraws is over
+    assert page.evaluate("n_drawn") == 0
+    page.evaluate(hide, False)
+    expect(page.locator("#view")).to_contain_text(ANNOUNCED)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_broker_that_is_away_is_said_in_a_strip(
+    is_later: bool, own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    if not is_later:
+        server.away(True)
+    page = visits.open(server)
+    settled(page)
+    strip = page.get_by_text("Kafka has not answered since")
+    if is_later:
+        expect(page.locator("#head")).to_contain_text("live")
+        expect(strip).to_have_count(0)
+        server.away(True)
+    expect(strip).to_be_visible()
+    expect(strip).to_contain_text("shown is what was read until then")
+    server.away(False)
+    expect(strip).to_have_count(0)
+
+
+@pytest.mark.long
+def test_a_fleet_without_a_model_says_what_is_missing(own_server: Callable[..., StandIn], visits: Visits) -> None:
+    page = visits.open(own_server(empty=True))
+    settled(page)
+    for text in ("attributary.importances.v1", "bank", "500"):
+        expect(page.locator("#view")).to_contain_text(text)

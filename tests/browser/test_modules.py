@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from attributary_agents.serve.answers.models import ModelRow
 from attributary_explainers.wording import show_count, show_estimate, show_number
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with blank_page() as page:
+def page(browser: Browser) -> Iterator[Page]:
+    with blank_page(browser) as page:
         yield page
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from attributary_agents.serve.answers.series import Figures, Series
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with blank_page() as page:
+def page(browser: Browser) -> Iterator[Page]:
+    with blank_page(browser) as page:
         yield page
 
 

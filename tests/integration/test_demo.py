@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -11,8 +12,11 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from support.kafka import read_all
 from support.waiting import wait_for
 
 from attributary_agents.demo.local_broker import free_port
@@ -42,6 +46,21 @@ class Demo:
     @property
     def text(self) -> str:
         return self.output.read_text()
+
+    @property
+    def page(self) -> str:
+        """The address that it says before all else."""
+        first, *_ = self.text.splitlines()
+        assert re.fullmatch(r"page: http://127\.0\.0\.1:\d+/", first), self.text
+        return first.removeprefix("page: ")
+
+    def answer(self, path: str) -> Any:
+        """What the page's server answers; None while it answers nothing, or something else than 200."""
+        try:
+            with urllib.request.urlopen(self.page + path, timeout=10) as answer:
+                return json.load(answer)
+        except OSError:
+            return None
 
     def wait_until_it_says(self, text: str) -> None:
         wait_for(text, lambda: text in self.text or self.process.poll() is not None, 180)
@@ -90,7 +109,46 @@ def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: 
     assert f"all {LIMIT} observations handled: {LIMIT} explained, 0 dead letters\nmetrics at http://" in text
     with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/metrics", timeout=10) as answer:
         assert b'attributary_feature_importance{explainer="pfi",feature="elevel",model_id="credit"}' in answer.read()
+    _shows_what_the_topics_have(demo)
+    assert demo.text.splitlines()[-2:] == [f"page: {demo.page}", "Ctrl-C ends the demo"]
     _ends_cleanly(demo, signal.SIGINT)
+
+
+def _shows_what_the_topics_have(demo: Demo) -> None:
+    """The latest importance event and the changes, as a client of Kafka's own reads them, are what the page shows."""
+    found = re.search(r"topics attributary\.\* at (\S+)", demo.text)
+    assert found
+    events = [json.loads(one.value or b"") for one in read_all(found[1], "attributary.importances.v1")]
+    last = max(events, key=lambda event: event["observation"])
+    changes = read_all(found[1], "attributary.changes.v1")
+    assert changes
+    path = "api/v1/models/credit/importances?by=observation&top=50"
+
+    def is_read() -> bool:
+        series, told = demo.answer(path), demo.answer("api/v1/models/credit/changes")
+        is_there = series is not None and told is not None and told["n"] == len(changes)
+        return is_there and series["n_events"] == len(events)
+
+    wait_for("the page has read all", is_read, 60)
+    shown = {one["feature"]: one for one in demo.answer(path)["features"]}
+    assert shown.keys() == last["features"].keys()
+    for name, feature in last["features"].items():
+        assert np.float32(shown[name]["latest"]) == np.float32(feature["importance"]), name
+        assert np.float32(shown[name]["latest_half_width"]) == np.float32(feature["half_width"]), name
+        assert shown[name]["latest_rank"] == feature["rank"]
+    row = demo.answer("api/v1/models/credit")["row"]
+    assert (row["model_loss"], row["baseline_loss"]) == (last["model_loss"], last["baseline_loss"])
+    told = demo.answer("api/v1/models/credit/changes")["changes"]
+    ids = [dict(one.headers)["ce_id"].decode() for one in changes]
+    assert sorted(row["id"] for row in told) == sorted(ids)
+    assert {row["sentence"] for row in told} == {json.loads(one.value or b"")["sentence"] for one in changes}
+
+
+def test_the_demo_goes_without_its_page(tmp_path: Path) -> None:
+    demo = Demo(tmp_path, "--no-page", "--exit", limit="200")
+    assert demo.process.wait(120) == 0, demo.text
+    assert demo.text.startswith("Agrawal's credit data")
+    assert "page" not in demo.text
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -102,7 +160,7 @@ def test_the_demo_ends_cleanly_in_the_middle(number: signal.Signals, demo: Demo)
 def test_a_killed_demo_leaves_no_process(demo: Demo) -> None:
     demo.wait_until_it_says("is joining")
     children = demo.children()
-    assert len(children) == 2, "the broker and the worker"
+    assert len(children) == 3, "the broker, the page's server and the worker"
     demo.process.kill()
     demo.process.wait()
     wait_for("the children end", lambda: all(map(_gone, children)))

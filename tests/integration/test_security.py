@@ -36,6 +36,8 @@ from attributary_agents.kafka.clients import client_options
 from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.worker.gaps import Gaps
 from tests.integration.configs import logistic_config, observation
+from tests.integration.serve.receiver import Receiver
+from tests.integration.serve.sender import Sender
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 300
@@ -156,6 +158,27 @@ def test_a_worker_maps_a_source_with_the_documented_acls(broker: SecureKafka, tm
         wait_for("positions", lambda: deployment.run("worker", "sources", "status").count("\t0 to map") == 2, 60)
         assert worker.stop() == 0
     assert "do not let" not in worker.log.read_text()
+
+
+def test_the_page_s_user_tells_webhooks_with_the_documented_acls(broker: SecureKafka, tmp_path: Path) -> None:
+    deployment = Deployment(broker, WAYS[0], tmp_path)
+    name, topic = deployment.config.kafka.group, deployment.config.kafka.topics.changes
+    broker.allow(documented_acls(name))
+    deployment.run("creator", "topics", "create")
+    with Receiver() as receiver:
+        path = tmp_path / "page.yaml"
+        raw = yaml.safe_load(path.read_text())
+        path.write_text(yaml.safe_dump({**raw, "serve": {"webhooks": {"ops": {"url": receiver.url}}}}))
+        with Sender(path) as sender:
+            value = json.dumps({"event": "explanation", "model_id": "credit", "sentence": "s"}).encode()
+
+            def is_told() -> bool:  # a new group begins at the end: what comes before it has begun is not told
+                produce(broker.at("PLAINTEXT"), topic, [(b"credit", value, [])])
+                return bool(receiver.taken)
+
+            wait_for("an event", is_told)
+            assert sender.stop()[0]["failed"] == 0
+    assert "do not let" not in path.with_suffix(".log").read_text()
 
 
 async def _read(config: Config, topic: str, n: int) -> list[bytes | None]:

@@ -25,6 +25,7 @@ SERVICES = sorted(COMPOSE.services)
 OURS = [name for name in SERVICES if COMPOSE.services[name]["image"].startswith("attributary:")]
 ONE_SHOT = ("topics",)
 WITHOUT_ADDRESS = (*ONE_SHOT, "producer")
+EXTRAS = ("object-store", "avro", "protobuf", "serve")
 DOCKERFILE = (ROOT / "deploy/image/Dockerfile").read_text()
 
 
@@ -53,7 +54,7 @@ def test_docker_compose_takes_the_file() -> None:
 
 
 def test_the_services_are_those_that_are_promised() -> None:
-    promised = "kafka topics worker-1 worker-2 producer prometheus alertmanager grafana"
+    promised = "kafka topics worker-1 worker-2 page producer prometheus alertmanager grafana"
     assert sorted(promised.split()) == SERVICES
 
 
@@ -96,7 +97,7 @@ def test_ports_are_open_on_loopback_only_and_no_two_are_the_same() -> None:
     published = [port for service in COMPOSE.services.values() for port in service.get("ports", [])]
     assert all(port.startswith("127.0.0.1:") for port in published)
     hosts = [port.split(":")[1] for port in published]
-    assert len(set(hosts)) == len(hosts) == 6
+    assert len(set(hosts)) == len(hosts) == 7
 
 
 def test_everything_that_is_mounted_is_there() -> None:
@@ -128,6 +129,8 @@ def test_paths_inside_that_are_named_are_mounted() -> None:
         assert COMPOSE.option(name, option) in volumes
     # What the images' own programs write besides.
     assert image_environment()["NUMBA_CACHE_DIR"] in {target for _, target, _ in COMPOSE.mounts("worker-1")}
+    store = f"{image_environment()['XDG_CACHE_HOME']}/attributary"
+    assert store in {target for _, target, _ in COMPOSE.mounts("page")}
     kafka = COMPOSE.services["kafka"]["environment"]["KAFKA_LOG_DIRS"]
     assert kafka in {target for _, target, _ in COMPOSE.mounts("kafka")}
 
@@ -153,6 +156,7 @@ def test_services_start_after_what_they_need() -> None:
         ("topics", "kafka"): "service_healthy",
         ("worker-1", "topics"): "service_completed_successfully",
         ("worker-2", "topics"): "service_completed_successfully",
+        ("page", "topics"): "service_completed_successfully",
         ("producer", "worker-1"): "service_healthy",
         ("producer", "worker-2"): "service_healthy",
         ("prometheus", "alertmanager"): "service_healthy",
@@ -179,6 +183,10 @@ def test_the_configuration_is_that_of_the_services() -> None:
         # Where a browser on this machine finds the worker: the dashboards link there.
         assert COMPOSE.services[name]["ports"] == [f"{group['labels']['instance']}:{config.web.port}"]
         assert f"127.0.0.1:{config.web.port}/readyz" in COMPOSE.services[name]["healthcheck"]["test"][-1]
+    (page,) = yaml.safe_load(COMPOSE.on_host("prometheus", "/etc/prometheus/targets/page.yml").read_text())
+    assert page["targets"] == [f"page:{config.serve.port}"]
+    assert COMPOSE.services["page"]["ports"] == [f"{page['labels']['instance']}:{config.serve.port}"]
+    assert f"127.0.0.1:{config.serve.port}/livez" in COMPOSE.services["page"]["healthcheck"]["test"][-1]
     streams = [word.split("=", 1)[1] for word in COMPOSE.services["producer"]["command"] if word.startswith("--stream")]
     parsed = [DriftStream.parse(stream, first=2, every=1) for stream in streams]
     assert [stream.model_id for stream in parsed] == list(config.models)
@@ -223,6 +231,7 @@ def test_the_image_is_built_by_the_script_that_is_checked_without_docker() -> No
 
 def test_kernels_are_compiled_for_the_processor_that_the_image_names_at_run_time() -> None:
     build = (ROOT / "deploy/image/build.sh").read_text()
+    assert f"$1[{','.join(EXTRAS)}]" in build
     assert 'NUMBA_CPU_NAME=generic "$target/bin/attributary" warm-up' in build
     assert "NUMBA_CPU_NAME=generic" in DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
     assert 'entrypoint.sh" "$target/bin/attributary-entrypoint"' in build
@@ -258,7 +267,7 @@ def test_what_the_package_needs_is_pinned_in_the_image() -> None:
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     pinned = {canonicalize_name(name): version for name, version in pins.items()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["object-store"]]
+    wanted = [*project["dependencies"], *(one for extra in EXTRAS for one in project["optional-dependencies"][extra])]
     for requirement in map(Requirement, wanted):
         name = canonicalize_name(requirement.name)
         assert name in pinned, name

@@ -17,6 +17,7 @@ from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.monitoring.metrics import EXPORTED
+from attributary_agents.monitoring.serving import SERVE_METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -56,7 +57,7 @@ def test_the_readme_s_configuration_is_the_example_and_parses() -> None:
 
 def test_every_metric_is_documented() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
-    for name, (help_text, labels) in EXPORTED.items():
+    for name, (help_text, labels) in (EXPORTED | SERVE_METRICS).items():
         row = next((line for line in text.splitlines() if line.startswith(f"| `attributary_{name}`")), None)
         assert row is not None, name
         assert help_text in row

@@ -24,7 +24,11 @@ def webhooks() -> None:
 @webhooks.command("list")
 @config_option
 def webhooks_list(config: Config) -> None:
-    """Print name, events, format and host of each webhook; the rest of an address is a secret."""
+    """Print name, events, format and host of each webhook; the rest of an address is a secret.
+
+    \b
+        attributary webhooks list
+    """
     from ..serve.webhooks.target import shown_address
 
     if not config.serve.webhooks:

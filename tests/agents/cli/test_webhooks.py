@@ -47,7 +47,7 @@ def config(folder: Path, port: int) -> str:
         "chat": {"url": f"http://127.0.0.1:{port}/gone/hidden", "format": "text", "events": ["alarm"]},
     }
     path = folder / "attributary.yaml"
-    path.write_text(yaml.safe_dump({"models": {"bank": model}, "serve": {"webhooks": hooks}}))
+    path.write_text(yaml.safe_dump({"models": {"bank": model}, "serve": {"webhooks": hooks}}, sort_keys=False))
     return str(path)
 
 

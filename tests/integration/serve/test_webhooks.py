@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
-import subprocess
-import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 import yaml
@@ -24,84 +19,12 @@ from support.waiting import wait_for
 
 from attributary_agents.demo.brokers import Broker
 from tests.integration.configs import created
+from tests.integration.serve.receiver import Receiver
+from tests.integration.serve.sender import Sender
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 PARTITIONS = 3
-ROOT = Path(__file__).parents[3]
-
-
-class Receiver:
-    """An address that is told; `status` is what it answers, and `holds` keeps it from answering at all."""
-
-    def __init__(self) -> None:
-        self.status = 200
-        self.holds = threading.Event()
-        self.let_go = threading.Event()
-        self.came: list[str] = []
-        """Each attempt's event."""
-        self.taken: list[str] = []
-        """Those that were answered with 200."""
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                receiver.came.append(event["id"])
-                if receiver.holds.is_set():
-                    receiver.let_go.wait(60)
-                if receiver.status == 200:
-                    receiver.taken.append(event["id"])
-                try:
-                    self.send_response(receiver.status)
-                    self.end_headers()
-                except OSError:  # who asked was killed
-                    pass
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
-        self._thread = threading.Thread(target=self.server.serve_forever)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.let_go.set()
-        self.server.shutdown()
-        self._thread.join()
-        self.server.server_close()
-
-
-class Sender:
-    """A process that sends."""
-
-    def __init__(self, path: Path) -> None:
-        argv = [sys.executable, "-m", "tests.integration.serve.webhook_process", str(path)]
-        with path.with_suffix(".log").open("ab") as log:
-            self.child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
-
-    def stop(self) -> list[dict[str, Any]]:
-        """SIGTERM; return the counts."""
-        self.child.send_signal(signal.SIGTERM)
-        said, _ = self.child.communicate(timeout=60)
-        assert self.child.returncode == 0
-        counts: list[dict[str, Any]] = json.loads(said)
-        return counts
-
-    def kill(self) -> None:
-        self.child.kill()
-        self.child.communicate()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.child.poll() is None:
-            self.kill()
 
 
 class Bench:

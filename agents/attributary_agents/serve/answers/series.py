@@ -58,6 +58,8 @@ class Mark(Answer):
     observation: int
     text: str
     change_id: str | None = Field(description="By which /changes/{id} finds it; null of a version.")
+    since: int | None = Field(None, description="Observation since which it holds, or at which it was noticed.")
+    discrepancy: float | None = Field(None, description="As it was measured then; it begins anew afterwards.")
 
 
 class Series(Answer):

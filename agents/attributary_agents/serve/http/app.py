@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import routes, stream
 from .access import Doors, Token
+from .connections import LONGEST_HEAD
 from .document import describe
-from .errors import Faults, ProblemError, handle_errors
+from .errors import Faults, ProblemError, handle_errors, problem
 from .login import login_router
 from .page import Page
 from .paths import RawPaths
@@ -52,7 +53,13 @@ def make_app(site: Site, page: Page, token: str | None = None) -> ASGIApp:
 
 def make_api(site: Site | None = None) -> FastAPI:
     """Return the REST interface alone; without a site it can be described, and not be asked."""
-    api = FastAPI(title="Attributary", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
+    api = FastAPI(
+        title="Attributary",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # these would load their scripts from other hosts
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+    )
     api.state.site = site
     api.router.redirect_slashes = False
     api.include_router(routes.router, prefix="/api/v1")
@@ -117,7 +124,10 @@ class _Outermost:
                 message = {**message, "body": b""}
             await send(message)
 
-        await self._app({**scope, "method": "GET"} if is_head else scope, receive, sending)
+        app: ASGIApp = self._app
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_HEAD:
+            app = problem(HTTPStatus.REQUEST_URI_TOO_LONG, f"the address has more than {LONGEST_HEAD} characters")
+        await app({**scope, "method": "GET"} if is_head else scope, receive, sending)
 
 
 def kind_of(path: str) -> str:

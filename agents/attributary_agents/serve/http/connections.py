@@ -39,6 +39,10 @@ LONGEST_HEAD = 65_536
 """Bytes of request line and headers: two ids of 2 kB and 50 names of features, percent-encoded."""
 
 
+ABORT = "attributary.abort"
+"""Key of a request's scope with what closes its connection at once, whatever is still to be sent."""
+
+
 class Connection(H11Protocol):
     """A connection whose waits have limits."""
 
@@ -67,6 +71,7 @@ class Connection(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._stop_waiting()
+            self.cycle.scope[ABORT] = self.transport.abort  # type: ignore[literal-required]
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...errors import AttributaryError, without_text
 from ..answers.problem import Problem
@@ -76,6 +76,7 @@ def handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _by_status)
     app.add_exception_handler(ViewError, _of_view)
     app.add_exception_handler(AttributaryError, _of_server)
+    app.add_exception_handler(Exception, _of_ours)
 
 
 async def _known(_: Request, error: Exception) -> Response:
@@ -126,13 +127,21 @@ async def _of_server(_: Request, error: Exception) -> Response:
     return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers={"Retry-After": "10"})
 
 
+async def _of_ours(_: Request, __: Exception) -> Response:
+    return problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "the server could not answer this",
+        "its log says where it failed; please report that",
+    )
+
+
 class Faults:
-    """Answers with a problem where the application fails, and says in the log where: neither holds a value.
+    """Says in the log where an application has failed, without values; what was begun to be answered is cut off.
 
     Parameters
     ----------
     app
-        What answers.
+        What answers; it has answered with a problem where it could.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -140,22 +149,7 @@ class Faults:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        has_begun = False
-
-        async def noted(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = has_begun or message["type"] == "http.response.start"
-            await send(message)
-
         try:
-            await self._app(scope, receive, noted)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody else answers
+            await self._app(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 - uvicorn would log its stack, and its text
             logger.error("a request could not be answered: %s", without_text(error))
-            if has_begun:
-                raise ConnectionAbortedError from None
-            told = problem(
-                HTTPStatus.INTERNAL_SERVER_ERROR,
-                "the server could not answer this",
-                "its log says where it failed; please report that",
-            )
-            await told(scope, receive, send)

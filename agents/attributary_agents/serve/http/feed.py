@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import orjson
 
 from ..store.rows import Live
 
 LONGEST_QUEUE = 1000
-"""Events that may wait for one page; one that has more waiting is let go, and reads anew when it is back."""
+"""Events that may wait for one page. For more it is told to load anew; one that takes not even that is let go."""
 
 MOST_STREAMS = 100
 """Pages that may be open."""
@@ -31,27 +30,39 @@ class Listener:
         self._model_id = model_id
         self._longest = longest
         self._waiting: deque[Live] = deque()
+        self._is_to_load = False
         self._woken = asyncio.Event()
-        self.is_over = False
-        """Whether it is told nothing more: it was too slow, or the server ends."""
+        self.over = asyncio.Event()
+        """Set when it is told nothing more: it was too slow, or the server ends."""
+        self.is_slow = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is told nothing more."""
+        return self.over.is_set()
 
     def wants(self, event: Live) -> bool:
         """Return whether an event is of its model, or of none."""
         return self._model_id is None or event.model_id in ("", self._model_id)
 
-    def put(self, event: Live) -> None:
-        """Take an event, and be over where too many wait."""
-        if self.is_over or not self.wants(event):
+    def put(self, events: Sequence[Live]) -> None:
+        """Take events, or in their place that it is to load anew; be over where not even that was taken before."""
+        wanted = [event for event in events if self.wants(event)]
+        if self.is_over or not wanted:
             return
-        if len(self._waiting) >= self._longest:
-            self.end()
-            return
-        self._waiting.append(event)
+        if len(self._waiting) + len(wanted) > self._longest:
+            if self._is_to_load:
+                self.is_slow = True
+                self.end()
+                return
+            self._waiting.clear()
+            wanted, self._is_to_load = [Live(max(event.id for event in events), "reload", "", b"{}")], True
+        self._waiting.extend(wanted)
         self._woken.set()
 
     def end(self) -> None:
         """Be told nothing more."""
-        self.is_over = True
+        self.over.set()
         self._waiting.clear()
         self._woken.set()
 
@@ -64,6 +75,7 @@ class Listener:
             return []
         found = list(self._waiting)
         self._waiting.clear()
+        self._is_to_load = False
         if not self.is_over:
             self._woken.clear()
         return found
@@ -93,21 +105,20 @@ class Feed:
         """Whether nobody more may listen."""
         return self._is_over or len(self._listeners) >= self.most
 
-    @contextmanager
-    def listener(self, model_id: str | None) -> Iterator[Listener]:
-        """Give one who listens as long as the block lasts."""
+    def listen(self, model_id: str | None) -> Listener:
+        """Return one who listens until it is forgotten."""
         one = Listener(model_id, self.longest)
         self._listeners.add(one)
-        try:
-            yield one
-        finally:
-            self._listeners.discard(one)
+        return one
+
+    def forget(self, one: Listener) -> None:
+        """Let one listen no more."""
+        self._listeners.discard(one)
 
     def publish(self, events: Sequence[Live]) -> None:
         """Tell all what is new."""
-        for event in events:
-            for one in self._listeners:
-                one.put(event)
+        for one in self._listeners:
+            one.put(events)
 
     def tell_broker(self, answers: bool, since_ms: int | None) -> None:
         """Tell all whether brokers answer; that has no id, and is not repeated to who was away."""

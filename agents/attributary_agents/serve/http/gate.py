@@ -25,7 +25,7 @@ class Gate:
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING, wait_s: float = WAIT_S) -> None:
         self._free = asyncio.Semaphore(at_once)
         self._most, self._wait_s = waiting, wait_s
-        self._n_waiting = 0
+        self.n_waiting = 0
 
     @asynccontextmanager
     async def passed(self) -> AsyncIterator[None]:
@@ -36,16 +36,16 @@ class Gate:
         ProblemError
             Too many wait already, or it has waited for too long.
         """
-        if self._n_waiting >= self._most:
+        if self.n_waiting >= self._most:
             raise _busy()
-        self._n_waiting += 1
+        self.n_waiting += 1
         try:
             async with asyncio.timeout(self._wait_s):
                 await self._free.acquire()
         except TimeoutError:
             raise _busy() from None
         finally:
-            self._n_waiting -= 1
+            self.n_waiting -= 1
         try:
             yield
         finally:

@@ -10,8 +10,10 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from ..store.rows import Live
+from .connections import ABORT
 from .errors import ProblemError
 from .feed import Listener
 from .parameters import only_known
@@ -20,6 +22,9 @@ from .site import Site, site_of
 
 QUIET_S = 15.0
 """Seconds without an event after which a comment says that the stream is alive."""
+
+TAKEN_WITHIN_S = 1.0
+"""Seconds in which a client has to take the rest of a stream that ends with the server."""
 
 router = APIRouter()
 
@@ -52,33 +57,56 @@ async def stream(
             "close other pages, or ask again in some seconds",
             {"Retry-After": "10"},
         )
-    return StreamingResponse(
-        _events(site, model, last_event_id),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return _Stream(site, site.feed.listen(model), last_event_id)
 
 
-async def _events(site: Site, model_id: str | None, last: str | None) -> AsyncIterator[bytes]:
-    with site.feed.listener(model_id) as listener:
-        position = site.store.position
-        yield b"retry: 1000\n\n"
-        yield sent("hello", orjson.dumps({"build": site.build, "position": position}), position if last is None else 0)
-        if last is not None:
-            missed = await _missed(site, listener, last, position)
-            if missed is None:
-                yield sent("reload", b"{}", position)
+class _Stream(StreamingResponse):
+    """An answer that ends when its listener is told nothing more, also where its client does not take what is sent."""
+
+    def __init__(self, site: Site, listener: Listener, last: str | None) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(_events(site, listener, last), media_type="text/event-stream", headers=headers)
+        self._feed, self._listener = site.feed, listener
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.create_task(super().__call__(scope, receive, send))
+        over = asyncio.create_task(self._listener.over.wait())
+        try:
+            await asyncio.wait([sending, over], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([sending], timeout=0 if self._listener.is_slow else TAKEN_WITHIN_S)
+            if sending.done():
+                sending.result()
             else:
-                yield b"".join(_sent(event) for event in missed)
-                position = missed[-1].id if missed else position
-        reading = site.reading()
-        if reading.broker == "away":
-            yield sent("broker", orjson.dumps({"answers": False, "since_ms": reading.broker_since_ms}))
-        while not listener.is_over:
-            events = await listener.next(QUIET_S)
-            new = [event for event in events if event.id == 0 or event.id > position]
-            if not listener.is_over:
-                yield b"".join(map(_sent, new)) or b": still here\n\n"
+                scope.get(ABORT, _nothing)()
+        finally:
+            self._feed.forget(self._listener)
+            sending.cancel()
+            over.cancel()
+
+
+def _nothing() -> None:
+    pass
+
+
+async def _events(site: Site, listener: Listener, last: str | None) -> AsyncIterator[bytes]:
+    position = site.store.position
+    yield b"retry: 1000\n\n"
+    yield sent("hello", orjson.dumps({"build": site.build, "position": position}), position if last is None else 0)
+    if last is not None:
+        missed = await _missed(site, listener, last, position)
+        if missed is None:
+            yield sent("reload", b"{}", position)
+        else:
+            yield b"".join(_sent(event) for event in missed)
+            position = missed[-1].id if missed else position
+    reading = site.reading()
+    if reading.broker == "away":
+        yield sent("broker", orjson.dumps({"answers": False, "since_ms": reading.broker_since_ms}))
+    while not listener.is_over:
+        events = await listener.next(QUIET_S)
+        new = [event for event in events if event.id == 0 or event.id > position]
+        if not listener.is_over:
+            yield b"".join(map(_sent, new)) or b": still here\n\n"
 
 
 async def _missed(site: Site, listener: Listener, last: str, position: int) -> list[Live] | None:

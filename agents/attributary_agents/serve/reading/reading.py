@@ -33,7 +33,7 @@ TRIM_EVERY_S = 30.0
 """Seconds between two times that the store is thinned and bounded."""
 
 BOUND_EVERY_S = 1.0
-"""The same where it is too large."""
+"""The same where it is too large, and was so when it had been bounded."""
 
 RELOAD_EVERY_S = 10.0
 """Seconds between two times that pages are told to ask again while a long past is read."""
@@ -113,6 +113,7 @@ class Reading:
         self._fault: str | None = None
         self._n_refused = 0
         self._n_read: Counter[str] = Counter()
+        self._is_stuck = False
         self._trimmed = self._asked = self._reloaded = float("-inf")
 
     def state(self) -> ReadingState:
@@ -269,9 +270,11 @@ class Reading:
         """Bound the store, and tell what waits to be told."""
         now = self._clock()
         is_large = self._store.size() > self._config.serve.max_bytes
-        if now - self._trimmed >= (BOUND_EVERY_S if is_large else TRIM_EVERY_S):
+        wait_s = TRIM_EVERY_S if not is_large else BOUND_EVERY_S if self._is_stuck else 0.0
+        if now - self._trimmed >= wait_s:
             self._trimmed = now
             await asyncio.to_thread(self._store.trim, self._now_ms())
+            self._is_stuck = self._store.size() > self._config.serve.max_bytes
         if self._store.has_untold:
             self._told(await asyncio.to_thread(self._store.take, []))
 

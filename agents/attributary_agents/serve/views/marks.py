@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..answers.base import Axis
 from ..answers.series import Mark
 from ..store.rows import StoredChange, StoredVersion
 from ..store.store import Store
-from .numbers import dated
+from .numbers import dated, known
 from .words import name, named_features
 
 MOST = 200
@@ -92,13 +92,22 @@ def _of_change(change: StoredChange) -> Mark | None:
         return None
     if change.event.get("verdict") == "matured":
         kind = "not_confirmed"
+    discrepancy = change.event.get("discrepancy")
     return Mark(
         kind=kind,
         time_ms=change.time_ms,
         observation=change.observation,
         text=str(change.event.get("sentence") or kind),
         change_id=change.id,
+        since=_since(change.event),
+        discrepancy=known(discrepancy) if isinstance(discrepancy, int | float) else None,
     )
+
+
+def _since(event: Mapping[str, Any]) -> int | None:
+    onset = event.get("onset")
+    since = onset.get("observation") if isinstance(onset, Mapping) else event.get("detected_at")
+    return since if isinstance(since, int) else None
 
 
 def named_by(changes: Iterable[StoredChange], explainer: str, most: int = NAMED) -> list[str]:

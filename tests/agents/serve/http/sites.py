@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,12 @@ from starlette.types import ASGIApp
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.serve.http.app import make_app
+from attributary_agents.serve.http.connections import HttpService, listener_at
 from attributary_agents.serve.http.feed import Feed
 from attributary_agents.serve.http.page import Page
 from attributary_agents.serve.http.site import Site
 from attributary_agents.serve.reading.reading import ReadingState
-from attributary_agents.serve.store.rows import Live
+from attributary_agents.serve.store.rows import Arrived, Live
 from attributary_agents.serve.store.store import Store
 from tests.agents.stand_ins import FACTORY
 
@@ -45,6 +48,57 @@ class Remembered:
         return [event for event in kept if event.id > after]
 
 
+def importance(
+    model_id: str, n: int, *, time_ms: int | None = None, features: int = 3, explainer: str = "pfi"
+) -> Arrived:
+    """The n-th importance event of a model, one each minute."""
+    values = {f"f{i}": {"importance": 0.1 * (features - i), "half_width": 0.01} for i in range(features)}
+    event = {
+        "model_id": model_id,
+        "model_version": "1",
+        "explainer": explainer,
+        "removal": "interventional",
+        "loss": "brier",
+        "loss_unit": "squared probability",
+        "loss_largest": 2.0,
+        "alpha": 0.002,
+        "observation": 100 * n,
+        "n_observations": 100 * n,
+        "model_loss": 0.3,
+        "baseline_loss": 0.7,
+        "features": values,
+    }
+    at = NOW_MS - 60_000 * (100 - n) if time_ms is None else time_ms
+    return Arrived("importance", 0, n, f"{model_id}:{explainer}:{n}", model_id, at, event)
+
+
+def alarm(model_id: str, change_id: str, time_ms: int = NOW_MS - 30_000) -> Arrived:
+    event = {
+        "event": "alarm",
+        "model_id": model_id,
+        "model_version": "1",
+        "route": "detector",
+        "observation": 9_000,
+        "detected_at": 9_000,
+        "sentence": f"{model_id} may have changed",
+    }
+    return Arrived("change", 0, 1, change_id, model_id, time_ms, event)
+
+
+def dead_letter(model_id: str, n: int) -> Arrived:
+    event = {"reason": "wrong_type", "stage": "decode"}
+    return Arrived("dead_letter", 0, n, f"t:0:{n}", model_id, NOW_MS - 60_000, event)
+
+
+def filled(*models: str, n: int = 20, features: int = 3) -> Store:
+    """A store with importances, an alarm and a dead letter of each model."""
+    store = Store()
+    for number, name in enumerate(models):
+        store.take([importance(name, i, features=features) for i in range(1, n + 1)])
+        store.take([alarm(name, f"{name}:c"), dead_letter(name, number)])
+    return store
+
+
 def configured(**serve: Any) -> Config:
     return parse_config({"models": {"bank": {"factory": FACTORY}}, "serve": serve})
 
@@ -55,7 +109,7 @@ def site_with(store: Any = None, *, config: Config | None = None, feed: Feed | N
         store=Store() if store is None else store,
         reading=given.pop("reading", lambda: READ),
         build="0-test",
-        feed=feed or Feed(),
+        feed=Feed() if feed is None else feed,
         now_ms=lambda: NOW_MS,
         **given,
     )
@@ -78,12 +132,84 @@ def client(app: ASGIApp, host: str = "localhost:6080", **headers: str) -> httpx.
     return httpx.AsyncClient(transport=transport, base_url=f"http://{host}", headers=headers)
 
 
+_APPS: dict[tuple[int, int, str | None], tuple[Site, Page, ASGIApp]] = {}
+"""Made applications, which takes a while, and what each is of."""
+
+
 def asked(site: Site, page: Page, *paths: str, token: str | None = None, **headers: str) -> Sequence[httpx.Response]:
     """Answers of a server to GET of paths, one after the other."""
-    import asyncio
+    key = id(site), id(page), token
+    if key not in _APPS:
+        _APPS[key] = site, page, make_app(site, page, token)
 
     async def ask() -> list[httpx.Response]:
-        async with client(make_app(site, page, token), **headers) as http:
+        async with client(_APPS[key][2], **headers) as http:
             return [await http.get(path) for path in paths]
 
     return asyncio.run(ask())
+
+
+@asynccontextmanager
+async def served(site: Site, page: Page, token: str | None = None) -> AsyncIterator[tuple[HttpService, int]]:
+    """A server on a port of this machine, in this event loop; ended behind the block, whoever still listens."""
+    service = HttpService(make_app(site, page, token))
+    with listener_at("127.0.0.1", 0) as listener:
+        task = asyncio.create_task(service.run_on(listener))
+        try:
+            while not service.started:
+                await asyncio.sleep(0.01)
+            yield service, listener.getsockname()[1]
+        finally:
+            site.feed.end()
+            service.end()
+            await task
+
+
+class Stream:
+    """A page that listens: what it was told, read by the rules of server-sent events."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.status = 0
+        self.headers: dict[str, str] = {}
+
+    @classmethod
+    async def open(cls, port: int, path: str = "/api/v1/stream", **headers: str) -> Stream:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        sent = {"host": "localhost", "connection": "close", **headers}
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+        one = cls(reader, writer)
+        one.status = int((await reader.readline()).split()[1])
+        while line := (await reader.readline()).strip():
+            name, _, value = line.decode().partition(":")
+            one.headers[name.strip().lower()] = value.strip()
+        return one
+
+    async def block(self) -> dict[str, str]:
+        """The fields of the next event; `comment` of a comment. EOFError at the end."""
+        found: dict[str, str] = {}
+        while True:
+            async with asyncio.timeout(20):
+                line = (await self._reader.readline()).decode()
+            if not line:
+                raise EOFError
+            line = line.rstrip("\r\n")
+            if not line and found:
+                return found
+            name, _, value = line.partition(":")
+            # Chunks of HTTP/1.1 have lines of their own: their lengths, and ends.
+            if name in ("id", "event", "data", "retry"):
+                found[name] = value.removeprefix(" ")
+            elif line.startswith(":"):
+                found["comment"] = value.strip()
+
+    async def event(self, *kinds: str) -> dict[str, str]:
+        """The next event, of these kinds alone where some are given."""
+        while True:
+            found = await self.block()
+            if "event" in found and (not kinds or found["event"] in kinds):
+                return found
+
+    def close(self) -> None:
+        self._writer.close()

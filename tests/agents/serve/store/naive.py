@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ class Event:
     observation: int
     run: int
     features: dict[str, dict[str, float | None]]
-    scalars: dict[str, Any]
+    scalars: Mapping[str, Any]
     version: str
 
 

@@ -27,6 +27,9 @@ from .stores import (
 SIX = ("bank", "bikes", "clicks", "fraud-a", "letters", "wide")
 
 
+STUCK = {"observations_per_second": 0.0}
+
+
 def steady(model_id: str, ago_ms: int = MINUTE, **fields: Any) -> list[Arrived]:
     """A model with one importance event and a status, of which nothing else is known."""
     return [
@@ -134,7 +137,7 @@ def test_models_are_in_the_order_of_attention() -> None:
             "mirror": {"mode": "mirror", "fidelity": 0.8},
         }
     )
-    failures = dead_letters("failing", NOW - 20_000, "model_failed", 20, "predict")
+    failures = [*dead_letters("failing", NOW - 20_000, "model_failed", 20, "predict"), status("failing", NOW, **STUCK)]
     store = store_of(
         steady("calm", shift=0.01),
         steady("moving", shift=0.3),
@@ -176,18 +179,21 @@ def test_models_are_in_the_order_of_attention() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "n", "ago_ms", "is_failing"),
+    ("reason", "n", "ago_ms", "per_second", "is_failing"),
     [
-        ("model_failed", 20, 20_000, True),
-        ("model_failed", 19, 20_000, False),
-        ("model_failed", 20, HOUR, False),  # explained since
-        ("wrong_type", 20, 20_000, False),  # the records' fault
+        ("model_failed", 20, 20_000, 0.0, True),
+        ("prediction_not_finite", 20, 20_000, None, True),
+        ("model_failed", 20, 20_000, 3.0, False),  # it takes others
+        ("model_failed", 19, 20_000, 0.0, False),
+        ("model_failed", 20, HOUR, 0.0, False),  # explained since
+        ("wrong_type", 20, 20_000, 0.0, False),  # the records' fault
     ],
 )
 def test_a_model_fails_where_of_late_there_are_nothing_but_its_failures(
-    reason: str, n: int, ago_ms: int, is_failing: bool
+    reason: str, n: int, ago_ms: int, per_second: float | None, is_failing: bool
 ) -> None:
-    with store_of(steady("bank"), dead_letters("bank", NOW - ago_ms, reason, n)) as store:
+    stuck = status("bank", NOW, observations_per_second=per_second)
+    with store_of(steady("bank"), stuck, dead_letters("bank", NOW - ago_ms, reason, n)) as store:
         found = fleet(store, config_of({"bank": {}}), now_ms=NOW, window_ms=DAY)
     assert (found.models[0].is_failing, found.is_wrong) == (is_failing, is_failing)
     assert found.models[0].n_dead_letters == n

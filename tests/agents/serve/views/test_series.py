@@ -8,7 +8,7 @@ import math
 import pytest
 
 from attributary_agents.serve.views.errors import NotFoundError, WrongQuestionError
-from attributary_agents.serve.views.series import MOST_VALUES, series
+from attributary_agents.serve.views.series import MOST_FEATURES, MOST_POINTS, MOST_VALUES, series
 
 from .stores import DAY, HOUR, MINUTE, NOW, Arrived, change, config_of, explanation, importance, moved, store_of
 
@@ -59,15 +59,17 @@ def test_the_bounds_of_a_window_are_in_it(by: str, start: int | None, end: int |
     assert found.observation == observations
 
 
-@pytest.mark.parametrize(
-    ("n_features", "asked", "most"), [(10, 5000, 2000), (50, 2000, 400), (200, 600, 400), (1, 3, 3)]
-)
-def test_points_times_features_are_limited(n_features: int, asked: int, most: int) -> None:
+@pytest.mark.parametrize(("n_features", "asked", "most"), [(10, 500, 200), (50, 200, 40), (200, 60, 40), (1, 3, 3)])
+def test_points_times_features_are_limited(
+    n_features: int, asked: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (MOST_VALUES, MOST_POINTS, MOST_FEATURES) == (20_000, 2_000, 50)
+    monkeypatch.setattr("attributary_agents.serve.views.series.MOST_VALUES", 2_000)
+    monkeypatch.setattr("attributary_agents.serve.views.series.MOST_POINTS", 200)
     features = {f"f{i}": 1.0 + i for i in range(n_features)}
     with store_of([importance("bank", NOW + i, i + 1, features) for i in range(most + 2)]) as store:
         found = series(store, CONFIG, "bank", points=asked, top=1000)
     assert len(found.observation) == most
-    assert most * len(found.features) <= MOST_VALUES
     assert len(found.features) == min(n_features, 50)
     assert found.others.n == max(n_features - 50, 0)
 
@@ -108,7 +110,7 @@ def test_a_feature_that_lost_its_importance_is_shown_where_a_change_in_the_windo
 def test_what_was_told_is_marked() -> None:
     records = [
         change("alarm", "bank", NOW + 10, 110, "closed"),
-        explanation("bank", NOW + 20, 120, "told", change_id="closed"),
+        explanation("bank", NOW + 20, 120, "told", change_id="closed", detected_at=110, discrepancy=0.49),
         change("alarm", "bank", NOW + 30, 130, "not"),
         change("not_confirmed", "bank", NOW + 40, 140, "never mind", change_id="not"),
         change("alarm", "bank", NOW + 50, 150, "open"),
@@ -141,7 +143,8 @@ def test_what_was_told_is_marked() -> None:
         ("version", None, 200),
     ]
     assert found.marks[0].text == "bank explanation at 120"
-    assert found.marks[-1].text == "version 2"
+    assert (found.marks[0].since, found.marks[0].discrepancy) == (110, 0.49)
+    assert (found.marks[-1].text, found.marks[-1].since) == ("version 2", None)
     assert [(mark.kind, mark.change_id, mark.observation) for mark in part.marks] == marks[5:]
     assert counted.marks == part.marks
 
@@ -210,9 +213,9 @@ def test_a_model_and_an_explainer_that_are_not_there_are_named_with_what_was_mea
             series(store, CONFIG, "x" * 10_000)
         with pytest.raises(WrongQuestionError, match="ends"):
             series(store, CONFIG, "bank", start=5, end=4)
-    assert (model.value.detail, model.value.suggestion) == ("No model 'bnak'.", "Did you mean 'bank'?")
+    assert (model.value.detail, model.value.suggestion) == ("No model 'bnak'.", "bank")
     assert str(model.value) == "No model 'bnak'. Did you mean 'bank'?"
-    assert (explainer.value.title, explainer.value.nearest) == ("No such explainer", "pfi")
+    assert (explainer.value.title, explainer.value.suggestion) == ("No such explainer", "pfi")
     assert (unlike.value.suggestion, len(unlike.value.detail) < 100) == ("", True)
 
 
@@ -223,7 +226,9 @@ def test_a_model_that_is_configured_says_when_it_will_publish() -> None:
             with pytest.raises(NotFoundError) as nothing:
                 series(store, config, model_id)
             assert nothing.value.title == "No importance yet"
-            assert nothing.value.suggestion == f"It publishes every {50 if model_id == 'bank' else 500} observations."
+            assert nothing.value.detail.endswith(
+                f" It publishes every {50 if model_id == 'bank' else 500} observations."
+            )
         with pytest.raises(NotFoundError, match=r"No model 'store-\*'"):
             series(store, config, "store-*")
 

@@ -1,6 +1,8 @@
-// Makes elements. Text from outside becomes text nodes only: nothing here parses HTML.
+// Makes elements. Text from outside becomes text nodes only: nothing here parses HTML, and no character of a name turns
+// the words around it.
 
 const SVG = "http://www.w3.org/2000/svg";
+const SAID = new Set(["title", "aria-label", "aria-description", "aria-valuetext", "alt", "placeholder"]);
 
 /**
  * Return an HTML element.
@@ -19,6 +21,11 @@ export function svg(tag, props, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
 
+/** Return a text without characters that show nothing, or that turn the direction of what is around them. */
+export function plain(text) {
+  return String(text).replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu, "\ufffd");
+}
+
 function fill(element, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value !== null && value !== undefined && value !== false) set(element, name, value);
@@ -31,7 +38,7 @@ function set(element, name, value) {
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
   else if (name === "style") setStyles(element, value);
   else if (name === "dataset") Object.assign(element.dataset, value);
-  else element.setAttribute(name, value === true ? "" : String(value));
+  else element.setAttribute(name, value === true ? "" : SAID.has(name) ? plain(value) : String(value));
 }
 
 function setStyles(element, styles) {
@@ -40,7 +47,7 @@ function setStyles(element, styles) {
 
 function nodes(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+    .map((child) => (child instanceof Node ? child : document.createTextNode(plain(child))));
 }
 
 /** Put children in the place of all that an element has. */
@@ -51,7 +58,8 @@ export function replace(element, ...children) {
 
 /** Write a text into an element, if it is another one: what is unchanged is neither drawn nor announced again. */
 export function write(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const said = plain(text);
+  if (element.textContent !== said) element.textContent = said;
 }
 
 /** Return a text that only a screen reader reads. */

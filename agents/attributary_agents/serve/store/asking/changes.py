@@ -25,7 +25,8 @@ _IS_OPEN = " or ".join(
 )
 _COLUMNS = f"one.id, one.model_id, one.t, one.observation, one.event, one.change_id, ({_IS_OPEN}), one.value"
 _IN_TIME = "coalesce(one.t, 0), one.seq"
-_NEWEST = "coalesce(one.t, 0) desc, one.seq desc"
+# Of one model they come in their order; of several it is by chance which one is read first.
+_NEWEST = "coalesce(one.t, 0) desc, one.model_id, one.seq desc"
 
 
 def _change(row: Any) -> StoredChange:

@@ -27,7 +27,10 @@ FAILURES = frozenset(("model_failed", "prediction_not_finite", "ended_worker"))
 """Reasons of dead letters that lie in the model, and not in the record."""
 
 FAILING_FROM = 20
-"""Dead letters for such reasons, the last of them after the last importance, from which on a model is failing."""
+"""Dead letters for such reasons from which on a model is failing: the last is of after the last importance, and no
+status says that it takes any observation."""
+
+_STATUS_MS = 60_000
 
 MOST_CHANGES = 10_000
 """Changes of the fleet that are looked at, the newest."""
@@ -194,8 +197,13 @@ class Assessor:
         failures = [reason for reason in self.reasons.get(model.model_id, ()) if reason.reason in FAILURES]
         if sum(reason.n for reason in failures) < FAILING_FROM:
             return False
+        failed = max(reason.last_ms for reason in failures)
+        per_second = model.status.get("observations_per_second")
+        if (model.status_ms or 0) > failed - _STATUS_MS and isinstance(per_second, int | float) and per_second > 0:
+            return False  # it has taken others meanwhile
+        # Times of importances are those of observations, which may be old.
         explained = max((one.last_ms for one in model.explainers if one.last_ms is not None), default=None)
-        return explained is None or max(reason.last_ms for reason in failures) > explained
+        return explained is None or failed > explained
 
 
 _FIDELITY: float = ModelConfig.model_fields["fidelity"].default

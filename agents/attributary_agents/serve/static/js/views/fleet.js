@@ -118,7 +118,8 @@ class FleetView {
   #drawVerdict() {
     const { heading, urgentList, element } = this.#parts;
     const fleet = this.#fleet;
-    element.dataset.verdict = fleet.is_wrong ? "bad" : fleet.models.length ? "good" : "none";
+    const isBroken = fleet.n_refused > 0 || fleet.models.some((row) => row.is_failing);
+    element.dataset.verdict = isBroken ? "bad" : fleet.is_wrong ? "warn" : fleet.models.length ? "good" : "none";
     const sign = fleet.is_wrong ? "▲" : fleet.models.length ? "✓" : "○";
     const lead = thin(partsOf(fleet.sentence).lead);
     if (heading.textContent !== sign + lead) replace(heading, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", null, lead));

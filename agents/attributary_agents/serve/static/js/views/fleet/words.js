@@ -5,7 +5,7 @@ import { count, lossOf, number } from "page/format.js";
 /** Symbol, kind of colour and meaning of each state. */
 export const STATES = {
   refused: { sign: "✕", kind: "bad", said: "its stored state is damaged: its observations become dead letters" },
-  changed: { sign: "▲", kind: "bad", said: "an alarm, or a shift of importance or loss, has been told and is still open" },
+  changed: { sign: "▲", kind: "warn", said: "an alarm, or a shift of importance or loss, has been told and is still open" },
   learning: { sign: "◔", kind: "plain", said: "no importance of the model has been published yet" },
   explained: { sign: "●", kind: "good", said: "its importances are published, and nothing is open" },
   silent: { sign: "○", kind: "warn", said: "no worker has told of it lately" },

@@ -1,0 +1,197 @@
+"""The store stays small: events older than a day are thinned, old ones dropped, the oldest where it is too much."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attributary_agents.serve.store.rows import Arrived
+from attributary_agents.serve.store.store import Store
+
+from .events import DAY_MS, T0, change, importance, letter, status
+
+MINUTE_MS = 60_000
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store(clock=lambda: T0 / 1000) as store:
+        yield store
+
+
+def rows(n: int, **more: object) -> list[Arrived]:
+    """Return events, one a minute, the last one at T0."""
+    return [
+        importance(T0 - (n - 1 - at) * MINUTE_MS, at + 1, {"a": at / 8, "b": 1.0}, **more)  # type: ignore[arg-type]
+        for at in range(n)
+    ]
+
+
+class TestThinning:
+    def test_of_events_older_than_a_day_the_mean_of_ten_is_kept(self, store: Store) -> None:
+        events = rows(1440 + 35, shift=0.5, quality={"f1": (0.25, None)})
+        store.take(events)
+        store.trim(T0)
+        found = store.window("bank", "pfi", points=10_000, by="time")
+        assert found is not None
+        assert found.n_events == len(events) == store.n_records("importance")
+        n_old = 34  # older than a day, or just as old
+        assert len(found.time_ms) == n_old // 10 + len(events) - n_old // 10 * 10
+        firsts = [[event.event["features"]["a"]["importance"] for event in events[at : at + 10]] for at in (0, 10, 20)]
+        column = [found.features[at] for at in found.shown].index("a")
+        np.testing.assert_allclose(found.importance[:3, column], [np.mean(one) for one in firsts], rtol=1e-6)
+        assert found.observation[:4].tolist() == [10, 20, 30, 31]
+        assert found.time_ms[:2].tolist() == [events[9].time_ms, events[19].time_ms]
+        np.testing.assert_allclose(found.high[0, column] - found.importance[0, column], 0.5, rtol=1e-6)
+        np.testing.assert_allclose(found.scalars["shift"], 0.5)
+        np.testing.assert_allclose(found.quality["f1"], 0.25)
+
+    def test_points_weigh_what_was_thinned_by_what_it_is_made_of(self, store: Store) -> None:
+        store.take([*rows(1440 + 30, shift=0.0), *rows(1440 + 30, explainer="sage", shift=1.0)])
+        before = store.window("bank", "pfi", points=1)
+        store.trim(T0)
+        after = store.window("bank", "pfi", points=1)
+        assert before is not None
+        assert after is not None
+        np.testing.assert_allclose(after.importance, before.importance, rtol=1e-6)
+        assert after.n_events == before.n_events
+
+    @pytest.mark.long
+    def test_it_makes_no_difference_how_often_it_is_done(self, tmp_path: Path) -> None:
+        events = rows(1440 + 300)
+        with Store(tmp_path / "a") as once, Store(tmp_path / "b") as often:
+            once.take(events)
+            for at in range(0, len(events), 37):
+                often.take(events[at : at + 37])
+                often.trim(T0)
+            for store in (once, often):
+                store.trim(T0)
+            found = [store.window("bank", "pfi", points=10_000) for store in (once, often)]
+            assert found[0] is not None
+            assert found[1] is not None
+            np.testing.assert_equal(found[0].time_ms, found[1].time_ms)
+            np.testing.assert_equal(found[0].importance, found[1].importance)
+
+    def test_what_comes_again_of_what_was_thinned_changes_nothing(self, store: Store) -> None:
+        events = rows(1440 + 35)
+        store.take(events)
+        store.trim(T0)
+        assert store.take(events[:40]) == []
+        assert store.n_records("importance") == len(events)
+
+    def test_only_what_has_all_in_common_is_put_together(self, store: Store) -> None:
+        events = rows(1440 + 24)
+        events[:7] = [importance(e.time_ms, n + 1, {"a": 1.0}, version="0") for n, e in enumerate(events[:7])]
+        store.take(events)
+        store.trim(T0)
+        found = store.window("bank", "pfi", end=T0 - DAY_MS, points=100)
+        assert found is not None
+        assert found.observation.tolist() == [7, 17, 18, 19, 20, 21, 22, 23, 24]
+        column = [found.features[at] for at in found.shown].index("b")
+        assert math.isnan(found.importance[0, column])
+        assert found.n_events == 24
+
+
+class TestAge:
+    def test_what_is_too_old_goes_and_is_not_taken_again(self, tmp_path: Path) -> None:
+        with Store(tmp_path / "s", max_age_s=3600, clock=lambda: T0 / 1000) as store:
+            events = rows(100)
+            store.take([*events, change("old", "alarm", T0 - 7_200_000), change("new", "alarm", T0 - 60_000)])
+            store.take([letter("l", T0 - 3 * 3_600_000), letter("m", T0)])
+            store.trim(T0)
+            found = store.window("bank", "pfi", points=1000)
+            assert found is not None
+            assert found.time_ms[0] == T0 - 60 * MINUTE_MS
+            assert store.n_records("importance") == 61
+            assert store.models()[0].explainers[0].first_ms == T0 - 60 * MINUTE_MS
+            assert store.models()[0].explainers[0].first_observation == 40
+            assert [one.id for one in store.changes()] == ["new"]
+            assert store.n_records("dead_letter") == 1
+            assert store.take(events) == []
+
+    def test_events_of_another_century_are_kept(self, store: Store) -> None:
+        store.take([importance(10**9 + n, n + 1) for n in range(5)])
+        store.trim(T0)
+        assert store.n_records("importance") == 5
+
+    def test_a_model_that_nothing_comes_of_goes_and_pages_are_told(self, tmp_path: Path) -> None:
+        now = [T0 / 1000]
+        with Store(tmp_path / "s", max_age_s=3600, clock=lambda: now[0]) as store:
+            store.take([*rows(3), importance(T0, 1, model_id="bikes"), status(T0)])
+            now[0] += 4000
+            store.take([importance(int(now[0] * 1000), 2, model_id="bikes")])
+            store.trim(int(now[0] * 1000))
+            assert [model.model_id for model in store.models()] == ["bikes"]
+            assert store.versions("bank") == []
+            assert store.has_untold
+            assert [(one.event, one.model_id) for one in store.take([])] == [("gone", "bank")]
+
+    def test_a_version_whose_events_are_gone_goes_too(self, tmp_path: Path) -> None:
+        with Store(tmp_path / "s", max_age_s=3600, clock=lambda: T0 / 1000) as store:
+            events = rows(100)
+            store.take([importance(e.time_ms, n + 1, version=f"{n // 25}") for n, e in enumerate(events)])
+            store.trim(T0)
+            assert [one.version for one in store.versions("bank")] == ["3", "2", "1"]
+
+
+class TestSize:
+    @pytest.mark.long
+    def test_the_file_is_bounded_and_the_newest_are_left(self, tmp_path: Path) -> None:
+        draw = random.Random(1)
+        event = importance(T0, 1, {f"feature-{n}": draw.random() for n in range(100)})
+        most = 10**7
+        with Store(tmp_path / "s", max_bytes=most) as store:
+            sizes = []
+            for at in range(0, 24_000, 2000):
+                store.take(
+                    [
+                        replace(
+                            event,
+                            model_id=f"m{n % 3}",
+                            time_ms=T0 + n * 1000,
+                            event={**event.event, "observation": n + 1},
+                        )
+                        for n in range(at, at + 2000)
+                    ],
+                    live=False,
+                )
+                store.trim(T0 + (at + 2000) * 1000)
+                sizes.append(store.size())
+            assert max(sizes) <= most
+            assert sizes[-1] > most // 2
+            found = [store.window(f"m{n}", "pfi", points=1) for n in range(3)]
+            starts = [model.explainers[0].first_ms or 0 for model in store.models()]
+            assert all(one is not None and one.n_events > 100 for one in found)
+            assert min(starts) > T0 + 10_000_000
+            assert max(starts) - min(starts) <= 3_600_000
+            assert [model.explainers[0].last_ms for model in store.models()] == [
+                T0 + n * 1000 for n in (23_997, 23_998, 23_999)
+            ]
+
+    def test_many_changes_are_bounded_too(self, tmp_path: Path) -> None:
+        most = 10**7
+        with Store(tmp_path / "s", max_bytes=most) as store:
+            for at in range(8):
+                store.take(
+                    [change(f"{at}-{n}", "alarm", T0 + at * 1000 + n, sentence="x" * 10_000) for n in range(200)],
+                    live=False,
+                )
+                store.trim(T0 + at * 1000)
+                assert store.size() <= most
+            assert store.changes(last=1)[0].id == "7-199"
+
+    def test_lists_of_names_that_nothing_uses_go(self, tmp_path: Path) -> None:
+        with Store(tmp_path / "s", max_age_s=3600, clock=lambda: T0 / 1000) as store:
+            store.take([importance(T0 - (99 - n) * MINUTE_MS, n + 1, {f"f{n}": 1.0, "a": 2.0}) for n in range(100)])
+            store.trim(T0)
+            found = store.window("bank", "pfi", points=1)
+            assert found is not None
+            assert found.features == ("a", "f99", *sorted(f"f{n}" for n in range(39, 99)))
+            (n,) = store._ask(lambda db: db.execute("select count(*) from lists").fetchone())
+            assert n == 61

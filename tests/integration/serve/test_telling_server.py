@@ -1,0 +1,93 @@
+"""`attributary serve` tells webhooks: its store may go, its counts are shown, and it ends in time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.kafka import produce
+from support.waiting import wait_for
+from support.worker_process import metrics_at
+
+from attributary_agents.demo.brokers import Broker
+from attributary_agents.demo.local_broker import free_port
+from attributary_agents.demo.processes import start_child, stop_child
+from tests.integration.configs import created
+from tests.integration.serve.receiver import Receiver
+
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
+
+
+class Server:
+    """`attributary serve`."""
+
+    def __init__(self, path: Path, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        argv = [sys.executable, "-m", "attributary_agents.cli", "serve", "--config", str(path), "--port", str(port)]
+        self.child: subprocess.Popen[bytes] = start_child(argv, log=path.with_suffix(".log"))
+
+    def health(self) -> dict[str, Any]:
+        try:
+            with urllib.request.urlopen(f"{self.url}/api/v1/health", timeout=10) as answer:
+                told: dict[str, Any] = json.loads(answer.read())
+                return told
+        except OSError:
+            return {}
+
+
+def test_a_server_tells_each_event_once_also_when_its_store_is_deleted(kafka_broker: Broker, tmp_path: Path) -> None:
+    with Receiver() as receiver:
+        store, port = tmp_path / "page.sqlite", free_port()
+        secret_url = f"{receiver.url}hooks/hidden-part"
+        hooks = {"ops": {"url": secret_url, "events": ["change"]}}
+        raw, config = created(kafka_broker, partitions=2, serve={"webhooks": hooks, "store": str(store)})
+        path = tmp_path / "attributary.yaml"
+        path.write_text(yaml.safe_dump(raw))
+        topic = config.kafka.topics.changes
+
+        def write(event_id: str) -> None:
+            event = {"event": "explanation", "model_id": "credit", "sentence": event_id, "observation": 1}
+            produce(
+                kafka_broker.bootstrap, topic, [(b"credit", json.dumps(event).encode(), [("ce_id", event_id.encode())])]
+            )
+
+        write("past")
+        server = Server(path, port)
+        try:
+            n = 0
+
+            def is_told() -> bool:  # a new group begins at the end: what comes before it has begun is not told
+                nonlocal n
+                write(f"probe-{n}")
+                n += 1
+                return bool(receiver.taken)
+
+            wait_for("the first event", is_told)
+            write("a")
+            wait_for("the event", lambda: "a" in receiver.taken)
+            (count,) = server.health()["webhooks"]
+            assert (count["sent"], count["failed"]) == (len(receiver.taken), 0)
+            samples = metrics_at(port)["attributary_serve_webhooks_total"]
+            assert samples[(("name", "ops"), ("outcome", "sent"))] == len(receiver.taken)
+        finally:
+            assert stop_child(server.child, 30) == 0
+        for file in tmp_path.glob("page.sqlite*"):
+            file.unlink()
+        server = Server(path, port)
+        try:
+            wait_for("all is read again", lambda: server.health().get("is_reading_past") is False)
+            write("b")
+            wait_for("the next event", lambda: "b" in receiver.taken)
+        finally:
+            assert stop_child(server.child, 30) == 0
+        assert len(set(receiver.came)) == len(receiver.came), "each once"
+        assert "past" not in receiver.came
+        log = path.with_suffix(".log").read_text()
+        assert "hidden-part" not in log
+        assert "Traceback" not in log
