@@ -143,3 +143,45 @@ def change(observation: int, names: list[str], significant: int = 1, **more: Any
         "sentence": f"credit changed at {observation}: {', '.join(names[:significant])} gained",
         **more,
     }
+
+
+def of_loss(event: str, observation: int, change_id: str | None, **more: Any) -> dict[str, Any]:
+    """An event of a shift of the loss that was told at 400."""
+    return {
+        "event": event,
+        "change_id": change_id,
+        "model_id": "credit",
+        "model_version": "1",
+        "kind": "worse",
+        "signal": "excess",
+        "observation": observation,
+        "detected_at": 400,
+        "onset": {"observation": 380, "low": None, "high": 390},
+        "model_loss": {"before": 0.35, "after": 0.52, "low": 0.12, "high": 0.22, "z": 6.5},
+        "excess": {"before": 0.01, "after": 0.18, "low": 0.13, "high": 0.21, "z": 7.5},
+        "slope": None,
+        "level": [],
+        "has_split": False,
+        "importance_loss": "log_loss",
+        "n_reference": 7808,
+        "n_window": 128,
+        "loss": "log_loss",
+        "loss_unit": "nats",
+        "loss_largest": 6.9,
+        "sentence": f"{event} of <credit>",
+        **more,
+    }
+
+
+def suspect(*, significant: bool = True) -> dict[str, Any]:
+    """A feature that may have to do with a shift of the loss."""
+    return {
+        "score": 8.0 if significant else 0.5,
+        "importance_before": 0.3,
+        "importance_after": 0.1,
+        "delta": -0.2,
+        "delta_std_error": 0.02,
+        "p_value": 0.001 if significant else 0.6,
+        "moved": 0.4,
+        "significant": significant,
+    }

@@ -16,7 +16,7 @@ from attributary_agents.config.settings import Config
 from attributary_agents.replay.page import ReplayPage
 from attributary_agents.worker.records import Outgoing
 from attributary_topics import Source, encode_json, event_headers
-from tests.agents.replay.pages import LOSSES, change, compared, data_of, importance, made_page
+from tests.agents.replay.pages import LOSSES, change, compared, data_of, importance, made_page, of_loss, suspect
 from tests.agents.stand_ins import FACTORY
 
 Written = Callable[..., Any]
@@ -236,32 +236,8 @@ def test_alarms_are_counted_and_shifts_of_importance_are_told(shown: Written) ->
     assert {"relies more on <age>", "it relies on it as before"} <= set(sentences)
 
 
-def of_loss(event: str, observation: int, change_id: str | None, **more: Any) -> dict[str, Any]:
-    """An event of a shift of the loss that was told at 400."""
-    return {
-        "event": event,
-        "change_id": change_id,
-        "model_id": "credit",
-        "model_version": "1",
-        "kind": "worse",
-        "signal": "excess",
-        "observation": observation,
-        "detected_at": 400,
-        "onset": {"observation": 380, "low": None, "high": 390},
-        "model_loss": {"before": 0.35, "after": 0.52, "low": 0.12, "high": 0.22, "z": 6.5},
-        "n_reference": 7808,
-        "n_window": 128,
-        "loss": "log_loss",
-        "loss_unit": "nats",
-        "loss_largest": 6.9,
-        "sentence": f"{event} of <credit>",
-        **more,
-    }
-
-
 def test_a_shift_of_the_loss_is_marked_with_all_that_was_told_of_it(shown: Written) -> None:
-    suspect = {"importance_before": 0.3, "importance_after": 0.1, "delta_std_error": 0.02, "significant": True}
-    features = {"age": suspect, "salary": {**suspect, "significant": False}}
+    features = {"age": suspect(), "salary": suspect(significant=False)}
     first = "credit:attributary.observations.v1:0:400:0"
     changes = [
         of_loss("loss_shift", 400, None),

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from attributary_explainers.wording import show_names, show_number
 
+from ...config.models import ModelConfig
 from ...config.settings import Config
 from ..answers.base import PairOfMoments
 from ..answers.models import ExplainerRow, ModelRow, ModelView, VersionRow
 from ..store.rows import StoredExplainer, StoredModel
 from ..store.store import Store
-from .choosing import model_of
+from .choosing import model_of, nothing_yet
 from .comparisons import first_with_last
 from .dead_letters import reasons
 from .fleet.fleet import row as row_of
@@ -76,7 +77,7 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
         threshold=_threshold(store, config, model_id),
         label_delay_median_s=known(delay),
         dependences=[str(one["feature"]) for one in store.dependences(model_id)],
-        notes=list(_notes(row, model)),
+        notes=list(_notes(row, model, settings)),
         n_events={event: n for event, n in counts.items() if n},
         compare=None if compared is None else PairOfMoments(a=str(compared[0]), b=str(compared[1])),
     )
@@ -108,8 +109,10 @@ def _threshold(store: Store, config: Config, model_id: str) -> float | None:
     return None if settings is None or settings.change is None else settings.change.threshold
 
 
-def _notes(row: ModelRow, model: StoredModel) -> Iterator[str]:
+def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> Iterator[str]:
     """Yield what to know before the numbers are believed."""
+    if not model.explainers:
+        yield str(nothing_yet(model, settings))
     if row.mode == "unlabelled":
         yield "These are importances of the model's predictions, not of being right: its observations have no labels."
     if row.mode == "mirror":

@@ -116,7 +116,7 @@ export function fileSource(data) {
 /** Return what all that a file shows is drawn along: observations, where no event has a time. */
 function axisOf(data) {
   const all = Object.values(data.models).flatMap((model) => Object.values(model.series));
-  return all.length && all.every((series) => series.by === "observation") ? "observation" : "time";
+  return all.some((series) => series.by === "time") ? "time" : "observation";
 }
 
 function missing(id, ids) {

@@ -82,7 +82,7 @@ export async function show(context) {
       dependent,
       changesPanel({ ...changes, owner, state, link, now: now() }),
       versionsPanel({ versions: view.versions, owner, state, go }),
-      deadLettersPanel({ reasons: view.dead_letters, owner, now: now() }),
+      deadLettersPanel({ reasons: view.dead_letters, owner, now: now(), isFile: source.kind === "file" }),
     ].filter(Boolean);
     replace(below, others.map((one) => one.element));
     return undefined;

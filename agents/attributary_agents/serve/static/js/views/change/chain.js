@@ -18,7 +18,7 @@ function step(row, before, isThis, { state, link, now }) {
   const later = before && before.time_ms !== null && row.time_ms !== null ? ` · ${duration(row.time_ms - before.time_ms)} later` : "";
   const [first] = parted(row.sentence);
   return h("li", { class: `tone-${toneOf(row)}`, "aria-current": isThis ? "step" : null },
-    h("span", { class: "when" }, thin(`${row.time_ms === null ? "time unknown" : time(row.time_ms, { now })} · ${count(row.observation)}${later}`)),
+    h("span", { class: "when" }, thin(row.time_ms === null ? `observation ${count(row.observation)}` : `${time(row.time_ms, { now })} · ${count(row.observation)}${later}`)),
     isThis ? h("b", null, kindOf(row), row.verdict && `: ${row.verdict}`) : h("a", { href: link(state, { view: "change", change: row.id }) }, kindOf(row), row.verdict && `: ${row.verdict}`),
     !isThis && h("span", { class: "said" }, first));
 }

@@ -49,12 +49,13 @@ export async function dependencePanel({ dependences, state, owner, go }) {
 }
 
 /** Return the panel of dead letters by reason; null where there are none. */
-export function deadLettersPanel({ reasons, owner, now }) {
+export function deadLettersPanel({ reasons, owner, now, isFile }) {
   const n = reasons.reduce((sum, one) => sum + one.n, 0);
   if (!n) return null;
-  const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["reason", "stage", "records", "last"].map((text) => h("th", { scope: "col" }, text)))),
-    h("tbody", null, reasons.map((one) => h("tr", null, h("th", { scope: "row" }, one.reason), h("td", null, one.stage), h("td", { class: "is-number" }, count(one.n)), h("td", { title: time(one.last_ms) }, ago(one.last_ms, now))))));
-  return panel({ title: "Dead letters", owner, note: `${count(n)} ${n === 1 ? "record" : "records"} could not be used; attributary dlq list shows each with what is wrong.`, below: table });
+  const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["reason", "stage", "records", ...(isFile ? [] : ["last"])].map((text) => h("th", { scope: "col" }, text)))),
+    h("tbody", null, reasons.map((one) => h("tr", null, h("th", { scope: "row" }, one.reason), h("td", null, one.stage), h("td", { class: "is-number" }, count(one.n)), !isFile && h("td", { title: time(one.last_ms) }, ago(one.last_ms, now))))));
+  const where = isFile ? "dead-letters.jsonl, beside this file, has each with what is wrong." : "attributary dlq list shows each with what is wrong.";
+  return panel({ title: "Dead letters", owner, note: `${count(n)} ${n === 1 ? "record" : "records"} could not be used; ${where}`, below: table });
 }
 
 /** Return the panel of versions; null where no event has named one. */

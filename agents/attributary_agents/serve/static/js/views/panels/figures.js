@@ -35,7 +35,8 @@ function figuresOf({ series, view }) {
   return [
     { title: "Loss and baseline", has: known(figures.model_loss), unit: loss.unit, zero: true, lines: lossLines,
       note: () => `Lower is better. Baseline: the mean prediction, which knows no feature. ${loss.isRoot ? `Root of the squared loss, in the ${loss.unit}.` : `In ${loss.unit}.`}${known(figures.present_loss) ? " Present model: what has learnt since, on the same observations." : ""}` },
-    { title: "Discrepancy", has: known(figures.discrepancy), unit: "spreads of the target", zero: true,
+    // A model that does not learn is its own reference: there is no distance to draw.
+    { title: "Discrepancy", has: (figures.discrepancy ?? []).some((value) => is(value) && value !== 0), unit: "spreads of the target", zero: true,
       lines: () => [{ name: "discrepancy", values: figures.discrepancy, colour: 0 }],
       level: view.threshold === null ? null : { name: "threshold", value: view.threshold },
       note: () => "How far predictions are from those of the reference model, in spreads of the target; it starts anew with each reference." },

@@ -32,8 +32,13 @@ export function summaryOf({ row }) {
     h("ul", { class: "facts" }, facts.map((fact) => h("li", null, fact))));
 }
 
-/** Return the bands that say how all numbers of a model are meant. */
-export function bandsOf({ row }) {
+/** Return the bands that say how all numbers of a model are meant, and what to know before they are believed. */
+export function bandsOf({ row, notes }) {
+  const isMode = (note) => note.startsWith("These are importances of");
+  return [...modeBands(row), ...(notes ?? []).filter((note) => !isMode(note)).map((note) => h("p", { class: "mode-band" }, note))];
+}
+
+function modeBands(row) {
   if (row.mode === "labelled") return [];
   if (row.mode === "unlabelled") return [h("p", { class: "mode-band" }, "These are importances of the predictions, not of being right")];
   const fidelity = row.fidelity === null ? "fidelity not known yet" : `fidelity ${number(row.fidelity)}`;
