@@ -288,7 +288,7 @@ def test_a_window_without_events_says_where_the_last_one_is(server: StandIn, vis
     page = visits.open(server, "/models/bank?from=1000000000000&to=1000003600000")
     said = page.locator(".no-events")
     expect(said).to_contain_text(
-        re.compile(r"No events between 9 Sept? 2001, .* and 9 Sept? 2001, .*; the last one is")
+        re.compile(r"No events between 9 Sept? 2001, .* and 9 Sept? 2001, .*; the nearest one is")
     )
     said.get_by_role("button").click()
     expect(page).not_to_have_url(re.compile("from=1000000000000"))
@@ -410,11 +410,12 @@ def test_what_lies_beyond_the_range_stands_at_the_rim_with_its_value(alone: Page
 
 
 def test_ticks_tell_numbers_apart(alone: Page) -> None:
-    cases = [[0.1, 0.15, 0.2], [1e6, 1.5e6, 2e6], [9_000, 9_500, 10_000], [1e-3, 1.5e-3], [2e-7, 4e-7], [-0.5, 0, 0.5]]
+    cases = [[0.1, 0.15, 0.2], [0.25, 0.5, 0.75, 1.0], [5e-4, 1e-3, 1.5e-3], [1e6, 1.5e6, 2e6], [9_000, 9_500, 10_000], [1e-3, 1.5e-3], [2e-7, 4e-7], [-0.5, 0, 0.5]]
     got = alone.evaluate("async (cases) => cases.map((await import('page/chart/ticks.js')).numbers)", cases)
     assert got[0] == ["0.10", "0.15", "0.20"]
-    assert got[2] == ["9 000", "9 500", "10 000"]
-    assert got[5] == ["-0.5", "0.0", "0.5"]
+    assert got[1] == ["0.25", "0.50", "0.75", "1.00"]
+    assert got[4] == ["9 000", "9 500", "10 000"]
+    assert got[7] == ["-0.5", "0.0", "0.5"]
     for texts in got:
         assert len(set(texts)) == len(texts)
 

@@ -44,11 +44,11 @@ const FONT = 12;
  */
 export function lineChart(given) {
   let data = { other: [], marks: [], show: (value) => number(value), ...given };
+  const layer = markLayer({ isMain: Boolean(given.isMain), open: (mark) => data.onChoose?.(mark), zoom: (a, b) => data.onZoom?.(a, b) });
   const box = h("div", { class: "plot", role: "img", tabindex: "0" });
   const reading = h("p", { class: "reading", "aria-live": "off" });
   const key = h("ul", { class: "chart-key" });
-  const element = h("div", { class: "line-chart" }, key, box, reading);
-  const layer = markLayer({ isMain: Boolean(given.isMain), open: (mark) => data.onChoose?.(mark), zoom: (a, b) => data.onZoom?.(a, b) });
+  const element = h("div", { class: "line-chart" }, key, h("div", { class: "plot-frame" }, box, given.isMain && layer.element), reading);
   let plot = null;
   let focused = null;
   let timer = 0;
@@ -58,7 +58,6 @@ export function lineChart(given) {
   function build() {
     plot?.destroy();
     plot = new uPlot(options(), arrays(), box);
-    plot.over.append(layer.element);
     place();
   }
 
@@ -73,7 +72,7 @@ export function lineChart(given) {
     return {
       width: size,
       height: data.height ?? 220,
-      padding: [hasFlags ? 30 : 12, 14, 0, 4],
+      padding: [hasFlags ? 30 : 12, 22, 0, 4],
       legend: { show: false },
       ms: 1,
       scales: {

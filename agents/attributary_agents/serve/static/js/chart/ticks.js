@@ -12,10 +12,11 @@ export function numbers(values) {
   const shown = values.filter((value) => value !== null);
   const step = shown.length > 1 ? Math.abs(shown[1] - shown[0]) : Math.abs(shown[0] ?? 1);
   const largest = Math.max(...shown.map(Math.abs), 0);
-  if (largest >= 1e6 || (largest > 0 && step < 1e-4)) {
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) {
     return values.map((value) => (value === null ? "" : number(Math.abs(value) < step * 1e-6 ? 0 : value)));
   }
-  const places = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step || 1) - 1e-9)));
+  let places = 0;
+  while (places < 8 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6 * step * 10 ** places) places += 1;
   return values.map((value) => {
     if (value === null) return "";
     const [whole, rest] = Math.abs(value).toFixed(places).split(".");

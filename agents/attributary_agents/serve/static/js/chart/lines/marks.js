@@ -24,11 +24,13 @@ export function weightiest(marks) {
 
 /** Return the layer with the marks of a chart: `place(plot, marks)` puts them where they belong. */
 export function markLayer({ isMain, open, zoom }) {
-  const element = h("div", { class: isMain ? "marks is-main" : "marks", "aria-hidden": isMain ? null : "true" });
+  const element = h("div", { class: "marks" });
   let written = "";
 
   function place(plot, marks) {
     if (!isMain) return;
+    const { left, top, width } = plot.bbox;
+    for (const [side, length] of Object.entries({ left, top, width })) element.style[side] = `${length / devicePixelRatio}px`;
     const groups = grouped(plot, marks);
     const key = JSON.stringify(groups.map((group) => [Math.round(group.left), group.marks.map((mark) => mark.text)]));
     if (key === written) return;
@@ -57,7 +59,6 @@ export function markLayer({ isMain, open, zoom }) {
     return h("a", { ...props, href: first.href, onclick: act }, shown);
   }
 
-  element.addEventListener("mousedown", (event) => event.stopPropagation());
   return { element, place };
 }
 

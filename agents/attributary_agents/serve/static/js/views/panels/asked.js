@@ -4,7 +4,7 @@ import { WINDOWS } from "page/state.js";
 
 export const TOPS = [5, 10, 20, 50];
 /** Points of a chart: one for every two or three pixels of its width. */
-export const POINTS = Math.min(600, Math.max(200, Math.round(innerWidth * 0.28)));
+export const POINTS = Math.min(600, Math.max(200, Math.round(innerWidth * 0.24)));
 /** Points times features that the server answers with at most. */
 const MOST_VALUES = 20_000;
 

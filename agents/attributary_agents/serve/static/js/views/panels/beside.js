@@ -55,7 +55,7 @@ export function deadLettersPanel({ reasons, owner, now, isFile }) {
   const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["reason", "stage", "records", ...(isFile ? [] : ["last"])].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", null, reasons.map((one) => h("tr", null, h("th", { scope: "row" }, one.reason), h("td", null, one.stage), h("td", { class: "is-number" }, count(one.n)), !isFile && h("td", { title: time(one.last_ms) }, ago(one.last_ms, now))))));
   const where = isFile ? "dead-letters.jsonl, beside this file, has each with what is wrong." : "attributary dlq list shows each with what is wrong.";
-  return panel({ title: "Dead letters", owner, note: `${count(n)} ${n === 1 ? "record" : "records"} could not be used; ${where}`, below: table });
+  return panel({ title: "Dead letters", owner, size: "short", note: `${count(n)} ${n === 1 ? "record" : "records"} could not be used; ${where}`, below: table });
 }
 
 /** Return the panel of versions; null where no event has named one. */
@@ -66,7 +66,7 @@ export function versionsPanel({ versions, owner, state, go }) {
   const table = h("table", { class: "rows" }, h("thead", null, h("tr", null, ["version", "from", "to", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "window"))))),
     h("tbody", null, versions.map((one, i) => h("tr", null, h("th", { scope: "row" }, one.version), h("td", null, text(of(one)[0])), h("td", null, i === 0 ? "now" : text(of(one)[1])),
       h("td", null, h("button", { type: "button", class: "quiet", "aria-label": `Show the window of version ${one.version}`, onclick: () => go({ ...state, by: one.first_ms === null ? "observation" : state.by, from: of(one)[0], to: of(one)[1] }) }, "Show"))))));
-  return panel({ title: "Versions", owner, below: table });
+  return panel({ title: "Versions", owner, size: "short", below: table });
 }
 
 function kindOf(event) {
@@ -86,5 +86,5 @@ export function changesPanel({ changes, n, owner, state, link, now }) {
   const more = h("button", { type: "button", class: "quiet", hidden: items.length <= 6, onclick: () => { list.classList.remove("is-short"); more.remove(); } }, `Show all ${count(items.length)}`);
   const list = h("ol", { class: items.length > 6 ? "changes is-short" : "changes" }, items);
   const note = items.length ? (n > items.length ? `The last ${count(items.length)} of ${count(n)}.` : "") : "Nothing has changed in this window.";
-  return panel({ title: "Changes", owner, note, below: items.length ? [list, more] : null });
+  return panel({ title: "Changes", owner, note, size: "tall", below: items.length ? [list, more] : null });
 }

@@ -66,7 +66,7 @@ function labelWords({ row, label_delay_median_s }) {
 export function figurePanels({ go, link, owner, place }) {
   const made = new Map();
   let all = null;
-  const zoom = (from, to) => go({ ...all.state, from, to });
+  const zoom = (from, to) => go({ ...all.state, from: from === null ? null : Math.max(0, from), to });
 
   function make(figure) {
     const chart = lineChart({ title: figure.title, unit: figure.unit, by: "time", x: [], series: [], sync: "model", height: 200, onZoom: zoom, onChoose: () => {} });

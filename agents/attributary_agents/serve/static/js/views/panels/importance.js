@@ -28,7 +28,7 @@ export function importancePanel({ go, link, source, owner, goBack }) {
   const change = (given) => go({ ...all.state, ...given });
   const chart = lineChart({
     title: "Importance", unit: "", by: "time", x: [], series: [], height: innerWidth < 600 ? 300 : 390, sync: "model", isMain: true,
-    onZoom: (from, to) => change({ from, to }),
+    onZoom: (from, to) => change({ from: from === null ? null : Math.max(0, from), to }),
     onChoose: (mark) => mark.href && follow(mark.href),
     onCursor: (index) => { at = index; list(); },
   });
