@@ -410,7 +410,16 @@ def test_what_lies_beyond_the_range_stands_at_the_rim_with_its_value(alone: Page
 
 
 def test_ticks_tell_numbers_apart(alone: Page) -> None:
-    cases = [[0.1, 0.15, 0.2], [0.25, 0.5, 0.75, 1.0], [5e-4, 1e-3, 1.5e-3], [1e6, 1.5e6, 2e6], [9_000, 9_500, 10_000], [1e-3, 1.5e-3], [2e-7, 4e-7], [-0.5, 0, 0.5]]
+    cases = [
+        [0.1, 0.15, 0.2],
+        [0.25, 0.5, 0.75, 1.0],
+        [5e-4, 1e-3, 1.5e-3],
+        [1e6, 1.5e6, 2e6],
+        [9_000, 9_500, 10_000],
+        [1e-3, 1.5e-3],
+        [2e-7, 4e-7],
+        [-0.5, 0, 0.5],
+    ]
     got = alone.evaluate("async (cases) => cases.map((await import('page/chart/ticks.js')).numbers)", cases)
     assert got[0] == ["0.10", "0.15", "0.20"]
     assert got[1] == ["0.25", "0.50", "0.75", "1.00"]
