@@ -73,13 +73,16 @@ def ready(page: Page) -> None:
 
 
 def reduced(png: bytes) -> bytes:
-    """Return a picture with as many colours as keep it below the size that the docs take."""
+    """Return a picture with its most frequent colours, as many as keep it below the size that the docs take."""
     image = Image.open(io.BytesIO(png)).convert("RGB")
+    counted = image.getcolors(image.width * image.height) or []
+    frequent = [colour for _, colour in sorted(counted, reverse=True)]
+    small = io.BytesIO()
     for n_colours in (256, 128, 64, 32):
+        palette = Image.new("P", (1, 1))
+        palette.putpalette([part for colour in frequent[:n_colours] for part in colour])
         small = io.BytesIO()
-        image.quantize(n_colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
-            small, "PNG", optimize=True
-        )
+        image.quantize(palette=palette, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
         if small.tell() <= MOST_BYTES:
             break
     return small.getvalue()

@@ -31,16 +31,21 @@ def test_each_chart_has_a_table_of_its_numbers(view: str, server: StandIn, visit
              "compare": "/compare?a=bank@%233000000&b=bank@now"}  # fmt: skip
     page = visits.open(server, paths[view])
     settled(page)
-    buttons = page.get_by_role("button", name=re.compile("as table$"))
-    n = buttons.count()
-    assert n >= {"model": 4, "change": 3, "compare": 1}[view]
-    for i in range(n):
-        buttons.nth(i).click()
-        region = page.get_by_role("region", name=re.compile("as a table$")).nth(0)
+    names = [
+        button.get_attribute("aria-label") or ""
+        for button in page.get_by_role("button", name=re.compile("^Show .* as table$")).all()
+    ]
+    assert len(names) >= {"model": 4, "change": 3, "compare": 1}[view]
+    for name in names:
+        button = page.get_by_role("button", name=name, exact=True)
+        button.click()
+        region = page.get_by_role(
+            "region", name=name.removeprefix("Show ").replace(" as table", ", as a table"), exact=True
+        )
         expect(region).to_be_visible()
         assert region.locator("tbody tr").count() > 0
-        buttons.nth(i).click()
-        expect(region).to_be_hidden() if n == 1 else None
+        button.click()
+        expect(region).to_be_hidden()
 
 
 def test_the_table_of_a_change_has_the_numbers_of_the_event(server: StandIn, visits: Visits) -> None:

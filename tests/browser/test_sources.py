@@ -66,7 +66,7 @@ def _series(n: int = 100, features: int = 3) -> dict[str, Any]:
 
 
 def _slice(page: Page, series: dict[str, Any], **asked: Any) -> Series:
-    return Series.model_validate(run(page, "source.js", "return m.slice(...given)", [series, asked]))
+    return Series.model_validate(run(page, "file.js", "return m.slice(...given)", [series, asked]))
 
 
 def test_a_file_gives_the_part_of_a_series_that_is_asked_for(page: Page) -> None:
@@ -97,12 +97,13 @@ def test_a_file_thins_a_series_as_the_server_does(page: Page) -> None:
     assert [one.text for one in part.marks] == ["changed"]
 
 
-def test_a_file_gives_the_most_important_features_or_those_that_are_named(page: Page) -> None:
+def test_a_file_gives_the_most_important_features_and_those_that_are_named(page: Page) -> None:
     assert [one.feature for one in _slice(page, _series(features=5), top=2).features] == ["f0", "f1"]
-    part = _slice(page, _series(features=5), features=["f3"])
-    assert [one.feature for one in part.features] == ["f3"]
-    assert part.others.n == 4
-    assert part.others.share == pytest.approx(0.8)
+    part = _slice(page, _series(features=12), top=1, features=["f3"])
+    assert [one.feature for one in part.features] == ["f0", "f3"]
+    assert part.others.n == 10
+    assert part.others.share == pytest.approx(0.6)
+    assert len(_slice(page, _series(features=12)).features) == 10
 
 
 def test_a_file_says_where_the_nearest_event_is_of_a_window_without_events(page: Page) -> None:
@@ -136,7 +137,7 @@ def test_a_file_answers_as_the_server_does(page: Page) -> None:
         never: await failed(source.model("zzzzzz")),
         uncompared: await failed(source.compare("x", "y")),
       };"""
-    assert run(page, "source.js", body, data) == {
+    assert run(page, "file.js", body, data) == {
         "now": 5,
         "all": 2,
         "found": ["store-1"],

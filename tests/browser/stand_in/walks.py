@@ -84,8 +84,8 @@ def walk(spec: Spec, explainer: str, now_ms: int) -> Walk:
 
 
 def listed(values: Any) -> list[float | None]:
-    """Return numbers as an answer has them: five digits, null where there is none."""
-    return [None if not np.isfinite(one) else float(f"{one:.5g}") for one in np.asarray(values, float)]
+    """Return numbers as an answer has them: four digits, null where there is none."""
+    return [None if not np.isfinite(one) else float(f"{one:.4g}") for one in np.asarray(values, float)]
 
 
 def number(value: Any) -> float | None:

@@ -17,11 +17,11 @@ const VIEWS = {
 };
 const LOADING_MS = 200;
 const AGAIN_MS = 5000;
-const LATER_MS = 1500;
+const LATER_MS = 15_000;
 
 const place = document.getElementById("view");
 const announcer = document.getElementById("announcer");
-const source = createSource();
+const source = await createSource();
 configure(source.kind === "file" ? { inHash: true, window: "all", by: source.axis } : { root: served().root });
 const live = createLive(source);
 const head = createHead(document.getElementById("head"), document.getElementById("strips"), { source, now: source.now });
@@ -209,4 +209,5 @@ document.addEventListener("click", onClick);
 head.connection(source.kind === "file" ? "file" : "reconnecting");
 live.open?.();
 source.health().then(healthy, () => {});
+// The code of the other views is fetched once all else is there: they can then be opened while the server is away.
 draw().then(() => setTimeout(() => Object.values(VIEWS).forEach((load) => load().catch(() => {})), LATER_MS));
