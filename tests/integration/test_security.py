@@ -28,6 +28,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.secrets import MASK
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import BrokerMissingError
+from attributary_agents.demo.local_broker import free_port
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.kafka.admin import with_admin
 from attributary_agents.kafka.brokers import connection
@@ -37,7 +38,7 @@ from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.worker.gaps import Gaps
 from tests.integration.configs import logistic_config, observation
 from tests.integration.serve.receiver import Receiver
-from tests.integration.serve.sender import Sender
+from tests.integration.serve.telling_server import TellingServer
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N = 300
@@ -160,7 +161,7 @@ def test_a_worker_maps_a_source_with_the_documented_acls(broker: SecureKafka, tm
     assert "do not let" not in worker.log.read_text()
 
 
-def test_the_page_s_user_tells_webhooks_with_the_documented_acls(broker: SecureKafka, tmp_path: Path) -> None:
+def test_the_page_s_user_reads_and_tells_webhooks_with_the_documented_acls(broker: SecureKafka, tmp_path: Path) -> None:
     deployment = Deployment(broker, WAYS[0], tmp_path)
     name, topic = deployment.config.kafka.group, deployment.config.kafka.topics.changes
     broker.allow(documented_acls(name))
@@ -168,8 +169,11 @@ def test_the_page_s_user_tells_webhooks_with_the_documented_acls(broker: SecureK
     with Receiver() as receiver:
         path = tmp_path / "page.yaml"
         raw = yaml.safe_load(path.read_text())
-        path.write_text(yaml.safe_dump({**raw, "serve": {"webhooks": {"ops": {"url": receiver.url}}}}))
-        with Sender(path) as sender:
+        serve = {"store": str(tmp_path / "page.sqlite"), "webhooks": {"ops": {"url": receiver.url}}}
+        path.write_text(yaml.safe_dump({**raw, "serve": serve}))
+        server = TellingServer(path, free_port())
+        try:
+            wait_for("all is read", server.is_ready)
             value = json.dumps({"event": "explanation", "model_id": "credit", "sentence": "s"}).encode()
 
             def is_told() -> bool:  # a new group begins at the end: what comes before it has begun is not told
@@ -177,8 +181,11 @@ def test_the_page_s_user_tells_webhooks_with_the_documented_acls(broker: SecureK
                 return bool(receiver.taken)
 
             wait_for("an event", is_told)
-            assert sender.stop()[0]["failed"] == 0
-    assert "do not let" not in path.with_suffix(".log").read_text()
+        finally:
+            assert server.stop() == 0
+    said = path.with_suffix(".log").read_text()
+    assert "do not let" not in said
+    assert CANARY not in said
 
 
 async def _read(config: Config, topic: str, n: int) -> list[bytes | None]:

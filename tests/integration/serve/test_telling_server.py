@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -17,28 +13,11 @@ from support.worker_process import metrics_at
 
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.local_broker import free_port
-from attributary_agents.demo.processes import start_child, stop_child
 from tests.integration.configs import created
 from tests.integration.serve.receiver import Receiver
+from tests.integration.serve.telling_server import TellingServer
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
-
-
-class Server:
-    """`attributary serve`."""
-
-    def __init__(self, path: Path, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        argv = [sys.executable, "-m", "attributary_agents.cli", "serve", "--config", str(path), "--port", str(port)]
-        self.child: subprocess.Popen[bytes] = start_child(argv, log=path.with_suffix(".log"))
-
-    def health(self) -> dict[str, Any]:
-        try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/health", timeout=10) as answer:
-                told: dict[str, Any] = json.loads(answer.read())
-                return told
-        except OSError:
-            return {}
 
 
 def test_a_server_tells_each_event_once_also_when_its_store_is_deleted(kafka_broker: Broker, tmp_path: Path) -> None:
@@ -58,7 +37,7 @@ def test_a_server_tells_each_event_once_also_when_its_store_is_deleted(kafka_bro
             )
 
         write("past")
-        server = Server(path, port)
+        server = TellingServer(path, port)
         try:
             n = 0
 
@@ -76,16 +55,16 @@ def test_a_server_tells_each_event_once_also_when_its_store_is_deleted(kafka_bro
             samples = metrics_at(port)["attributary_serve_webhooks_total"]
             assert samples[(("name", "ops"), ("outcome", "sent"))] == len(receiver.taken)
         finally:
-            assert stop_child(server.child, 30) == 0
+            assert server.stop() == 0
         for file in tmp_path.glob("page.sqlite*"):
             file.unlink()
-        server = Server(path, port)
+        server = TellingServer(path, port)
         try:
             wait_for("all is read again", lambda: server.health().get("is_reading_past") is False)
             write("b")
             wait_for("the next event", lambda: "b" in receiver.taken)
         finally:
-            assert stop_child(server.child, 30) == 0
+            assert server.stop() == 0
         assert len(set(receiver.came)) == len(receiver.came), "each once"
         assert "past" not in receiver.came
         log = path.with_suffix(".log").read_text()
