@@ -18,7 +18,7 @@ from tests.browser.conftest import WITHIN_MS, shown
 from tests.browser.stand_in import StandIn
 from tests.browser.stand_in.whole import whole
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'b&c", "", "\u202eevil", "x" * 300]
 IDS = "credit:attributary.observations.v1:0"

@@ -111,7 +111,7 @@ def _threshold(store: Store, config: Config, model_id: str) -> float | None:
 
 def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> Iterator[str]:
     """Yield what to know before the numbers are believed."""
-    if not model.explainers:
+    if not model.explainers and row.state != "refused":
         yield str(nothing_yet(model, settings))
     if row.mode == "unlabelled":
         yield "These are importances of the model's predictions, not of being right: its observations have no labels."

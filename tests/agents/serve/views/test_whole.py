@@ -44,7 +44,11 @@ def test_each_part_is_an_answer_of_the_interface() -> None:
     assert DependenceList.model_validate(bank["dependences"]).dependences == []
     change = ChangeView.model_validate(found["changes"]["c1"])
     answers = {(one["a"], one["b"]): Comparison.model_validate(one["answer"]) for one in found["comparisons"]}
-    assert list(answers) == [("bank@#100", "bank@#3000"), ("bank@#999", "bank@#1500")]
+    assert list(answers) == [
+        ("bank@#100", "bank@#3000"),
+        ("bank@#1499", "bank@now"),  # the page's link beside the last change
+        ("bank@#999", "bank@#1500"),
+    ]
     assert view.compare is not None
     assert change.compare is not None
     first_last, around = (answers[one.a, one.b] for one in (view.compare, change.compare))
