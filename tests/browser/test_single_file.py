@@ -124,6 +124,17 @@ def test_a_replay_is_drawn_along_its_observations_with_marks_that_lead_to_change
     expect(page.locator("#view")).not_to_contain_text("not in the file")
 
 
+def test_a_file_of_one_model_opens_with_it_and_its_name_leads_to_the_fleet(files: Files) -> None:
+    files.replayed(series(), [])
+    files.page.goto("about:blank")
+    files.page.goto(files.path.as_uri())
+    shown(files.page)
+    expect(files.page.locator("h1")).to_contain_text("credit")
+    expect(files.page.locator("#view")).to_contain_text("Loss and baseline")
+    files.page.locator("#head a.brand").click()
+    expect(files.page.locator("h1")).to_contain_text("Nothing is wrong")
+
+
 def test_quality_is_drawn_beside_the_loss_each_metric_on_its_scale(files: Files, seen: Callable[[str], str]) -> None:
     figures = {"accuracy": (0.8, 0.9), "f1": (None, None), "mcc": (0.5, None), "mae": (3.5, 3.25)}
     quality = {name: {"value": value, "reference": reference} for name, (value, reference) in figures.items()}
