@@ -138,7 +138,7 @@ def test_a_hidden_tab_draws_nothing_until_it_is_seen(own_server: Callable[..., S
     heard = """() => new Promise((done) => { const events = new EventSource('/api/v1/stream');
         events.addEventListener('change', () => { events.close(); setTimeout(done, 700); });
         events.addEventListener('hello', () => { globalThis.isListening = true; }); })"""
-    page.evaluate(f"globalThis.heard = ({heard})()")
+    page.evaluate(f"() => {{ globalThis.heard = ({heard})(); }}")
     page.wait_for_function("globalThis.isListening")
     pushed(server)
     page.evaluate(

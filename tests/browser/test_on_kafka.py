@@ -202,15 +202,15 @@ def test_a_server_that_is_killed_and_brokers_that_are_away_are_told_and_heal_wit
         page.goto(f"{server.address}/models/m")
         page.evaluate("window.isTheSame = true")
         shows(expected)
-        expect(page.locator("header")).to_contain_text("live")
+        expect(page.locator("body > header")).to_contain_text("live")
 
         server.kill()
-        expect(page.locator("header")).to_contain_text("reconnecting", timeout=30_000)
+        expect(page.locator("body > header")).to_contain_text("reconnecting", timeout=30_000)
         assert _drawn(page) == expected, "what was read stays"
         expected = write(events[3:5])
         server = ServeProcess(path, tmp_path, port)
         shows(expected)
-        expect(page.locator("header")).to_contain_text("live", timeout=30_000)
+        expect(page.locator("body > header")).to_contain_text("live", timeout=30_000)
 
         apart(own_broker.stop)
         strip = page.get_by_text("Kafka has not answered since")

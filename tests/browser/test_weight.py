@@ -6,6 +6,7 @@ import gzip
 from collections import Counter
 
 import pytest
+from playwright.sync_api import Response
 
 from tests.browser.conftest import Visits
 from tests.browser.looks import settled
@@ -22,8 +23,8 @@ def test_a_page_and_its_first_data_weigh_at_most_150_kb(
 ) -> None:
     page = visits.open(server, "/nowhere")
     weights: Counter[str] = Counter()
-    answers = []
-    page.on("response", answers.append)
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer))
     page.goto(server.url + path)
     page.wait_for_selector("#view h1")
     settled(page)

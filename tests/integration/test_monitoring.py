@@ -1,7 +1,7 @@
 """docker-compose.yml's pieces as processes: a drift becomes an alert, and a rebalance neither a gap nor a double count.
 
-Kafka, the topics, two workers, the producer, Prometheus and Alertmanager run with the commands, the settings and the
-files of docker-compose.yml and .env, at the demo's own rate and with its own scrape interval.
+Kafka, the topics, two workers, the page, the producer, Prometheus and Alertmanager run with the commands, the settings
+and the files of docker-compose.yml and .env, at the demo's own rate and with its own scrape interval.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import urllib.request
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -45,6 +46,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         running.start_monitoring()
         for worker in WORKERS:
             running.run(worker)
+        running.run("page")
         wait_for("both workers are ready", lambda: all(map(running.is_ready, WORKERS)), PATIENCE_S)
         running.run("producer")
         print(f"\nKafka, topics, Prometheus, Alertmanager and both workers up after {time.monotonic() - began:.0f} s")
@@ -104,6 +106,22 @@ def test_the_change_is_the_drift_s_and_the_topic_explains_it(stack: Stack, alert
     assert dict(record.headers)["ce_id"].decode().endswith(ids[0])
 
 
+def test_the_page_has_the_change_as_the_topic_has_it(stack: Stack, alert: dict[str, Any]) -> None:
+    (told, *_) = [
+        (dict(record.headers)["ce_id"].decode(), json.loads(record.value))
+        for record in read_all(stack.kafka.bootstrap, CHANGES)
+        if record.key == DRIFTING.encode() and json.loads(record.value)["event"] == "explanation"
+    ]
+
+    def shown() -> dict[str, str]:
+        address = f"http://127.0.0.1:{stack.page_port}/api/v1/models/{DRIFTING}/changes?event=explanation"
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            return {row["id"]: row["sentence"] for row in json.loads(answer.read())["changes"]}
+
+    rows = wait_for("the change on the page", shown, PATIENCE_S)
+    assert rows[told[0]] == told[1]["sentence"]
+
+
 def test_the_stream_without_drift_raises_no_alert_of_its_own(stack: Stack, alert: dict[str, Any]) -> None:
     assert stack.prometheus.query(f'{RECORDED}{{model_id="{STEADY}"}}')[0].value > 0
     assert stack.alertmanager.alerts(f'model_id="{STEADY}"', 'area=~"change|importance|quality"') == []
@@ -117,6 +135,7 @@ def test_every_rule_is_evaluated_without_a_fault(stack: Stack, alert: dict[str, 
     assert len(stack.prometheus.rules()) == len(wanted) > 0
     assert {(target["labels"]["job"], target["health"]) for target in stack.prometheus.targets()} == {
         ("attributary", "up"),
+        ("page", "up"),
         ("prometheus", "up"),
         ("alertmanager", "up"),
     }

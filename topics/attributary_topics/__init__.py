@@ -44,6 +44,7 @@ from .deadletters import (
     fit_dead_letter,
     replayed_id,
 )
+from .dependences import DependenceEvent
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
 from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source, SourceOrigin
@@ -89,6 +90,7 @@ __all__ = [
     "ChangeEvent",
     "ChangeLosses",
     "DeadLetter",
+    "DependenceEvent",
     "Deployment",
     "DetectorSpec",
     "ExplanationEvent",

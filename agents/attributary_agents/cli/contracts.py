@@ -13,7 +13,7 @@ from .commands import Commands, config_option, say
 
 @click.group(cls=Commands)
 def contracts() -> None:
-    """Write down what is on the topics, as JSON Schema and AsyncAPI."""
+    """Write down what is on the topics, as JSON Schema and AsyncAPI, and what the page's server answers, as OpenAPI."""
 
 
 @contracts.command("export")
@@ -29,13 +29,15 @@ def contracts_export(config: Config, out: Path) -> None:
     """Write a JSON Schema (2020-12) of each kind of record, and the AsyncAPI 3 document of the configured topics.
 
     The schemas are the same for every configuration; the document has its brokers, the names of its topics, their
-    partitions and settings.
+    partitions and settings. openapi.json describes what `attributary serve` answers, for every configuration the same.
 
     \b
         attributary contracts export --out contracts
     """
-    from ..contracts.files import contract_files
+    from ..contracts.files import OPENAPI, can_describe_rest, contract_files
 
+    if not can_describe_rest():
+        say(f"left out: {OPENAPI}, which needs the extra: pip install 'attributary[serve]'", err=True)
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in contract_files(config).items():

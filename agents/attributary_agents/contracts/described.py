@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
-from attributary_topics import STATES, ChangeEvent, ImportanceEvent
+from attributary_topics import STATES, ChangeEvent, DependenceEvent, ImportanceEvent
 from attributary_topics.absent import optional_fields
 
 Schema = dict[str, Any]
@@ -20,8 +20,9 @@ VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     ("AlarmEvent", "route"): ("detector", "discrepancy", "version"),
     ("ExplanationEvent", "route"): ("detector", "discrepancy", "version", "check"),
     ("ExplanationEvent", "verdict"): ("followed", "harder", "matured", "degraded"),
+    ("DependenceEvent", "kind"): ("number", "category"),
     ("ExplanationEvent", "pattern"): ("trend", "recurring"),
-    **{(kind.__name__, "mode"): MODES for kind in (ImportanceEvent, *get_args(ChangeEvent))},
+    **{(kind.__name__, "mode"): MODES for kind in (ImportanceEvent, DependenceEvent, *get_args(ChangeEvent))},
     ("ImportanceEvent", "trigger"): ("interval", "material_change"),
     ("ImportanceShiftEvent", "direction"): ("rose", "fell"),
     ("ImportanceShiftReleasedEvent", "direction"): ("rose", "fell"),

@@ -148,7 +148,7 @@ class Server:
         service = HttpService(make_app(site, page, self._token))
         parts: dict[str, Coroutine[Any, Any, None]] = {
             "HTTP": service.run_on(self._listener),
-            "reading of the topics": self._read(reading),
+            "reading of the topics": reading.run(),
             "watch": self._watch(reading),
             "webhooks": self._webhooks.run(),
         }
@@ -170,26 +170,6 @@ class Server:
             if isinstance(error, AttributaryError):
                 raise error
             raise AttributaryError(f"the {name} failed: {without_text(error)}; please report that") from error
-
-    async def _read(self, reading: Reading) -> None:
-        """Check the topics, as soon as brokers answer, and read them."""
-        backoff, waits_for = Backoff(), ""
-        while True:
-            try:
-                await in_thread(self._check)
-                break
-            except BrokersAwayError as error:
-                if error.causes != waits_for:
-                    logger.warning("the page waits for brokers: %s", error.causes)
-                    waits_for = error.causes
-                backoff.note(connected=False)
-                await asyncio.sleep(backoff.wait_s)
-        await reading.run()
-
-    def _check(self) -> None:
-        topics = self._config.kafka.topics
-        for name in (topics.importances, topics.changes, topics.dead_letters):
-            check_topics(self._config, name)
 
     async def _watch(self, reading: Reading) -> None:
         """Show how far the past is read, until it is."""

@@ -36,6 +36,7 @@ from attributary_topics import (
     RECORD_KINDS,
     REPLAYED_HEADER,
     ChangeEvent,
+    DependenceEvent,
     ImportanceEvent,
     InvalidRecordError,
     ModelStatus,
@@ -52,7 +53,7 @@ from tests.agents.stand_ins import BAD, TOPIC, observations
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMAS = schemas()
 VALIDATORS = {kind: jsonschema.Draft202012Validator(schema) for kind, schema in SCHEMAS.items()}
-KINDS = [ImportanceEvent, ModelStatus, *get_args(ChangeEvent)]
+KINDS = [ImportanceEvent, DependenceEvent, ModelStatus, *get_args(ChangeEvent)]
 OFFICIAL = json.loads((Path(__file__).parent / "asyncapi" / "3.0.0.json").read_text())
 CONFIG = parse_config(yaml.safe_load(EXAMPLE))
 
@@ -62,7 +63,7 @@ def faults(kind: str, value: Any) -> list[str]:
 
 
 def name_of(kind: type[Any]) -> str:
-    return {ImportanceEvent: "importance", ModelStatus: "status"}.get(kind, "change")
+    return {ImportanceEvent: "importance", DependenceEvent: "dependence", ModelStatus: "status"}.get(kind, "change")
 
 
 def events_of(kind: type[Any]) -> st.SearchStrategy[Any]:
@@ -180,7 +181,8 @@ def examples() -> Iterator[Any]:
 
 @pytest.mark.parametrize("value", list(examples()))
 def test_what_the_page_about_topics_shows_is_as_the_schemas_say(value: dict[str, Any]) -> None:
-    told_by = {"event": "change", "explainer": "importance", "x": "observation", "version": "deployment"}
+    told_by = {"values": "dependence", "event": "change", "explainer": "importance"}
+    told_by |= {"x": "observation", "version": "deployment"}
     kind = next((kind for name, kind in told_by.items() if name in value), "status")
     assert faults(kind, value) == []
 

@@ -9,6 +9,7 @@ import json
 import mimetypes
 import queue
 import re
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,6 +39,7 @@ class StandIn:
         self.requests: list[str] = []
         self.delay_s = 0.0
         self._streams: set[queue.SimpleQueue[bytes | None]] = set()
+        self._connections: set[socket.socket] = set()
         self._server: ThreadingHTTPServer | None = None
         self.start()
 
@@ -62,6 +64,9 @@ class StandIn:
             self._server = None
         for stream in list(self._streams):
             stream.put(None)
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def push(self, event: str, data: Any) -> None:
         """Send an event to all streams."""
@@ -110,6 +115,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     stand_in: StandIn
     protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        """Keep the connection, so that all can be closed."""
+        super().setup()
+        self.stand_in._connections.add(self.connection)
+
+    def handle(self) -> None:
+        """Answer until whoever asks goes away."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
+    def finish(self) -> None:
+        """Forget the connection."""
+        self.stand_in._connections.discard(self.connection)
+        with contextlib.suppress(OSError):
+            super().finish()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing."""

@@ -31,6 +31,9 @@ MOST_NOTE_BYTES = 4000
 SILENT_S = 10.0
 """Longest silence of a process before its partitions are given to others; less where the configuration says less."""
 
+AT_ONCE = 200
+"""Records of a poll at most."""
+
 _POLL_MS = 500
 
 Given = Callable[[int, int, str], None]
@@ -61,7 +64,7 @@ class GroupFollower:
         """
         if self._new:
             await self._begin({})
-        fetched = await self._client.getmany(timeout_ms=_POLL_MS)
+        fetched = await self._client.getmany(timeout_ms=_POLL_MS, max_records=AT_ONCE)
         if self._new:  # given while it waited
             await self._begin(fetched)
         if self._new:

@@ -53,7 +53,13 @@ def make_app(site: Site, page: Page, token: str | None = None) -> ASGIApp:
 
 def make_api(site: Site | None = None) -> FastAPI:
     """Return the REST interface alone; without a site it can be described, and not be asked."""
-    api = FastAPI(title="Attributary", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
+    api = FastAPI(
+        title="Attributary",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # these would load their scripts from other hosts
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+    )
     api.state.site = site
     api.router.redirect_slashes = False
     api.include_router(routes.router, prefix="/api/v1")

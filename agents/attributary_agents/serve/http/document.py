@@ -32,7 +32,7 @@ def made(api: FastAPI) -> dict[str, Any]:
     for path in found["paths"].values():
         for operation in path.values():
             for parameter in operation.get("parameters", ()):
-                parameter["schema"] = _without_null(parameter["schema"])
+                parameter["schema"] = _of_parameter(parameter["schema"])
             operation["security"] = [{}, {"token": []}]
             for answer in operation["responses"].values():
                 if "application/problem+json" in answer.get("content", {}):
@@ -45,12 +45,13 @@ def made(api: FastAPI) -> dict[str, Any]:
     return found
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _of_parameter(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a parameter: one that is not given is left out, and is never null."""
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    said = {name: part for name, part in schema.items() if name not in ("title", "description")}
     if len(kinds) != 1:
-        return schema
-    return {**{name: part for name, part in schema.items() if name != "anyOf"}, **kinds[0]}
+        return said
+    return {**{name: part for name, part in said.items() if name != "anyOf"}, **kinds[0]}
 
 
 def _ref(name: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,6 +42,28 @@ def unpack(
         half = scales // 2
         numbers = np.ldexp(np.ldexp(numbers, half[:, None, None]), (scales - half)[:, None, None])
     return numbers[:, 0], numbers[:, 1]
+
+
+def pack_figures(values: Sequence[float | None]) -> tuple[int, bytes]:
+    """Return which of some numbers are known, a bit each, and these as bytes.
+
+    A column for each would take more room, and most of the time that a window takes.
+    """
+    known = [(at, value) for at, value in enumerate(values) if value is not None and not math.isnan(value)]
+    return sum(1 << at for at, _ in known), struct.pack(f"<{len(known)}d", *(value for _, value in known))
+
+
+def unpack_figures(rows: Sequence[tuple[int, bytes]], n_figures: int) -> Floats:
+    """Return numbers of rows, (n_rows, n_figures); NaN where one is not known."""
+    found = np.full((len(rows), n_figures), np.nan)
+    by_known: dict[int, list[int]] = {}
+    for at, (bits, _) in enumerate(rows):
+        by_known.setdefault(bits, []).append(at)
+    for bits, some in by_known.items():
+        columns = [at for at in range(n_figures) if bits >> at & 1]
+        numbers = np.frombuffer(b"".join([rows[at][1] for at in some]), np.float64)
+        found[np.ix_(some, columns)] = numbers.reshape(len(some), len(columns))
+    return found
 
 
 def pack_quality(pairs: Floats) -> bytes:

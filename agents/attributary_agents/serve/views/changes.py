@@ -91,8 +91,7 @@ def change(store: Store, change_id: str) -> ChangeView:
     if found is None:
         raise NotFoundError(
             "No such change",
-            f"No change '{name(change_id)}'.",
-            "It may be older than what is kept (serve.max_age), or not read yet.",
+            f"No change '{name(change_id)}'. It may be older than what is kept (serve.max_age), or not read yet.",
         )
     chain = store.chain(change_id) or [found]
     compared = around(chain)

@@ -38,9 +38,7 @@ def model_of(store: Store, config: Config, model_id: str) -> StoredModel:
 
 def not_found(what: str, asked: str, choices: Iterable[str]) -> NotFoundError:
     """Return the error that says that there is no such thing, and what was probably meant."""
-    near = closest(asked[:200], choices) or None
-    suggestion = f"Did you mean '{name(near)}'?" if near else ""
-    return NotFoundError(f"No such {what}", f"No {what} '{name(asked)}'.", suggestion, near)
+    return NotFoundError(f"No such {what}", f"No {what} '{name(asked)}'.", closest(asked[:200], choices))
 
 
 def explainer_of(model: StoredModel, settings: ModelConfig | None, asked: str | None = None) -> StoredExplainer | None:
@@ -69,11 +67,9 @@ def nothing_yet(model: StoredModel, settings: ModelConfig | None) -> NotFoundErr
     """Return the error that says that no importance of a model has been published."""
     n = model.status.get("n_observations")
     has = f" It has taken {n} so far." if isinstance(n, int) else ""
-    every = f"It publishes every {settings.publish.every} observations." if settings is not None else ""
+    every = f" It publishes every {settings.publish.every} observations." if settings is not None else ""
     return NotFoundError(
-        "No importance yet",
-        f"No importance of '{name(model.model_id)}' has been published yet.{has}",
-        every,
+        "No importance yet", f"No importance of '{name(model.model_id)}' has been published yet.{has}{every}"
     )
 
 

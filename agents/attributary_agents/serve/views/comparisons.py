@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...config.models import ModelConfig
+from ..answers.changes import ChangeRow
 from ..store.rows import StoredChange, StoredExplainer, StoredModel
 from ..store.store import Store
 from .choosing import explainer_of
@@ -48,6 +49,26 @@ def around(chain: Sequence[StoredChange]) -> Pair | None:
         return None
     model_id = told[0].model_id
     return Moment(model_id, observation=before), Moment(model_id, observation=after)
+
+
+def linked(change: StoredChange) -> Iterator[Pair]:
+    """Yield the pairs that the page links to from a change: from its reference, and from before its onset."""
+    event, model_id = change.event, change.model_id
+    onset: Mapping[str, Any] = event.get("onset") or {}
+    if event.get("event") == "alarm":
+        return
+    told = Moment(model_id, observation=change.observation)
+    if isinstance(reference := event.get("reference_at"), int) and reference >= 0:
+        yield Moment(model_id, observation=reference), told
+    if event.get("event") in ("explanation", "importance_shift", "loss_shift"):
+        since = (onset.get("observation"), event.get("detected_at"), change.observation)
+        first = next(value for value in since if isinstance(value, int))
+        yield Moment(model_id, observation=max(first - 1, 1)), told
+
+
+def since_change(change: ChangeRow) -> Pair:
+    """Return the moment before a change was told, and now, as the page links to them from the model."""
+    return Moment(change.model_id, observation=max(change.observation - 1, 0)), Moment(change.model_id)
 
 
 def _first_mature(store: Store, explainer: StoredExplainer) -> int:

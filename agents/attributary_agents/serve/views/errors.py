@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import AttributaryError
+from .words import name
 
 
 class ViewError(AttributaryError):
@@ -13,19 +14,16 @@ class ViewError(AttributaryError):
     title
         What kind of fault it is, the same each time.
     detail
-        What was asked, and what of it is wrong.
+        What was asked, what of it is wrong, and what helps.
     suggestion
-        What to ask instead; empty where nothing is known to be better.
-    nearest
-        The one name that was probably meant; None where none is like it.
+        The name that was probably meant, as it is written; empty where none is like what was asked for.
     """
 
-    def __init__(self, title: str, detail: str, suggestion: str = "", nearest: str | None = None) -> None:
-        super().__init__(f"{detail} {suggestion}".strip())
+    def __init__(self, title: str, detail: str, suggestion: str = "") -> None:
+        super().__init__(f"{detail} Did you mean '{name(suggestion)}'?" if suggestion else detail)
         self.title = title
         self.detail = detail
         self.suggestion = suggestion
-        self.nearest = nearest
 
 
 class NotFoundError(ViewError):

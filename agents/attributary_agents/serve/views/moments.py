@@ -67,4 +67,4 @@ def _checked(model_id: str, text: str) -> str:
 
 
 def _wrong(text: str, why: str) -> WrongQuestionError:
-    return WrongQuestionError("No such moment", f"'{name(text)}' names no moment of a model: {why}.", _REMEDY)
+    return WrongQuestionError("No such moment", f"'{name(text)}' names no moment of a model: {why}. {_REMEDY}")

@@ -86,7 +86,7 @@ def series(
     """
     if start is not None and end is not None and end < start:
         raise WrongQuestionError(
-            "Wrong window", f"The window ends ({end}) before it begins ({start}).", "Swap from and to."
+            "Wrong window", f"The window ends ({end}) before it begins ({start}): swap `from` and `to`."
         )
     model = model_of(store, config, model_id)
     found = explainer_of(model, config.find(model_id), explainer)

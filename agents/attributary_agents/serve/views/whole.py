@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -12,6 +12,7 @@ from attributary_topics import Topics
 
 from ...config.settings import Config
 from ..answers.base import Axis
+from ..answers.changes import ChangeRow
 from ..answers.health import Health
 from ..answers.models import Fleet
 from ..answers.series import Series
@@ -21,13 +22,12 @@ from .changes import MOST as MOST_CHANGES
 from .changes import change, changes
 from .choosing import explainer_of
 from .compare import compare
-from .comparisons import around, first_with_last
+from .comparisons import Pair, around, first_with_last, linked, since_change
 from .dead_letters import dead_letters
 from .dependences import dependences
 from .fleet.fleet import fleet
 from .marks import named_by
 from .model import model_view
-from .moments import Moment
 from .series import MOST_FEATURES, MOST_POINTS, MOST_VALUES, series
 
 MOST_MODELS = 200
@@ -38,6 +38,13 @@ MOST_VIEWED = 200
 
 MOST_COMPARED = 20
 """Changes of a model around which a file compares, the newest."""
+
+LEAST_COMPARED = 6
+MOST_ROWS = 6_000
+"""Features of all comparisons of a model, of which there are `LEAST_COMPARED` in any case."""
+
+FIRST = ("explanation", "importance_shift", "loss_shift", "loss_shift_explained")
+"""Events that are compared before all others."""
 
 ALL_VALUES = 400_000
 """Points times features of all series of a file, about: what a browser reads within a second or two."""
@@ -73,19 +80,20 @@ def whole(
     shown = [row.model_id for row in overview.models] if models is None else list(models)
     chosen = {model_id: known[model_id] for model_id in shown if model_id in known}
     most = ALL_VALUES // max(sum(len(model.explainers) for model in chosen.values()), 1)
+    last = {row.model_id: row.last_change for row in overview.models}
     changed = {model_id: store.changes(model_id, last=MOST_VIEWED) for model_id in chosen}
-    held = {
-        model_id: _model(store, config, model, changed[model_id], now_ms, most) for model_id, model in chosen.items()
-    }
     return {
         "health": _plain(_health(store, config, overview, build)),
         "fleet": _plain(overview),
-        "models": held,
+        "models": {
+            model_id: _model(store, config, model, changed[model_id], now_ms, most)
+            for model_id, model in chosen.items()
+        },
         "changes": {one.id: _plain(change(store, one.id)) for told in changed.values() for one in told},
         "comparisons": [
             comparison
             for model_id, model in chosen.items()
-            for comparison in _comparisons(store, config, model, changed[model_id], held[model_id]["view"]["row"])
+            for comparison in _comparisons(store, config, model, changed[model_id], last.get(model_id))
         ],
     }
 
@@ -150,23 +158,28 @@ def _series(
 
 
 def _comparisons(
-    store: Store, config: Config, model: StoredModel, told: Sequence[StoredChange], row: Mapping[str, Any]
+    store: Store, config: Config, model: StoredModel, told: Sequence[StoredChange], last: ChangeRow | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is compared of a model.
+    """Yield what is compared of a model: the first mature event with the last, and before and after each change.
 
-    That is the first mature event with the last, before the change that its row names with now, and before with after
-    each change.
+    They stand under the moments that the page links to.
     """
     settings = config.find(model.model_id)
     explainer = explainer_of(model, settings)
     if explainer is None:
         return
-    model_id = model.model_id
-    last = row["last_change"]
-    since = None if last is None else (Moment(model_id, observation=max(last["observation"] - 1, 0)), Moment(model_id))
-    found = [first_with_last(store, model, settings), since, *(around(store.chain(one.id)) for one in told)]
-    for a, b in list(dict.fromkeys(filter(None, found)))[: MOST_COMPARED + 1]:
-        yield {"a": str(a), "b": str(b), "answer": _plain(compare(store, config, a, b, explainer.explainer))}
+    names = {one.explainer for one in model.explainers}
+    found: list[tuple[Pair | None, str]] = [(first_with_last(store, model, settings), explainer.explainer)]
+    found += [] if last is None else [(since_change(last), explainer.explainer)]
+    # Where there is no room for all: what changed, before alarms that were not confirmed and ends of shifts.
+    for one in sorted(told, key=lambda one: one.event.get("event") not in FIRST)[:MOST_COMPARED]:
+        by = one.event.get("explainer")
+        chosen = by if isinstance(by, str) and by in names else explainer.explainer
+        found += [(pair, chosen) for pair in (around(store.chain(one.id)), *linked(one))]
+    most = max(MOST_ROWS // max(len(explainer.features), 1), LEAST_COMPARED)
+    pairs = dict.fromkeys((pair, chosen) for pair, chosen in found if pair is not None)
+    for (a, b), chosen in list(pairs)[:most]:
+        yield {"a": str(a), "b": str(b), "answer": _plain(compare(store, config, a, b, chosen))}
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:

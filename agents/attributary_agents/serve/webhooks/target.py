@@ -106,6 +106,7 @@ class Target:
         self._waiting: asyncio.Queue[tuple[ToldEvent, int]] = asyncio.Queue(QUEUE)
         self._under_way: tuple[ToldEvent, int] | None = None
         self._is_full = False
+        self._takes = True
         try:
             self._url = httpx.URL(config.url.get_secret_value())
         except httpx.InvalidURL:
@@ -127,6 +128,10 @@ class Target:
     def is_idle(self) -> bool:
         """Whether no event waits or is under way."""
         return self._under_way is None and self._waiting.empty()
+
+    def has_room(self, n: int) -> bool:
+        """Return whether n more events may wait, or the address takes none, so that waiting for room is no use."""
+        return not self._takes or self._waiting.qsize() + n <= QUEUE
 
     def offer(self, event: ToldEvent, partition: int) -> None:
         """Let an event be sent in its turn; it is lost where too many wait."""
@@ -153,7 +158,9 @@ class Target:
             try:
                 await self.send(event)
                 self.counts.sent += 1
+                self._takes = True
             except NotTakenError as error:
+                self._takes = False
                 self._lose(f"{event.id}: {error}")
             self._under_way = None
             self._settled(partition, self.name)
@@ -167,7 +174,10 @@ class Target:
             The address has not taken it.
         """
         set_on_retry_hooks(())  # its own would write a line for each attempt
-        content = body(event, self.config.format, self.config.page)
+        try:
+            content = body(event, self.config.format, self.config.page)
+        except ValueError as error:  # a number that only JSON of others has
+            raise NotTakenError(f"it cannot be written as JSON: {error}") from None
         last: NotTakenError | None = None
         n = 0
         try:

@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 AGAIN_AFTER_S = 3.0
 """Pause before the brokers are asked again, where they do not answer or refuse."""
 
+ROOM_WITHIN_S = 10.0
+"""How long events of a backlog wait for room behind those of an address that takes what it is sent."""
+
 ENDS_WITHIN_S = 2.0
 """How long what is under way may take when the server ends."""
 
@@ -54,6 +57,7 @@ class Webhooks:
             name: Target(name, webhook, self._settled, transport=transport, first_s=first_s)
             for name, webhook in config.serve.webhooks.items()
         }
+        self._senders: list[asyncio.Task[None]] = []
         self._waits_for = ""
         self._id = secrets.token_hex(6)
         self._known: dict[int, Remembered] = {}
@@ -83,7 +87,7 @@ class Webhooks:
         """
         if not self._targets:
             await asyncio.Event().wait()
-        senders = [asyncio.create_task(target.run()) for target in self._targets.values()]
+        senders = self._senders = [asyncio.create_task(target.run()) for target in self._targets.values()]
         try:
             while True:
                 try:
@@ -104,14 +108,20 @@ class Webhooks:
     async def _follow(self) -> None:
         group, topic = f"{self._kafka.group}-webhooks", self._kafka.topics.changes
         async with group_follower(self._kafka, group, topic, self._given) as follower:
-            self._waits_for = ""
-            logger.info("webhooks: %s are told of %s", ", ".join(self._targets), topic)
+            has_begun = False
             try:
                 while True:
-                    for batch in await follower.poll():
+                    batches = await follower.poll()
+                    if not has_begun:  # before, it is not known whether this user may
+                        has_begun, self._waits_for = True, ""
+                        logger.info("webhooks: %s are told of %s", ", ".join(self._targets), topic)
+                    for batch in batches:
                         if batch:
                             await self._take(follower, batch)
                     await self._tell(follower)
+                    for sender in self._senders:
+                        if sender.done():
+                            sender.result()  # raises: it does not end by itself
             except asyncio.CancelledError:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(ENDS_WITHIN_S):
@@ -132,6 +142,10 @@ class Webhooks:
                 self._untold.add(partition)  # or it would be counted again at the next hand-over
 
     async def _take(self, follower: GroupFollower, batch: list[Any]) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ROOM_WITHIN_S):
+                while not all(target.has_room(len(batch)) for target in self._targets.values()):
+                    await asyncio.sleep(0.02)
         partition, offset = batch[0].partition, batch[-1].offset + 1
         known = self._known[partition]
         events = [event for record in batch if (event := read_event(record)) is not None and known.take(event.id)]

@@ -93,7 +93,7 @@ def test_a_model_that_nobody_knows_is_refused(model_id: str) -> None:
     with store_of(status("bank", NOW)) as store, pytest.raises(NotFoundError) as unknown:
         model_view(store, config_of({"bank": {}, "store-*": {}}), model_id, now_ms=NOW)
     assert str(unknown.value).isprintable()
-    assert (unknown.value.nearest == "bank") == (model_id == "bnak")
+    assert (unknown.value.suggestion == "bank") == (model_id == "bnak")
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,10 @@ def test_a_file_has_all_of_it(told: Published) -> None:
     assert [row["id"] for row in model["changes"]["changes"]] == [change_id for change_id, _ in reversed(told.changes)]
     pair = model["view"]["compare"]
     assert (pair["a"], pair["b"]) in [(one["a"], one["b"]) for one in found["comparisons"]]
+    texts = [(one["a"], one["b"]) for one in found["comparisons"]]
+    explained = [event for _, event in told.changes if event["event"] in ("explanation", "importance_shift")][-20:]
+    for event in explained:  # what the page's views of a change link to
+        assert (f"m@#{event['reference_at']}", f"m@#{event['observation']}") in texts
     for view in found["changes"].values():
         if view["compare"] is not None:
             asked = view["compare"]["a"], view["compare"]["b"]

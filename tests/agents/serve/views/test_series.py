@@ -213,9 +213,9 @@ def test_a_model_and_an_explainer_that_are_not_there_are_named_with_what_was_mea
             series(store, CONFIG, "x" * 10_000)
         with pytest.raises(WrongQuestionError, match="ends"):
             series(store, CONFIG, "bank", start=5, end=4)
-    assert (model.value.detail, model.value.suggestion) == ("No model 'bnak'.", "Did you mean 'bank'?")
+    assert (model.value.detail, model.value.suggestion) == ("No model 'bnak'.", "bank")
     assert str(model.value) == "No model 'bnak'. Did you mean 'bank'?"
-    assert (explainer.value.title, explainer.value.nearest) == ("No such explainer", "pfi")
+    assert (explainer.value.title, explainer.value.suggestion) == ("No such explainer", "pfi")
     assert (unlike.value.suggestion, len(unlike.value.detail) < 100) == ("", True)
 
 
@@ -226,7 +226,9 @@ def test_a_model_that_is_configured_says_when_it_will_publish() -> None:
             with pytest.raises(NotFoundError) as nothing:
                 series(store, config, model_id)
             assert nothing.value.title == "No importance yet"
-            assert nothing.value.suggestion == f"It publishes every {50 if model_id == 'bank' else 500} observations."
+            assert nothing.value.detail.endswith(
+                f" It publishes every {50 if model_id == 'bank' else 500} observations."
+            )
         with pytest.raises(NotFoundError, match=r"No model 'store-\*'"):
             series(store, config, "store-*")
 

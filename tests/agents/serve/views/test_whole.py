@@ -13,7 +13,7 @@ from attributary_agents.serve.answers.series import Comparison, DependenceList, 
 from attributary_agents.serve.views.fleet.fleet import fleet
 from attributary_agents.serve.views.whole import whole
 
-from .stores import HOUR, NOW, Arrived, config_of, dead_letters, explanation, importance, moved, store_of
+from .stores import HOUR, NOW, Arrived, change, config_of, dead_letters, explanation, importance, moved, store_of
 
 CONFIG = config_of({"bank": {}, "bikes": {}, "quiet": {}})
 
@@ -25,7 +25,7 @@ def replayed(n: int = 30, n_features: int = 3) -> list[Arrived]:
 
 
 def test_each_part_is_an_answer_of_the_interface() -> None:
-    told = explanation("bank", None, 1500, "c1", detected_at=1000, importances=moved(salary=-0.2))
+    told = explanation("bank", None, 1500, "c1", detected_at=1000, reference_at=400, importances=moved(salary=-0.2))
     with store_of(replayed(), told, dead_letters("bank", 0, "wrong_type", 4)) as store:
         found = whole(store, CONFIG, build="1.2.3")
     assert found.keys() == {"health", "fleet", "models", "changes", "comparisons"}
@@ -42,16 +42,17 @@ def test_each_part_is_an_answer_of_the_interface() -> None:
     assert ChangeList.model_validate(bank["changes"]).n == 1
     assert DeadLetters.model_validate(bank["dead_letters"]).n == 4
     assert DependenceList.model_validate(bank["dependences"]).dependences == []
-    change = ChangeView.model_validate(found["changes"]["c1"])
+    explained = ChangeView.model_validate(found["changes"]["c1"])
     answers = {(one["a"], one["b"]): Comparison.model_validate(one["answer"]) for one in found["comparisons"]}
     assert list(answers) == [
-        ("bank@#100", "bank@#3000"),
-        ("bank@#1499", "bank@now"),  # the page's link beside the last change
-        ("bank@#999", "bank@#1500"),
+        ("bank@#100", "bank@#3000"),  # the first with the last
+        ("bank@#1499", "bank@now"),  # since the last change
+        ("bank@#999", "bank@#1500"),  # around it
+        ("bank@#400", "bank@#1500"),  # from its reference
     ]
     assert view.compare is not None
-    assert change.compare is not None
-    first_last, around = (answers[one.a, one.b] for one in (view.compare, change.compare))
+    assert explained.compare is not None
+    first_last, around = (answers[one.a, one.b] for one in (view.compare, explained.compare))
     assert (first_last.a.observation, first_last.b.observation) == (100, 3000)
     assert (around.a.observation, around.b.observation) == (900, 1500)
     assert around.features[0].feature == "salary"
@@ -101,6 +102,21 @@ def test_a_feature_that_a_change_names_is_in_the_file_however_little_it_matters_
     with store_of([importance("bank", None, 100 * i, features) for i in (1, 2)], told) as store:
         drawn = whole(store, CONFIG)["models"]["bank"]["series"]["pfi"]
     assert [one["feature"] for one in drawn["features"]] == [f"f{i:02}" for i in range(39, 19, -1)] + ["salary"]
+
+
+def test_comparisons_of_many_features_are_few_those_of_changes_first() -> None:
+    features = {f"f{i}": float(i) for i in range(1000)}
+    alarms = [change("not_confirmed", "bank", None, 300 + i, reference_at=100) for i in range(20)]
+    told = explanation("bank", None, 250, detected_at=200, reference_at=100)
+    with store_of([importance("bank", None, 100 * i, features) for i in range(1, 6)], told, alarms) as store:
+        texts = [(one["a"], one["b"]) for one in whole(store, CONFIG)["comparisons"]]
+    assert len(texts) == 6
+    assert texts[:4] == [
+        ("bank@#100", "bank@#500"),
+        ("bank@#249", "bank@now"),
+        ("bank@#199", "bank@#250"),
+        ("bank@#100", "bank@#250"),
+    ]
 
 
 def test_many_models_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,5 +133,5 @@ def test_a_moment_is_read_as_it_was_written(moment: Moment) -> None:
 def test_what_is_no_moment_is_refused_with_the_form_that_one_has(text: str) -> None:
     with pytest.raises(WrongQuestionError) as refused:
         read_moment(text)
-    assert "MODEL@#OBSERVATION" in refused.value.suggestion
-    assert len(refused.value.detail) < 200
+    assert "MODEL@#OBSERVATION" in refused.value.detail
+    assert len(refused.value.detail) < 300

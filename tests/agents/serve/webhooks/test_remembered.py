@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attributary_agents.kafka.events.group import MOST_NOTE_BYTES
@@ -44,6 +44,7 @@ def test_what_is_known_is_bounded() -> None:
     assert known.take("0")
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.text(), max_size=400),
     st.dictionaries(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"), st.integers(0, 10**6), max_size=80),

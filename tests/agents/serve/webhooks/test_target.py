@@ -17,9 +17,10 @@ import pytest
 from attributary_agents.config.serving import WebhookConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.serve.webhooks import target as target_module
-from attributary_agents.serve.webhooks.target import QUEUE, NotTakenError, Target, _seconds, shown_address
+from attributary_agents.serve.webhooks.target import NotTakenError, Target, _seconds, shown_address
 from tests.agents.serve.webhooks.made import event
 
+QUEUE = 100
 URL = "https://user:hidden@hooks.example/services/T0/secret"
 
 
@@ -69,6 +70,13 @@ def test_what_may_go_by_is_tried_again(again: Any) -> None:
     asyncio.run(made(receiver).send(event()))
     assert len(receiver.requests) == 5
     assert len({request.content for request in receiver.requests}) == 1, "the same event"
+
+
+def test_what_cannot_be_written_is_lost_and_holds_up_nothing() -> None:
+    one = event()
+    one.data["size"] = float("inf")
+    with pytest.raises(NotTakenError, match=r"cannot be written as JSON: data\.size must be finite"):
+        asyncio.run(made(Receiver(200)).send(one))
 
 
 def test_five_attempts_are_all() -> None:
@@ -168,7 +176,10 @@ def test_nothing_that_is_logged_names_the_path_or_the_user(caplog: pytest.LogCap
     assert shown_address(target.config) == "https://hooks.example/…"
 
 
-def test_events_are_sent_in_their_order_and_those_that_are_too_many_are_lost(caplog: pytest.LogCaptureFixture) -> None:
+def test_events_are_sent_in_their_order_and_those_that_are_too_many_are_lost(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target_module, "QUEUE", QUEUE)
     settled: list[int] = []
     receiver = Receiver(200)
     config = WebhookConfig.model_validate({"url": URL})

@@ -6,13 +6,17 @@ import asyncio
 from typing import Any, cast
 
 import httpx
+import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.kafka.events.group import GroupFollower
+from attributary_agents.serve.webhooks import target as target_module
+from attributary_agents.serve.webhooks import webhooks as webhooks_module
 from attributary_agents.serve.webhooks.remembered import Remembered
 from attributary_agents.serve.webhooks.webhooks import Webhooks
 from tests.agents.serve.webhooks.made import record
 
+QUEUE = 60
 MODEL = {"model": {"class": "river.linear_model.LogisticRegression"}, "features": {"a": "number"}}
 
 
@@ -21,6 +25,7 @@ class Group:
 
     def __init__(self, *, refuses: bool = False) -> None:
         self.refuses = refuses
+        self.answers_after_s = 0.0
         self.committed: list[tuple[int, int, str]] = []
         self.sent_before: list[int] = []
         self.receiver: list[httpx.Request] = []
@@ -36,6 +41,7 @@ class Group:
         return not self.refuses
 
     async def answer(self, request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(self.answers_after_s)
         self.receiver.append(request)
         return httpx.Response(404 if "broken" in str(request.url) else 200)
 
@@ -132,6 +138,38 @@ def test_an_address_that_refuses_holds_up_no_other() -> None:
             ("broken", 0, 2, "bank:obs:0:1:1: it answers 404"),
             ("ops", 2, 0, None),
         ]
+
+    asyncio.run(run())
+
+
+def test_a_backlog_waits_for_room_behind_an_address_that_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_module, "QUEUE", QUEUE)
+
+    async def run() -> None:
+        group = Group()
+        group.answers_after_s = 0.002
+        hooks = webhooks(group, ops=["change"])
+        hooks._given(0, 0, "")
+        n = 3 * QUEUE
+        await take(hooks, group, *([record(at) for at in range(begin, begin + 20)] for begin in range(0, n, 20)))
+        (count,) = hooks.counts()
+        assert (count.sent, count.failed) == (n, 0)
+
+    asyncio.run(run())
+
+
+def test_a_backlog_does_not_wait_for_an_address_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks_module, "ROOM_WITHIN_S", 0.0)
+    monkeypatch.setattr(target_module, "QUEUE", QUEUE)
+
+    async def run() -> None:
+        group = Group()
+        hooks = webhooks(group, broken=["change"])
+        hooks._given(0, 0, "")
+        for begin in range(0, QUEUE + 40, 20):  # nobody sends meanwhile
+            await hooks._take(cast(GroupFollower, group), [record(at) for at in range(begin, begin + 20)])
+        assert hooks.counts()[0].failed == 40
+        assert group.committed[-1][1] == QUEUE + 40
 
     asyncio.run(run())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import orjson
 
 from ..orders import order
-from ..packing import unpack
+from ..packing import unpack, unpack_figures
 from ..rows import SCALARS, StoredExplainer, StoredModel
 from .lists import Lists
 
@@ -59,7 +60,7 @@ def _explainer(db: sqlite3.Connection, lists: Lists, model_id: str, row: Any) ->
     series, explainer, removal, loss, unit, largest, alpha, mode, n_events, first, last, first_at, last_at, run = row
     found = db.execute(
         "select events.list, scale, numbers, events.n_observations, versions.version, quality_list, "
-        f"{', '.join(SCALARS)} from events join versions on versions.id = events.version "
+        "known, figures from events join versions on versions.id = events.version "
         "where series = ? and run = ? order by t desc, observation desc limit 1",
         (series, run),
     ).fetchone()
@@ -86,9 +87,15 @@ def _explainer(db: sqlite3.Connection, lists: Lists, model_id: str, row: Any) ->
         features=tuple(names[at] for at in by_rank.tolist()),
         importance=importance[by_rank],
         half_width=half_width[by_rank],
-        scalars={name: value for name, value in zip(SCALARS, found[6:], strict=True) if value is not None},
+        scalars=figures_by_name(found[6], found[7]),
         quality=() if quality is None else lists.names(db, quality),
     )
+
+
+def figures_by_name(known: int, figures: bytes) -> dict[str, float | None]:
+    """Return the figures of an event that it has, by their names."""
+    (row,) = unpack_figures([(known, figures)], len(SCALARS)).tolist()
+    return {name: value for name, value in zip(SCALARS, row, strict=True) if not math.isnan(value)}
 
 
 def _status(db: sqlite3.Connection, model_id: str) -> tuple[Mapping[str, Any], int | None]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 
 import numpy as np
 
 from ..orders import order
-from ..packing import known, unpack
+from ..packing import known, unpack, unpack_figures
 from ..rows import SCALARS, Snapshot, StoredReason, StoredVersion
+from .latest import figures_by_name
 from .lists import Lists
 from .windows import Extent, find_extent
 
@@ -30,7 +32,7 @@ def find_snapshot(
     ordered = ", ".join(f"{name} desc" for name in axis.split(", ")) if backwards else axis
     row = db.execute(
         "select removal, loss, loss_unit, loss_largest, versions.version, one.t, one.observation, one.list, one.scale, "
-        f"one.numbers, {', '.join(SCALARS)} from "
+        "one.numbers, one.known, one.figures from "
         f"(select * from events where {extent.where} order by {ordered} limit 1) one "
         "join series on series.id = one.series join versions on versions.id = one.version",
         extent.values,
@@ -51,7 +53,7 @@ def find_snapshot(
         features=tuple(names[at] for at in by_rank.tolist()),
         importance=importance[by_rank],
         half_width=half_width[by_rank],
-        scalars={name: value for name, value in zip(SCALARS, row[10:], strict=True) if value is not None},
+        scalars=figures_by_name(row[10], row[11]),
     )
 
 
@@ -82,12 +84,14 @@ def find_recent(
     extent = find_extent(db, model_id, explainer, start, None, "time")
     if extent is None:
         return []
-    assert scalar in SCALARS
-    rows = db.execute(f"select {_place(extent, points)}, n, {scalar} from events where {extent.where}", extent.values)
+    rows = db.execute(
+        f"select {_place(extent, points)}, n, known, figures from events where {extent.where}", extent.values
+    ).fetchall()
+    values = unpack_figures([row[2:] for row in rows], len(SCALARS))[:, SCALARS.index(scalar)].tolist()
     sums: dict[int, tuple[float, float]] = {}
-    for place, n, value in rows:
+    for (place, n, *_), value in zip(rows, values, strict=True):
         total, weight = sums.get(place, (0.0, 0.0))
-        sums[place] = (total, weight) if value is None else (total + value * n, weight + n)
+        sums[place] = (total, weight) if math.isnan(value) else (total + value * n, weight + n)
     return [known(np.divide(*sums[at])) if sums[at][1] else None for at in sorted(sums)]
 
 

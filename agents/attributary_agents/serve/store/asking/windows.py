@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..orders import order, ranks, shares
-from ..packing import LARGEST, unpack, unpack_quality
+from ..packing import LARGEST, unpack, unpack_figures, unpack_quality
 from ..rows import SCALARS, Window
 from .lists import Lists
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _AT_ONCE = 4096  # rows in memory at a time
-_ROW = "t, observation, n, list, scale, numbers, quality_list, quality"
+_ROW = "t, observation, n, list, scale, numbers, quality_list, quality, known, figures"
 _FIRST, _LAST = -(2**62), 2**62
 
 
@@ -93,8 +93,7 @@ def window(
     n_read = 0
     # SQLite has them in the order of time; where each is a point, they come in the order of the points.
     sort = f" order by {ordered}" if is_each and axis else ""
-    columns = f"{_ROW}, {', '.join(SCALARS)}"
-    for rows in _chunks(db.execute(f"select {columns} from events where {extent.where}{sort}", extent.values)):
+    for rows in _chunks(db.execute(f"select {_ROW} from events where {extent.where}{sort}", extent.values)):
         x = np.fromiter((row[axis] for row in rows), np.int64, len(rows))
         if is_each:
             place = np.arange(n_read, n_read + len(rows))
@@ -134,7 +133,7 @@ class _Sums:
             row, before = rows[at], self._last[place[at]]
             if before is None or (row[axis], row[1 - axis]) >= (before[axis], before[1 - axis]):
                 self._last[place[at]] = row
-        self._scalars.add(np.array([row[8:] for row in rows], np.float64), weight, place)
+        self._scalars.add(unpack_figures([row[8:] for row in rows], len(SCALARS)), weight, place)
         for list_id, some in _by(rows, 3).items():
             self._lists[list_id] = None
             names = lists.names(db, list_id)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..packing import pack, pack_quality, unpack, unpack_quality
+from ..packing import pack, pack_figures, pack_quality, unpack, unpack_figures, unpack_quality
 from ..rows import SCALARS
 
 DAY_MS = 86_400_000
@@ -20,9 +20,11 @@ TOGETHER = 10
 AT_ONCE = 2000
 """Rows that are read in one transaction."""
 
-_COLUMNS = "t, observation, run, n, n_observations, version, list, scale, numbers, quality_list, quality"
+_COLUMNS = (
+    "t, observation, run, n, n_observations, version, list, scale, numbers, quality_list, quality, known, figures"
+)
 _KIND = (2, 5, 6, 9)  # run, version and lists: only what has all of them in common is put together
-_INSERT = f"insert into events values ({', '.join('?' * (12 + len(SCALARS)))})"
+_INSERT = f"insert into events values ({', '.join('?' * 14)})"
 
 
 def series_to_thin(db: sqlite3.Connection, now_ms: int) -> list[tuple[int, int]]:
@@ -39,7 +41,7 @@ def thin(db: sqlite3.Connection, series: int, upto_ms: int) -> bool:
     """Thin some events of a series up to a time, in the transaction that is open; return whether there may be more."""
     (t, observation) = db.execute("select floor_ms, floor_observation from series where id = ?", (series,)).fetchone()
     rows = db.execute(
-        f"select {_COLUMNS}, {', '.join(SCALARS)} from events "
+        f"select {_COLUMNS} from events "
         "where series = ? and (t, observation) > (?, ?) and t <= ? order by t, observation limit ?",
         (series, -(2**62) if t is None else t, observation or 0, upto_ms, AT_ONCE),
     ).fetchall()
@@ -74,7 +76,7 @@ def _put_together(db: sqlite3.Connection, series: int, group: list[Any]) -> None
     (text,) = db.execute("select json_array_length(names) from lists where id = ?", (last[6],)).fetchone()
     numbers = unpack([(row[7], row[8]) for row in group], int(text))
     scale, packed = pack(*(_mean(one, weight) for one in numbers))
-    scalars = _mean(np.array([row[11:] for row in group], np.float64), weight)
+    figures = _mean(unpack_figures([row[11:] for row in group], len(SCALARS)), weight)
     quality = None
     if last[9] is not None:
         n_metrics = len(last[10]) // 16
@@ -87,7 +89,7 @@ def _put_together(db: sqlite3.Connection, series: int, group: list[Any]) -> None
         _INSERT,
         (
             *(series, last[0], last[1], last[2], int(weight.sum()), last[4], last[5], last[6], scale, packed),
-            *(None if np.isnan(value) else value for value in scalars.tolist()),
+            *pack_figures(figures.tolist()),
             *(last[9], quality),
         ),
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 
-from ..rows import SCALARS
-
 APPLICATION = 0x41545459
 """By which a file of SQLite is known to be a store of ours: `pragma application_id`."""
 
@@ -26,12 +24,13 @@ _TABLES = (
         floor_ms integer, floor_observation integer, seen_ms integer not null default 0,
         unique (model_id, explainer, removal, loss))""",
     # All events of a series lie together in the order of their times. `numbers` has the importances and then the half
-    # widths in the order of the list's names, as float32 times 2 to the power of `scale`.
-    f"""create table events (
+    # widths in the order of the list's names, as float32 times 2 to the power of `scale`; `figures` has those of
+    # `SCALARS` that are known.
+    """create table events (
         series integer not null, t integer not null, observation integer not null,
         run integer not null, n integer not null, n_observations integer not null, version integer not null,
         list integer not null, scale integer not null, numbers blob not null,
-        {", ".join(f"{name} real" for name in SCALARS)},
+        known integer not null, figures blob not null,
         quality_list integer, quality blob,
         primary key (series, t, observation)) without rowid""",
     # Names of features, or of metrics, in the order of their code points; `n` events use a list.

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import orjson
 
-from ..packing import pack, pack_quality
-from ..rows import SCALARS
+from ..packing import pack, pack_figures, pack_quality
 from .parsing import Importance
 
-_COLUMNS = ", ".join("?" * (12 + len(SCALARS)))
+_COLUMNS = ", ".join("?" * 14)
 _INSERT = f"insert or ignore into events values ({_COLUMNS})"
 _KEPT_LISTS = 20_000
 
@@ -84,7 +83,7 @@ class Importances:
             _INSERT,
             (
                 *(series.id, t, event.observation, run, 1, event.n_observations, version.id, names, scale, numbers),
-                *event.scalars,
+                *pack_figures(event.scalars),
                 *(metrics, quality),
             ),
         )

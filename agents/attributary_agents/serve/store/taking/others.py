@@ -57,8 +57,8 @@ def take_dependence(db: sqlite3.Connection, record: Arrived) -> bool:
     """Write a partial dependence where it is the latest of its feature; return whether it is."""
     event = record.event
     label = event.get("label")
-    if label is not None and not isinstance(label, str):
-        raise InvalidRecordError("wrong_type", "label", "a text or null", None)
+    if not isinstance(label, str | int | float | None):
+        raise InvalidRecordError("wrong_type", "label", "a label or null", None)
     for name in ("values", "mean", "half_width"):
         if not isinstance(event.get(name), list):
             raise InvalidRecordError("wrong_type", name, "a list", None)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from ..change_rows import change_row
 from ..orders import order, shares
-from ..packing import known
 from ..rows import SCALARS, StoredChange
 from .parsing import Importance
+
+Floats = NDArray[np.float64]
+
+_EXACT = 22  # powers of ten up to this one are floats
 
 MOST_FEATURES = 50
 """Features of an importance that pages are told of, the most important first."""
@@ -19,11 +24,11 @@ MOST_FEATURES = 50
 
 def importance_payload(event: Importance, time_ms: int | None) -> bytes:
     """Return what is told of an importance event."""
-    by_rank = order(event.importance)[:MOST_FEATURES].tolist()
-    share = shares(event.importance)
+    by_rank = order(event.importance)[:MOST_FEATURES]
+    numbers = np.column_stack([event.importance, event.half_width, shares(event.importance)])[by_rank]
     features = {
-        event.names[at]: [_short(event.importance[at]), _short(event.half_width[at]), _short(share[at]), rank]
-        for rank, at in enumerate(by_rank, start=1)
+        event.names[at]: [*row, rank]
+        for rank, (at, row) in enumerate(zip(by_rank.tolist(), _rounded(numbers).tolist(), strict=True), start=1)
     }
     scalars = dict(zip(SCALARS, event.scalars, strict=True))
     told = {
@@ -67,6 +72,16 @@ def counts_payload(counts: Mapping[str, int]) -> bytes:
     return orjson.dumps(dict(counts))
 
 
-def _short(value: Any) -> float | None:
-    number = known(value)
-    return None if number is None else float(f"{number:.6g}")
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _rounded(numbers: Floats) -> Floats:
+    """Return numbers with six digits; those that are not known stay NaN, which becomes null."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        digits = 5.0 - np.floor(np.log10(np.abs(numbers)))
+    is_plain = np.abs(digits) <= _EXACT  # also those that are neither 0 nor NaN
+    power = 10.0 ** np.where(is_plain, np.abs(digits), 0.0)
+    # Numbers divided by an exact power of ten are the ones that are written shortest.
+    rounded = np.where(digits >= 0, np.rint(numbers * power) / power, np.rint(numbers / power) * power)
+    return np.where(is_plain, rounded, numbers)

@@ -82,7 +82,7 @@ export function lineChart(given) {
       },
       axes: [
         { ...axis, grid: { show: false }, ticks: { show: true, stroke: colours.line, size: 5 }, space: 76, size: data.by === "time" ? 44 : 30, values: (_, splits) => (data.by === "time" ? moments(splits) : numbers(splits)) },
-        { ...axis, space: 34, gap: 6, values: (_, splits) => numbers(splits), size: (_, values) => 14 + Math.max(24, ...(values ?? []).map((text) => widthOf(text, colours.font, FONT))), incrs: data.isReversed ? [1, 2, 5, 10, 20, 50, 100, 200] : undefined },
+        { ...axis, space: 34, gap: 6, values: (_, splits) => (data.x.length ? numbers(splits) : splits.map(() => "")), size: (_, values) => 14 + Math.max(24, ...(values ?? []).map((text) => widthOf(text, colours.font, FONT))), incrs: data.isReversed ? [1, 2, 5, 10, 20, 50, 100, 200] : undefined },
       ],
       series: [{}, ...data.series.map((one) => ({ label: one.name, stroke: colours.series[one.colour ?? 0], paths: () => null, points: { show: false } }))],
       cursor: {
@@ -179,6 +179,7 @@ export function lineChart(given) {
       plot?.redraw(false, false);
     },
     moveTo,
+    zoom: keys.zoom,
     data: () => data,
     summary: () => box.getAttribute("aria-label"),
     table: () => tableOf(data),

@@ -48,7 +48,11 @@ export async function show(context) {
   const element = h("article", { class: "model" }, top, wide, h("div", { class: "panels" }, grid, below));
 
   function make() {
-    if (charts || !all.series) return;
+    if (charts) return;
+    replace(wide, all.series ? null : h("p", { class: "card panel wide" }, all.view.row.state === "refused"
+      ? "The model refuses observations: no importance of it has been published. Dead letters say why."
+      : "No importance of this model has been published yet."));
+    if (!all.series) return;
     const given = { go, link, source, owner, goBack: back };
     charts = { importance: importancePanel(given), figures: figurePanels({ ...given, place: (elements) => keep(grid, elements) }) };
     wide.append(charts.importance.element);

@@ -7,7 +7,8 @@ import { nearest } from "page/chart/lines/reading.js";
  * Listen to the keys of a chart.
  * @param {HTMLElement} box
  * @param {{data, index, moveTo, leave}} chart data: what is drawn now. index: where the cursor is, or null.
- * @returns {{isInside: () => boolean}} Whether the cursor was moved by a key and the chart still has the focus.
+ * @returns {{isInside: () => boolean, zoom: (factor: number) => void}} isInside: whether the cursor was moved by a key
+ *   and the chart still has the focus.
  */
 export function onKeys(box, { data, index, moveTo, leave }) {
   let isInside = false;
@@ -65,5 +66,5 @@ export function onKeys(box, { data, index, moveTo, leave }) {
     if (isInside) leave();
     isInside = false;
   });
-  return { isInside: () => isInside };
+  return { isInside: () => isInside, zoom };
 }

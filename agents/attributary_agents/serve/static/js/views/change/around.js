@@ -8,6 +8,7 @@ import { lossWords } from "page/views/change/words.js";
 
 const MOST = 5;
 const FEW = 24;
+const WIDER = [10, 50];
 
 /** Return the panel; what it draws comes later, so that the sentence never waits for it. */
 export function around(event, { source, state, link, go }) {
@@ -19,12 +20,15 @@ export function around(event, { source, state, link, go }) {
   const say = (text) => replace(element, h("section", { class: "panel" }, h("h2", null, "Importance around the mark"), h("p", { class: "hint" }, text)));
   const ask = () => source.series(event.model_id, { explainer, from, to, by: "observation", points: 400, features: featuresOf(event), top: MOST });
 
-  /** Ask for two windows to each side, and for ten where events are so rare that these are a handful of points. */
+  /** Ask for two windows to each side, and for more where events are so rare that these are a handful of points. */
   async function fetched() {
-    const near = await ask();
-    if (near.observation.length >= FEW) return near;
-    ({ from, to } = spanOf(event, 10));
-    return ask();
+    let series = await ask();
+    for (const windows of WIDER) {
+      if (series.observation.length >= FEW) break;
+      ({ from, to } = spanOf(event, windows));
+      series = await ask();
+    }
+    return series;
   }
 
   fetched().then((series) => {

@@ -103,7 +103,7 @@ function moved(event) {
   const isShare = event.loss === "zero_one";
   const show = (value) => (isShare && value !== null ? `${number(100 * value)} %` : number(value));
   return panel("moved", "How far it moved",
-    h("div", { class: "scroll" }, h("table", { class: "plain" },
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "How far it moved, a table" }, h("table", { class: "plain" },
       h("caption", null, h("span", { class: "unit" }, lossWords(event))),
       h("thead", null, h("tr", null, ["", "before", "after", "difference, 95 %", "z"].map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", null, rows.map(([name, one], i) => h("tr", null, h("th", { scope: "row" }, name),
@@ -116,7 +116,7 @@ function levels(event) {
   if (!event.level?.length) return null;
   const percent = (value) => (value === null ? "–" : `${number(100 * value)} %`);
   return panel("levels", "What came beside what was expected",
-    h("div", { class: "scroll" }, h("table", { class: "plain" },
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What came beside what was expected, a table" }, h("table", { class: "plain" },
       h("thead", null, h("tr", null, ["label", "expected", "came", "mended by adding"].map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", null, event.level.map((one) => h("tr", null,
         h("th", { scope: "row" }, one.label === null ? "mean of the target" : String(one.label)),

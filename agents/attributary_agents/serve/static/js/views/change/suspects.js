@@ -17,8 +17,8 @@ export function suspects(event) {
   return h("section", { class: "card suspects", "aria-labelledby": "suspects" },
     h("h2", { id: "suspects" }, "Where to look first"),
     h("p", { class: "hint" }, named ? `${count(named)} of ${count(all.length)} features stand out; importance by ${loss} loss.` : "No feature stands out."),
-    h("div", { class: "scroll" }, table(all.slice(0, MOST), most)),
-    all.length > MOST && h("details", { class: "noise" }, h("summary", null, `${count(all.length - MOST)} others`), h("div", { class: "scroll" }, table(all.slice(MOST), most))));
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Where to look first, a table" }, table(all.slice(0, MOST), most)),
+    all.length > MOST && h("details", { class: "noise" }, h("summary", null, `${count(all.length - MOST)} others`), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Other features, a table" }, table(all.slice(MOST), most))));
 }
 
 function table(rows, most) {

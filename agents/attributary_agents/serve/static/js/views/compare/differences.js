@@ -23,9 +23,9 @@ export function differences(answer, { state }) {
       : { name: row.feature, before: row.a_share, after: row.b_share, note: points(row) })),
   });
   const element = h("div", { class: "differences-of" },
-    h("div", { class: "scroll" }, table(first, isSame, most, answer)),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Differences, a table" }, table(first, isSame, most, answer)),
     rest.length > 0 && h("details", { class: "noise", open: Boolean(state.top && state.top > MOST) },
-      h("summary", null, `${count(rest.length)} other features, which differ less`), h("div", { class: "scroll" }, table(rest, isSame, most, answer))));
+      h("summary", null, `${count(rest.length)} other features, which differ less`), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Other features, a table" }, table(rest, isSame, most, answer))));
   const framed = panel({
     title: "What they rely on, and by how much it differs",
     owner: `${owner}-compared`,

@@ -1,7 +1,7 @@
 // Draws beside importances over time: another explainer, partial dependence, dead letters, versions, changes.
 
 import { h } from "page/dom.js";
-import { ago, count, time } from "page/format.js";
+import { ago, count, thin, time } from "page/format.js";
 import { bars } from "page/chart/bars.js";
 import { panel } from "page/chart/frame.js";
 import { KINDS } from "page/chart/lines/marks.js";
@@ -80,7 +80,7 @@ export function changesPanel({ changes, n, owner, state, link, now }) {
   const items = changes.map((row) => {
     const [glyph, tone] = KINDS[kindOf(row.event)] ?? ["•", "muted"];
     return h("li", null, h("span", { class: `glyph is-${tone}`, "aria-hidden": "true" }, glyph),
-      h("div", null, h("a", { href: link(state, { view: "change", change: row.id }) }, row.sentence),
+      h("div", null, h("a", { href: link(state, { view: "change", change: row.id }) }, thin(row.sentence)),
         h("p", { class: "when" }, [row.time_ms === null ? null : `${ago(row.time_ms, now)}, ${time(row.time_ms, { now })}`, `observation ${count(row.observation)}`, row.verdict, row.is_open && "open"].filter(Boolean).join(" · "))));
   });
   const more = h("button", { type: "button", class: "quiet", hidden: items.length <= 6, onclick: () => { list.classList.remove("is-short"); more.remove(); } }, `Show all ${count(items.length)}`);

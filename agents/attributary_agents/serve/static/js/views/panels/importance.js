@@ -80,10 +80,11 @@ export function importancePanel({ go, link, source, owner, goBack }) {
   function noEvents() {
     const { series, state } = all;
     empty.hidden = series.time_ms.length > 0;
+    table.element.hidden = !empty.hidden;
     if (!empty.hidden) empty.replaceChildren(...emptyWords(series, state, source.now()).map((text) => h("p", null, text)), ...lastButton(series, change));
   }
 
-  return { ...frame, draw, chart, controls: (given) => controlsOf(controls, given, change, source), setPaused: (n) => {
+  return { ...frame, draw, chart, controls: (given) => controlsOf(controls, given, change, source, chart.zoom), setPaused: (n) => {
     paused.hidden = n === null;
     write(paused, n ? `${count(n)} new ${n === 1 ? "event" : "events"} – back to live` : "Zoomed – back to live");
   } };
@@ -110,9 +111,10 @@ function emptyWords(series, state, now) {
   const place = (value) => (isTime || !isZoomed(state) ? time(value, { now }) : `observation ${count(value)}`);
   const from = isZoomed(state) ? state.from : now - ({ "1h": 3600e3, "24h": 86400e3, "7d": 7 * 86400e3 }[state.window] ?? 0);
   const to = state.to ?? (isTime || !isZoomed(state) ? now : null);
+  const isLater = to !== null && (isTime || !isZoomed(state) ? series.nearest_ms : series.nearest_observation) > to;
   if (series.nearest_ms === null) return ["No events of this model have been read yet."];
   const last = isTime || !isZoomed(state) ? `${time(series.nearest_ms, { now })} (${duration(now - series.nearest_ms)} ago)` : `observation ${count(series.nearest_observation)}`;
-  return [`No events between ${from === null ? "the beginning" : place(from)} and ${to === null ? "the end" : place(to)}; the last one is of ${last}.`];
+  return [`No events between ${from === null ? "the beginning" : place(from)} and ${to === null ? "the end" : place(to)}; the ${isLater ? "nearest" : "last"} one is of ${last}.`];
 }
 
 function lastButton(series, change) {
@@ -121,7 +123,7 @@ function lastButton(series, change) {
 }
 
 /** Put the choices of what is drawn into their place: they are made once per explainer and model. */
-function controlsOf(place, { view, state, series }, change, source) {
+function controlsOf(place, { view, state, series }, change, source, zoom) {
   const select = (label, value, choices, chosen) => h("label", { class: "choice" }, h("span", null, label),
     h("select", { onchange: (event) => chosen(event.target.value) }, choices.map(([key, text]) => h("option", { value: key, selected: String(key) === String(value) }, text))));
   const n = series.features.length + series.others.n;
@@ -129,6 +131,8 @@ function controlsOf(place, { view, state, series }, change, source) {
   place.replaceChildren(
     ...(view.explainers.length > 1 ? [select("by", series.explainer, view.explainers.map((one) => [one.name, one.name.toUpperCase()]), (explainer) => change({ explainer }))] : []),
     ...(n > TOPS[0] ? [select("top", state.top ?? 10, tops.map((top) => [top, top]), (top) => change({ top: Number(top) }))] : []),
+    h("div", { class: "segments", role: "group", "aria-label": "Zoom" }, [["−", "Zoom out", 2], ["+", "Zoom in", 0.5]].map(([sign, label, factor]) =>
+      h("button", { type: "button", class: "sign", "aria-label": label, title: `${label} (${sign === "+" ? "+" : "-"} in the chart)`, onclick: () => zoom(factor) }, sign))),
     h("div", { class: "segments", role: "group", "aria-label": "Drawn" }, Object.keys(MEASURES).map((key) =>
       h("button", { type: "button", "aria-pressed": String(state.measure === key), onclick: () => change({ measure: key }) }, key))),
     ...(series.others.n ? [searchBox({ state, series, change, source })] : []));

@@ -1,7 +1,7 @@
 // Says in a few lines how a model is doing: its version, loss, what changed last, and how its numbers are meant.
 
 import { h } from "page/dom.js";
-import { ago, count, lossOf, number, percent } from "page/format.js";
+import { ago, count, lossOf, number, percent, thin } from "page/format.js";
 import { lossWords } from "page/views/panels/asked.js";
 
 const STATES = {
@@ -22,7 +22,7 @@ export function summaryOf({ row }) {
     row.n_observations !== null && [count(row.n_observations), h("span", { class: "key" }, " observations")],
     row.observations_per_second !== null && [number(row.observations_per_second), h("span", { class: "key" }, " per second")],
     row.model_loss !== null && [h("span", { class: "key" }, loss.isRoot ? "√loss " : "loss "), h("b", null, number(loss.value)),
-      row.baseline_loss !== null && [h("span", { class: "key" }, " against "), number(baseline.value), h("span", { class: "key" }, ` of the baseline${row.baseline_loss > 0 ? `, ${percent(loss.value / baseline.value)}` : ""}`)],
+      row.baseline_loss !== null && [h("span", { class: "key" }, " against "), number(baseline.value), h("span", { class: "key" }, ` of the baseline${row.baseline_loss > 0 ? `, ${percent(loss.value / baseline.value).replace(" ", "\u00a0")}` : ""}`)],
       h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : row.loss && `, in ${lossWords(row.loss)}`)],
     row.fidelity !== null && [h("span", { class: "key" }, "fidelity "), number(row.fidelity)],
     row.n_refused > 0 && [count(row.n_refused), h("span", { class: "key" }, " observations refused")],
@@ -54,6 +54,6 @@ export function changeStrip({ row }, state, link, now) {
   const before = Math.max(0, last.observation - 1);
   const compare = link(state, { view: "compare", a: `${row.model_id}@#${before}`, b: `${row.model_id}@now` });
   return h("div", { class: isRecent ? "change-strip is-recent" : "change-strip" },
-    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${isRecent ? "changed" : "last change"} ${when}: `), last.sentence),
+    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${isRecent ? "changed" : "last change"} ${when}: `), thin(last.sentence)),
     h("p", { class: "links" }, h("a", { href: link(state, { view: "change", change: last.id }) }, "see the change"), h("a", { href: compare }, "compare with now")));
 }

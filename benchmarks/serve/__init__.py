@@ -1,0 +1,1 @@
+"""Measures what `attributary serve` costs: its store, and answers from it."""
