@@ -18,7 +18,7 @@ from tests.browser.conftest import WITHIN_MS, shown
 from tests.browser.stand_in import StandIn
 from tests.browser.stand_in.whole import whole
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'b&c", "", "\u202eevil", "x" * 300]
 IDS = "credit:attributary.observations.v1:0"
@@ -122,6 +122,17 @@ def test_a_replay_is_drawn_along_its_observations_with_marks_that_lead_to_change
     page.get_by_role("link", name="compare with now").click()
     expect(page.locator("#view")).to_contain_text("salary")
     expect(page.locator("#view")).not_to_contain_text("not in the file")
+
+
+def test_a_file_of_one_model_opens_with_it_and_its_name_leads_to_the_fleet(files: Files) -> None:
+    files.replayed(series(), [])
+    files.page.goto("about:blank")
+    files.page.goto(files.path.as_uri())
+    shown(files.page)
+    expect(files.page.locator("h1")).to_contain_text("credit")
+    expect(files.page.locator("#view")).to_contain_text("Loss and baseline")
+    files.page.locator("#head a.brand").click()
+    expect(files.page.locator("h1")).to_contain_text("Nothing is wrong")
 
 
 def test_quality_is_drawn_beside_the_loss_each_metric_on_its_scale(files: Files, seen: Callable[[str], str]) -> None:

@@ -53,11 +53,13 @@ def test_the_demonstration_needs_no_development_tools_and_says_at_once_what_come
 
 def test_the_number_of_packages_that_is_announced_is_that_of_what_is_needed() -> None:
     needed: set[str] = set()
+    looked_at: set[tuple[str, frozenset[str]]] = set()
     open_: list[tuple[str, frozenset[str]]] = [("attributary", frozenset({"demo"}))]
     while open_:
-        name, extras = open_.pop()
-        if name in needed:
+        name, extras = one = open_.pop()
+        if one in looked_at:  # an extra may ask for another extra of the same package
             continue
+        looked_at.add(one)
         needed.add(name)
         for line in importlib.metadata.requires(name) or ():
             requirement = Requirement(line)

@@ -66,8 +66,9 @@ def replay(
 ) -> None:
     """Explain the observations of FILE (CSV, JSON lines, Parquet) without Kafka, exactly as a worker would.
 
-    Writes importances.jsonl, changes.jsonl, dead-letters.jsonl, metrics.prom and report.html into --out. The exit code
-    is 0; 1 where nothing was explained; 2 where the model cannot work with the first rows, as `check` says.
+    Writes importances.jsonl, changes.jsonl, dead-letters.jsonl, metrics.prom and report.html into --out. report.html is
+    the page of `attributary serve` with all of this in it: any browser opens the file, and it asks no server. The exit
+    code is 0; 1 where nothing was explained; 2 where the model cannot work with the first rows, as `check` says.
 
     \b
         attributary replay history.csv --config attributary.yaml

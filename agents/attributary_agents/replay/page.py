@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
-from attributary_topics import ModelStatus, decode_dead_letter, decode_json, encode_json
+from attributary_topics import ModelStatus, encode_json
+from attributary_topics.version import installed_version
 
 from ..config.settings import Config
 from ..private_files import write_private
+from ..serve.reading.records import arrived, kinds_of
 from ..serve.single_file import single_file
-from ..serve.store.rows import Arrived, Kind
+from ..serve.store.rows import Arrived
 from ..serve.store.store import Store
 from ..serve.views.whole import whole
 from ..worker.heartbeat.status import status_of
@@ -29,29 +33,24 @@ class ReplayPage:
     def __init__(self, model_id: str, config: Config) -> None:
         self._model_id = model_id
         self._config = config
-        kinds: dict[str, Kind] = {
-            config.kafka.topics.importances: "importance",
-            config.kafka.topics.changes: "change",
-            config.kafka.topics.dead_letters: "dead_letter",
-        }
-        self._kinds = kinds
+        self._topics = config.kafka.topics
         self._store = Store()
         self._waiting: list[Arrived] = []
         self._n = 0
 
     def take(self, outgoing: Outgoing) -> None:
         """Take one record that would have been sent."""
-        kind = self._kinds[outgoing.topic]
-        if kind == "dead_letter":
-            letter = decode_dead_letter(outgoing.key, outgoing.value, outgoing.headers)
-            self._add(kind, letter.id, {"reason": letter.reason, "stage": letter.stage})
-        else:
-            headers = dict(outgoing.headers)
-            self._add(kind, (headers["ce_id"] or b"").decode(), decode_json(outgoing.value or b""))
-
-    def _add(self, kind: Kind, event_id: str, event: dict[str, object]) -> None:
-        self._waiting.append(Arrived(kind, 0, self._n, event_id, self._model_id, None, event))
+        record = SimpleNamespace(
+            topic=outgoing.topic,
+            partition=0,
+            offset=self._n,
+            timestamp=None,
+            key=outgoing.key,
+            value=outgoing.value,
+            headers=outgoing.headers,
+        )
         self._n += 1
+        self._waiting.append(replace(arrived(record, kinds_of(self._topics)[outgoing.topic]), time_ms=None))
         if len(self._waiting) == _AT_ONCE:
             self._flush()
 
@@ -62,9 +61,9 @@ class ReplayPage:
     def write(self, path: Path, partition: Partition) -> None:
         """Write the page of all that was taken, and of how the model is doing at the end."""
         status = status_of(partition, self._model_id, None) or _nothing_learnt(self._model_id)
-        self._add("status", self._model_id, decode_json(encode_json(status)))
+        self.take(Outgoing(self._topics.status, self._model_id.encode(), encode_json(status), []))
         self._flush()
-        write_private(path, single_file(whole(self._store, self._config)).encode())
+        write_private(path, single_file(whole(self._store, self._config, build=installed_version())).encode())
 
     def close(self) -> None:
         """Remove the store."""

@@ -13,6 +13,7 @@ export function fileSource(data) {
   return {
     kind: "file",
     axis: axisOf(data),
+    only: Object.keys(data.models).length === 1 ? Object.keys(data.models)[0] : null,
     stream: null,
     address: () => null,
     now: () => data.fleet.now_ms,

@@ -23,6 +23,8 @@ const place = document.getElementById("view");
 const announcer = document.getElementById("announcer");
 const source = await createSource();
 configure(source.kind === "file" ? { inHash: true, window: "all", by: source.axis } : { root: served().root });
+// A file of one model, as of a replay, opens with it.
+if (source.only && !location.hash) go({ view: "model", model: source.only }, { replace: true });
 const live = createLive(source);
 const head = createHead(document.getElementById("head"), document.getElementById("strips"), { source, now: source.now });
 
