@@ -106,6 +106,26 @@ def test_a_server_that_is_lost_and_comes_back_heals(
 
 
 @pytest.mark.long
+def test_a_server_that_reads_its_topics_anew_has_no_importance_for_a_while(
+    own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, "/models/bank")
+    settled(page)
+    n_panels = page.locator(".panel").count()
+    marked(page)
+    model = server.answers.model
+    server.answers.model = lambda *given: model(*given).model_copy(update={"explainers": []})  # type: ignore[method-assign]
+    server.push("reload", {})
+    expect(page.locator("#view")).to_contain_text("No importance of this model has been published yet.")
+    server.answers.model = model  # type: ignore[method-assign]
+    server.push("reload", {})
+    expect(page.locator(".panel")).to_have_count(n_panels)
+    expect(page.locator("#view")).not_to_contain_text("No importance of this model")
+    assert is_same(page)
+
+
+@pytest.mark.long
 def test_a_page_that_is_opened_before_its_server_answers_shows_itself_later(
     own_server: Callable[..., StandIn], visits: Visits
 ) -> None:

@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,13 +38,15 @@ pytestmark = [pytest.mark.long, pytest.mark.browser, pytest.mark.kafka]
 T = TypeVar("T")
 
 
+_apart = ThreadPoolExecutor(1)
+
+
 def apart(work: Callable[[], T]) -> T:
-    """Do something in a thread: in this one Playwright has an event loop that runs."""
-    found: list[T] = []
-    thread = threading.Thread(target=lambda: found.append(work()))
-    thread.start()
-    thread.join()
-    return found[0]
+    """Do something in a thread that stays, for a child ends with the thread that started it.
+
+    In this one Playwright has an event loop that runs.
+    """
+    return _apart.submit(work).result()
 
 
 class Heard(threading.Thread):
@@ -191,7 +194,7 @@ def test_a_server_that_is_killed_and_brokers_that_are_away_are_told_and_heal_wit
     expected = write(events[:3])
     page = browser.new_page()
     errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("pageerror", lambda error: errors.append(f"{error} {error.stack}"))
 
     def shows(wanted: dict[str, str]) -> None:
         wait_for("the latest numbers", lambda: _drawn(page) == wanted, 120, every_s=0.2)

@@ -48,7 +48,11 @@ export async function show(context) {
   const element = h("article", { class: "model" }, top, wide, h("div", { class: "panels" }, grid, below));
 
   function make() {
-    if (charts) return;
+    if (charts && all.series) return;
+    charts?.importance.destroy(); // the server reads its topics anew, and has none of the events yet
+    charts?.figures.destroy();
+    charts = null;
+    replace(grid);
     replace(wide, all.series ? null : h("p", { class: "card panel wide" }, all.view.row.state === "refused"
       ? "The model refuses observations: no importance of it has been published. Dead letters say why."
       : "No importance of this model has been published yet."));
