@@ -69,7 +69,7 @@ test: venv kafka-or-warn lint types layers kernels ## Run the checks and the tes
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
 test-all: venv kafka-or-warn registry-or-warn lint types layers kernels ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
-	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) --durations=40 --durations-min=5 $(ARGS)
 
 kernels: venv ## Compile the kernels, once on this machine: the tests' processes would do it all at the same time
 	@$(BIN)/attributary warm-up
