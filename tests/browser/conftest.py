@@ -118,7 +118,7 @@ class Visits:
 def shown(page: Page) -> None:
     """Wait until a view is drawn: it has a heading, and nothing is being fetched for it."""
     page.wait_for_selector("#view h1")
-    page.wait_for_function("!document.getElementById('view').hasAttribute('aria-busy')")
+    expect(page.locator("#view[aria-busy]")).to_have_count(0)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.stand_in import StandIn
 
@@ -55,10 +55,9 @@ def focused(page: Page) -> dict[str, Any] | None:
 
 def settled(page: Page) -> None:
     """Wait until what a view fetches after it is shown has come, and has been drawn."""
-    page.wait_for_function("!document.querySelector('[aria-busy=\"true\"]')")
-    page.wait_for_function(
-        "() => document.querySelectorAll('.plot').length === document.querySelectorAll('.plot canvas').length"
-    )
+    # Locators: a condition in JavaScript is evaluated again and again, which the page's policy refuses.
+    expect(page.locator('[aria-busy="true"]')).to_have_count(0)
+    expect(page.locator(".plot:not(:has(canvas))")).to_have_count(0)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 

@@ -159,7 +159,8 @@ def test_a_hidden_tab_draws_nothing_until_it_is_seen(own_server: Callable[..., S
         events.addEventListener('change', () => { events.close(); setTimeout(done, 700); });
         events.addEventListener('hello', () => { globalThis.isListening = true; }); })"""
     page.evaluate(f"() => {{ globalThis.heard = ({heard})(); }}")
-    page.wait_for_function("globalThis.isListening")
+    page.evaluate("""() => new Promise((done) => { const timer = setInterval(() => {
+        if (globalThis.isListening) { clearInterval(timer); done(); } }, 20); })""")
     pushed(server)
     page.evaluate(
         "globalThis.heard"

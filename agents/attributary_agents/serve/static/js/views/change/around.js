@@ -12,7 +12,7 @@ const WIDER = [10, 50];
 
 /** Return the panel; what it draws comes later, so that the sentence never waits for it. */
 export function around(event, { source, state, link, go }) {
-  const element = h("div", { class: "around" });
+  const element = h("div", { class: "around", "aria-busy": "true" });
   let framed = null;
   let isClosed = false;
   let { from, to } = spanOf(event, 2);
@@ -31,7 +31,7 @@ export function around(event, { source, state, link, go }) {
     return series;
   }
 
-  fetched().then((series) => {
+  fetched().finally(() => element.removeAttribute("aria-busy")).then((series) => {
     if (isClosed) return;
     if (!series.observation.length) {
       say(`No importances are kept of observations ${count(from)} to ${count(to)}.`);
