@@ -11,7 +11,12 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Route
 
+from attributary_agents.serve.as_served import as_served
+
 STATIC = Path(__file__).parents[2] / "agents" / "attributary_agents" / "serve" / "static"
+SERVED = "/served/"
+"""Below it are files as they are served, else as they are written."""
+
 BLANK = '<!doctype html><html lang="en"><script type="importmap">{"imports": {"page/": "/js/"}}</script>'
 
 
@@ -29,6 +34,9 @@ def _answer(route: Route) -> None:
     path = urlsplit(route.request.url).path
     if path == "/":
         route.fulfill(body=BLANK, content_type="text/html")
+    elif path.startswith(SERVED):
+        name = path.removeprefix(SERVED)
+        route.fulfill(body=as_served(name, (STATIC / name).read_text()), content_type="text/javascript")
     else:
         route.fulfill(body=(STATIC / path[1:]).read_text(), content_type="text/javascript")
 

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
+from tests.browser.looks import WITHIN_MS, until
 from tests.browser.stand_in import StandIn
 
 CI = bool(os.environ.get("CI"))
-WITHIN_MS = 15_000
-"""How long a page is waited for on a busy machine; nothing is told by how long it takes."""
-
 expect.set_options(timeout=WITHIN_MS)
 
 
@@ -118,7 +116,7 @@ class Visits:
 def shown(page: Page) -> None:
     """Wait until a view is drawn: it has a heading, and nothing is being fetched for it."""
     page.wait_for_selector("#view h1")
-    expect(page.locator("#view[aria-busy]")).to_have_count(0)
+    until(page, "!document.getElementById('view').hasAttribute('aria-busy')")
 
 
 @pytest.fixture

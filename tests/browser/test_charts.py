@@ -20,7 +20,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from attributary_explainers.wording import show_estimate, show_number
-from tests.browser.conftest import WITHIN_MS, Visits, shown
+from tests.browser.conftest import Visits, shown
+from tests.browser.looks import until
 from tests.browser.stand_in import StandIn
 from tests.browser.stand_in.walks import walk
 
@@ -449,8 +450,10 @@ def test_a_theme_is_drawn_at_once(server: StandIn, visits: Visits) -> None:
     _drawn(page)
     paint = "document.querySelector('.plot canvas').toDataURL()"
     before = page.evaluate(paint)
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_function(f"(before) => {paint} !== before", arg=before, timeout=WITHIN_MS)
+    page.evaluate(
+        "(before) => { globalThis.before = before; document.documentElement.dataset.theme = 'dark'; }", before
+    )
+    until(page, f"{paint} !== globalThis.before")
 
 
 def _luminance(colour: str) -> float:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visits
-from tests.browser.looks import change_of, settled
+from tests.browser.looks import change_of, settled, until
 from tests.browser.stand_in import StandIn
 
 pytestmark = pytest.mark.browser
@@ -159,8 +159,7 @@ def test_a_hidden_tab_draws_nothing_until_it_is_seen(own_server: Callable[..., S
         events.addEventListener('change', () => { events.close(); setTimeout(done, 700); });
         events.addEventListener('hello', () => { globalThis.isListening = true; }); })"""
     page.evaluate(f"() => {{ globalThis.heard = ({heard})(); }}")
-    page.evaluate("""() => new Promise((done) => { const timer = setInterval(() => {
-        if (globalThis.isListening) { clearInterval(timer); done(); } }, 20); })""")
+    until(page, "globalThis.isListening")
     pushed(server)
     page.evaluate(
         "globalThis.heard"

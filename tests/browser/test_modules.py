@@ -369,3 +369,15 @@ def test_every_module_can_be_loaded(page: Page) -> None:
       return (await Promise.all(paths.map(failed))).filter((one) => one !== null);
     }"""
     assert page.evaluate(body, [path for path in paths if path != "main.js"]) == []
+
+
+def test_a_module_as_it_is_served_gives_others_what_it_was_written_to_give(page: Page) -> None:
+    paths = [path.relative_to(STATIC).as_posix() for path in sorted((STATIC / "js").rglob("*.js"))]
+    paths.remove("js/main.js")
+    body = """(paths) => Promise.all(paths.map(async (path) => {
+      const [written, served] = await Promise.all([import(`/${path}`), import(`/served/${path}`)]);
+      return [path, Object.keys(written), Object.keys(served)];
+    }))"""
+    found = page.evaluate(body, paths)
+    assert len(found) == len(paths)
+    assert [path for path, written, served in found if written != served or not written] == []

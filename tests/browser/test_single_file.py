@@ -14,7 +14,8 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.serve.single_file import single_file
 from tests.agents.replay.pages import LOSSES, change, compared, importance, made_page, of_loss, suspect
 from tests.agents.stand_ins import FACTORY
-from tests.browser.conftest import WITHIN_MS, shown
+from tests.browser.conftest import shown
+from tests.browser.looks import WITHIN_MS
 from tests.browser.stand_in import StandIn
 from tests.browser.stand_in.whole import whole
 

@@ -44,9 +44,10 @@ from .deadletters import (
     fit_dead_letter,
     replayed_id,
 )
-from .dependences import DependenceEvent
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
+from .estimates.dependences import DependenceEvent
+from .estimates.shards import FeatureEstimate, ShardImportance, decode_shard
 from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source, SourceOrigin
 from .loss_shifts import (
     FigureMoved,
@@ -65,7 +66,6 @@ from .observations import (
     decode_model_id,
     decode_observation,
 )
-from .shards import FeatureEstimate, ShardImportance, decode_shard
 from .status import STATES, ModelStatus
 from .times import read_time
 from .version import installed_version

@@ -20,10 +20,10 @@ from typing import Any
 from ..config.settings import Config
 from ..errors import AttributaryError, ConfigError, PreflightError, without_text
 from ..private_files import make_private_folder
-from .http.access import configured_token, is_loopback
+from .http.access.access import configured_token, is_loopback
 from .http.app import make_app
-from .http.connections import HttpService, listener_at
 from .http.feed import Feed
+from .http.limits.connections import HttpService, listener_at
 from .http.page import Page
 from .http.site import Site
 from .reading.reading import Reading

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from .as_served import as_served
+
 STATIC = Path(__file__).parent / "static"
 _BASE = "{{base}}/"
 _STYLESHEET = re.compile(r'<link rel="stylesheet" href="\{\{base\}\}/([^"]+)">\n?')
@@ -65,7 +67,7 @@ def single_file(data: Mapping[str, Any], static: Path = STATIC) -> str:
 
 
 def _read(static: Path, name: str) -> str:
-    return (static / name).read_text(encoding="utf-8")
+    return as_served(name, (static / name).read_text(encoding="utf-8"))
 
 
 def _licensed(static: Path, name: str) -> str:
@@ -80,7 +82,7 @@ def _modules(static: Path) -> dict[str, str]:
     folder = static / "js"
     return {
         f"page/{path.relative_to(folder).as_posix()}": "data:text/javascript;charset=utf-8,"
-        + quote(path.read_text(encoding="utf-8"), safe=_PLAIN)
+        + quote(_read(static, path.relative_to(static).as_posix()), safe=_PLAIN)
         for path in sorted(folder.rglob("*.js"))
     }
 

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import attributary_agents.serve
+from attributary_agents.serve.as_served import as_served
 
 from .answers import BUILD, Answers, UnknownError
 from .compared import compare
@@ -172,7 +173,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._problem(404, "Not found", f"No file {name}.")
             return
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        self._send(200, path.read_bytes(), "text/javascript" if name.endswith(".js") else kind)
+        body = as_served(name, path.read_text()).encode() if name.endswith((".js", ".css")) else path.read_bytes()
+        self._send(200, body, "text/javascript" if name.endswith(".js") else kind)
 
     def _found(self, name: str) -> Path | None:
         paths = ((folder, (folder / name).resolve()) for folder in self.stand_in.static)

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import routes, stream
-from .access import Doors, Token
-from .connections import LONGEST_HEAD
+from .access.access import Doors, Token
+from .access.login import login_router
 from .document import describe
 from .errors import Faults, ProblemError, handle_errors, problem
-from .login import login_router
+from .limits.connections import LONGEST_HEAD
 from .page import Page
 from .paths import RawPaths
 from .replies import packed, takes_gzip

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from ..as_served import as_served
+
 FOLDER = Path(__file__).parents[1] / "static"
 INDEX = "index.html"
 _INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -56,7 +58,7 @@ class Page:
 
     def __init__(self, version: str, folder: Path = FOLDER) -> None:
         contents = {
-            path.relative_to(folder).as_posix(): path.read_bytes()
+            path.relative_to(folder).as_posix(): _read(path, path.relative_to(folder).as_posix())
             for path in sorted(folder.rglob("*"))
             if path.is_file() and not any(part.startswith(".") for part in path.parts)
         }
@@ -71,6 +73,11 @@ class Page:
     def file(self, path: str) -> File | None:
         """Return the file at a path below the base; None where there is none."""
         return self._files.get(path)
+
+
+def _read(path: Path, name: str) -> bytes:
+    body = path.read_bytes()
+    return as_served(name, body.decode()).encode() if _TYPES.get(path.suffix, "").startswith("text/") else body
 
 
 def _file(name: str, body: bytes) -> File:

@@ -14,7 +14,7 @@ from ..answers.health import Health, WebhookCount
 from ..reading.reading import ReadingState
 from ..store.store import Store
 from .feed import Feed
-from .gate import Gate
+from .limits.gate import Gate
 
 
 @dataclass(frozen=True)

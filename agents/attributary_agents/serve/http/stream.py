@@ -13,9 +13,9 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from ..store.rows import Live
-from .connections import ABORT
 from .errors import ProblemError
 from .feed import Listener
+from .limits.connections import ABORT
 from .parameters import only_known
 from .paths import LONGEST_ID
 from .site import Site, site_of

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.serve.http.app import make_app
-from attributary_agents.serve.http.connections import HttpService, listener_at
 from attributary_agents.serve.http.feed import Feed
+from attributary_agents.serve.http.limits.connections import HttpService, listener_at
 from attributary_agents.serve.http.page import Page
 from attributary_agents.serve.http.site import Site
 from attributary_agents.serve.reading.reading import ReadingState

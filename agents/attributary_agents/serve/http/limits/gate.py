@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
-from .errors import ProblemError
+from ..errors import ProblemError
 
 AT_ONCE = 4
 """Requests that work at the same time, each in a thread."""

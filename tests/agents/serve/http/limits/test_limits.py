@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from attributary_agents.serve.http import connections
 from attributary_agents.serve.http.app import make_app
 from attributary_agents.serve.http.errors import ProblemError
-from attributary_agents.serve.http.gate import Gate
+from attributary_agents.serve.http.limits import connections
+from attributary_agents.serve.http.limits.gate import Gate
 from attributary_agents.serve.store.store import Store
 from tests.agents.serve.http.sites import Remembered, Stream, client, page_of, served, site_with
 
@@ -156,7 +156,7 @@ def test_a_head_that_is_too_long_is_refused(tmp_path: Path, n: int) -> None:
 
 
 def test_a_form_that_drips_in_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attributary_agents.serve.http import login
+    from attributary_agents.serve.http.access import login
 
     monkeypatch.setattr(login, "WITHIN_S", 0.1)
 

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from ..errors import ProblemError
 from .access import DAYS, Token, host_of
-from .errors import ProblemError
 
 MOST_BYTES = 8192
 WITHIN_S = 10.0

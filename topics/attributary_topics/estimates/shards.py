@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from .absent import optional_fields
-from .codec import decode_json
-from .errors import InvalidRecordError
-from .events import Source, SourceOrigin
-from .observations import decode_model_id
+from ..absent import optional_fields
+from ..codec import decode_json
+from ..errors import InvalidRecordError
+from ..events import Source, SourceOrigin
+from ..observations import decode_model_id
 
 
 @dataclass(frozen=True, slots=True)

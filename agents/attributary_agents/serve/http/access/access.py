@@ -17,9 +17,9 @@ from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...config.serving import ServeConfig
-from ...errors import ConfigError
-from .errors import problem
+from ....config.serving import ServeConfig
+from ....errors import ConfigError
+from ..errors import problem
 
 OPEN = ("/login", "/livez", "/readyz", "/static/")
 """Paths that need no token: they hold no data. One that ends with a slash stands for all below it."""

@@ -11,9 +11,9 @@ import pytest
 
 from attributary_agents.config.serving import ServeConfig
 from attributary_agents.errors import ConfigError
-from attributary_agents.serve.http.access import DAYS, Token, configured_token, host_of, is_loopback
+from attributary_agents.serve.http.access.access import DAYS, Token, configured_token, host_of, is_loopback
+from attributary_agents.serve.http.access.login import local
 from attributary_agents.serve.http.app import make_app
-from attributary_agents.serve.http.login import local
 from tests.agents.serve.http.sites import TOKEN, client, configured, page_of, site_with
 
 

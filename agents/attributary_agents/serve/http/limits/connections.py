@@ -19,7 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ...monitoring.http_server import listen
+from ....monitoring.http_server import listen
 
 logger = logging.getLogger(__name__)
 

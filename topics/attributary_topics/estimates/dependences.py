@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .absent import absent
-from .events import Source
+from ..absent import absent
+from ..events import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""Bounds what strangers take: connections, waits, and requests that work at the same time."""

@@ -1,0 +1,1 @@
+"""Holds estimates that workers publish beside importances: those of shards, and partial dependence."""
