@@ -1,8 +1,9 @@
 """Measures what `attributary serve` costs.
 
     python -m benchmarks.serve store    # filling the store, and asking it: time, bytes, memory
+    python -m benchmarks.serve page     # the server and a browser: first chart, processor, sizes, memory
 
-It says in its own help what it does: `python -m benchmarks.serve store --help`.
+Each says in its own help what it does: `python -m benchmarks.serve page --help`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS = ("store",)
+COMMANDS = ("store", "page")
 """Sub-commands: each is a module whose `main` takes the other arguments; without one it is the first."""
 
 

@@ -1,0 +1,190 @@
+"""What the page of `attributary serve` costs: until its first chart, for the server's processor, in bytes and memory.
+
+    python -m benchmarks.serve page                                  # 100 models, 50 features, 10 000 points each
+    python -m benchmarks.serve page --models 10 --points 1000        # a hundredth of it
+
+Fills two stores, one with a tenth of the points, and starts the real server on each; its brokers are away, so it shows
+what the store has. Chromium opens the fleet and a model of both in turn. *First chart* is from the navigation until a
+chart is painted: cold with an empty cache, warm with the files of the page cached; the median of several. *CPU* is
+what the server uses for one request. Sizes are of bodies, as sent (gzip) and raw. The points of a model are within a
+day, the page's own window. Times hold for this machine as busy as it is: compare what is in one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+import httpx
+from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
+
+from .filling import Filled, Size, fill, model_id, unbounded
+from .process import Served, served
+
+CHROMIUM = "/usr/bin/chromium"
+SPAN_MS = 77_000_000
+"""Between the first and the last event of a model: 21 hours."""
+
+FEWER = 10
+HEAVY = ("numba", "llvmlite", "scipy", "river", "sklearn", "pandas", "faust")
+_WITHIN_MS = 120_000
+
+# Notes when a chart has been painted: two frames after it was added.
+_WATCH = """
+const look = new MutationObserver(() => {
+  if (!document.querySelector(".plot canvas, svg.spark")) return;
+  look.disconnect();
+  requestAnimationFrame(() => requestAnimationFrame(() => { window.firstChart = performance.now(); }));
+});
+look.observe(document, { childList: true, subtree: true });
+"""
+
+
+def first_chart_ms(page: Page, address: str) -> float:
+    """Open an address; return the milliseconds until its first chart was painted."""
+    page.goto(address)
+    page.wait_for_function("() => window.firstChart !== undefined", timeout=_WITHIN_MS)
+    return float(page.evaluate("window.firstChart"))
+
+
+def opened(browser: Browser) -> tuple[BrowserContext, Page]:
+    """Return a page whose cache is empty."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    context.add_init_script(_WATCH)
+    return context, context.new_page()
+
+
+def visited(browser: Browser, address: str) -> tuple[float, float]:
+    """Return the milliseconds until the first chart, cold and then warm."""
+    context, page = opened(browser)
+    cold = first_chart_ms(page, address)
+    warm = first_chart_ms(page, address)
+    context.close()
+    return cold, warm
+
+
+def weights(browser: Browser, address: str) -> dict[str, int]:
+    """Return the bytes that a page is sent, by kind, with an empty cache."""
+    context, page = opened(browser)
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer))
+    first_chart_ms(page, address)
+    page.wait_for_function("() => !document.querySelector('[aria-busy=\"true\"]')", timeout=_WITHIN_MS)
+    found: Counter[str] = Counter()
+    for answer in answers:
+        if not answer.url.endswith("/stream"):
+            kind = answer.headers.get("content-type", "").partition(";")[0].rpartition("/")[2]
+            found[kind] += answer.request.sizes()["responseBodySize"]
+    context.close()
+    return dict(found.most_common())
+
+
+def cpu_ms(server: Served, path: str, tries: int) -> float:
+    """Return the milliseconds of the server's processor that a request takes."""
+    with httpx.Client(base_url=server.address, timeout=120.0) as client:
+        client.get(path).raise_for_status()
+        began = server.cpu_s()
+        for _ in range(tries):
+            client.get(path).raise_for_status()
+        return (server.cpu_s() - began) / tries * 1000.0
+
+
+def sizes(server: Served, path: str) -> tuple[int, int]:
+    """Return the bytes of an answer, raw and as a browser gets it."""
+    with httpx.stream("GET", server.address + path, headers={"Accept-Encoding": "gzip"}, timeout=120.0) as answer:
+        sent = sum(len(part) for part in answer.iter_raw())
+        assert answer.headers.get("content-encoding") == "gzip", "the answer is not compressed"
+    return len(httpx.get(server.address + path, headers={"Accept-Encoding": "identity"}, timeout=120.0).content), sent
+
+
+def requests_of(size: Size) -> dict[str, str]:
+    """Return what is asked for, by name."""
+    model = f"/api/v1/models/{model_id(size.models // 2)}"
+    lately = max(size.begin_ms, size.last_ms - 999 * size.step_ms)
+    return {
+        "fleet": "/api/v1/models",
+        "model": model,
+        "series over all points": f"{model}/importances",
+        "series over the last 1000": f"{model}/importances?from={lately}",
+    }
+
+
+def measured(size: Size, smaller: Size, folder: Path, tries: int) -> Iterator[tuple[str, str]]:
+    """Fill, serve and look; yield each figure as soon as it is known."""
+    filled = [_filled(folder / "all.sqlite", size), _filled(folder / "fewer.sqlite", smaller)]
+    yield "the store", f"{filled[0].bytes / 1e6:,.0f} MB, {filled[0].bytes / size.events:,.0f} bytes an event"
+    models = [model_id(at) for at in range(size.models)]
+    with ExitStack() as stack:
+        server, small = (stack.enter_context(served(folder / name, models)) for name in ("all.sqlite", "fewer.sqlite"))
+        yield "the server answers after", f"{server.start_s:.1f} s"
+        yield "memory at the start", _memory(server)
+        yield "large libraries in it", ", ".join(server.has_loaded(*HEAVY)) or "none"
+        browser = stack.enter_context(sync_playwright()).chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        stack.callback(browser.close)
+        for name, path in (("fleet", "/"), (f"a model of {size.features} features", f"/models/{models[-1]}")):
+            both = [
+                (visited(browser, server.address + path), visited(browser, small.address + path)) for _ in range(tries)
+            ]
+            for at, cache in enumerate(("cold", "warm")):
+                ours, theirs = (median(pair[which][at] for pair in both) for which in (0, 1))
+                said = f"{ours:.0f} ms; with a tenth of the points {theirs:.0f} ms: ratio {ours / theirs:.2f}"
+                yield f"first chart, {name}, {cache}", said
+            sent = weights(browser, server.address + path)
+            kinds = ", ".join(f"{kind} {n / 1000:.1f}" for kind, n in sent.items())
+            yield f"page weight, {name}", f"{sum(sent.values()) / 1000:.1f} kB sent: {kinds}"
+        small_paths = requests_of(smaller)
+        for name, path in requests_of(size).items():
+            ours, theirs = cpu_ms(server, path, 10 * tries), cpu_ms(small, small_paths[name], 10 * tries)
+            yield f"CPU of a request, {name}", f"{ours:.1f} ms; with a tenth of the points {theirs:.1f} ms"
+        for name, path in requests_of(size).items():
+            raw, compressed = sizes(server, path)
+            yield f"bytes of an answer, {name}", f"{raw / 1000:.1f} kB, {compressed / 1000:.1f} kB as gzip"
+        yield "memory afterwards", _memory(server)
+
+
+def _memory(server: Served) -> str:
+    resident, own = server.memory_mb()
+    return f"{resident:.0f} MB resident, {own:.0f} MB its own"
+
+
+def _filled(path: Path, size: Size) -> Filled:
+    with unbounded(path) as store:
+        return fill(store, size)
+
+
+def size_until(now_ms: int) -> Callable[[int, int, int], Size]:
+    """Return what makes a size whose last event is now."""
+
+    def of(models: int, features: int, points: int) -> Size:
+        step = SPAN_MS // points
+        return Size(models, features, points, now_ms - points * step, step)
+
+    return of
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.serve page", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--models", type=int, default=100)
+    parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--points", type=int, default=10_000, help="of each model, 20 or more")
+    parser.add_argument("--tries", type=int, default=5, help="how often each view is opened")
+    given = parser.parse_args(argv)
+    of = size_until(round(time.time() * 1000))
+    size = of(given.models, given.features, given.points)
+    print(size, flush=True)
+    with tempfile.TemporaryDirectory(prefix="attributary-page-") as folder:
+        smaller = of(given.models, given.features, given.points // FEWER)
+        for what, figure in measured(size, smaller, Path(folder), given.tries):
+            print(f"{what:44} {figure}", flush=True)
+    return 0
