@@ -55,6 +55,22 @@ def test_a_server_that_was_killed_leaves_no_lock(path: Path) -> None:
         assert store.models() == []
 
 
+@pytest.mark.parametrize("n", [0, 3])
+def test_what_a_killed_server_has_kept_is_there_for_the_next_one(path: Path, n: int) -> None:
+    # What is in the file at once, and not only in the log beside it: nothing has been checkpointed yet.
+    script = (
+        "import os, sys, pathlib; from attributary_agents.serve.store.store import Store; "
+        "from tests.agents.serve.store.events import T0, importance; store = Store(pathlib.Path(sys.argv[1])); "
+        "n = int(sys.argv[2]); store.take([importance(T0 + at, at + 1) for at in range(n)], {('importances', 0): n}); "
+        "os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(path), str(n)], timeout=60).returncode == 9
+    assert path.read_bytes()[68:72] == b"ATTY"
+    with Store(path) as store:
+        assert (store.n_records("importance"), store.positions()) == (n, {("importances", 0): n})
+    assert sorted(one.name for one in path.parent.iterdir()) == ["store.sqlite", "store.sqlite.lock"]
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"serve\.store: cannot write .*set serve\.store to a file"):

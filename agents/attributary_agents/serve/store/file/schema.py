@@ -92,6 +92,5 @@ def make_tables(db: sqlite3.Connection) -> None:
     db.execute("begin immediate")
     for statement in _TABLES:
         db.execute(statement)
-    db.execute(f"pragma application_id = {APPLICATION}")
     db.execute(f"pragma user_version = {VERSION}")
     db.execute("commit")

@@ -129,13 +129,17 @@ class StoreFile:
             # Both hold for a file that has no tables yet, and change nothing in another one.
             db.execute(f"pragma page_size = {PAGE_BYTES}")
             db.execute("pragma auto_vacuum = incremental")
+            (n_tables,) = db.execute("select count(*) from sqlite_master").fetchone()
+            if not n_tables:
+                # Before WAL begins: afterwards it would be beside the file until a checkpoint, and a server that was
+                # killed before that would leave a file that the next one does not know.
+                db.execute(f"pragma application_id = {APPLICATION}")
             db.execute("pragma journal_mode = wal")
             db.execute("pragma synchronous = normal")
             wal_bytes = min(_WAL_BYTES, self._max_bytes // _WAL_SHARE)
             db.execute(f"pragma journal_size_limit = {wal_bytes}")
             db.execute(f"pragma wal_autocheckpoint = {wal_bytes // 2 // PAGE_BYTES}")
             (version,) = db.execute("pragma user_version").fetchone()
-            (n_tables,) = db.execute("select count(*) from sqlite_master").fetchone()
             if not n_tables:
                 make_tables(db)
             elif version != VERSION:
