@@ -121,6 +121,7 @@ def test_two_moments_are_chosen_and_compared_by_keys(server: StandIn, visits: Vi
     page.get_by_role("button", name="Swap").focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("a=clicks@now&b=bank@now"))
+    expect(page.locator("h1")).to_contain_text("clicks and bank")
     page.get_by_role("button", name="before and after the last change").focus()
     page.keyboard.press("Space")
     expect(page).to_have_url(re.compile(r"a=bank@%23\d+&b=bank@%23\d+"))
