@@ -21,6 +21,10 @@ AT_ONCE = 2000
 """Records of one transaction, as the server takes them."""
 
 
+_LINES = 10
+"""Lines that say how far it is, where there is no terminal for a bar."""
+
+
 @dataclass(frozen=True)
 class Size:
     """How much a store has: of each model so many events, of so many features, so far apart, from a time on."""
@@ -65,11 +69,16 @@ def fill(store: Store, size: Size) -> Filled:
     columns = TextColumn("filling"), BarColumn(), MofNCompleteColumn(), TextColumn("events,")
     times = TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("to go")
     began, began_cpu = time.perf_counter(), time.process_time()
-    with Progress(*columns, *times, console=Console(stderr=True)) as bar:
+    console, done, said = Console(stderr=True), 0, 0
+    with Progress(*columns, *times, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=size.events)
         while batch := list(islice(coming, AT_ONCE)):
             store.take(batch, live=False)
-            bar.advance(task, len(batch))
+            done += len(batch)
+            bar.update(task, completed=done)
+            if not console.is_terminal and done * _LINES // size.events > said:
+                said = done * _LINES // size.events
+                console.print(f"filled {done:,} of {size.events:,} events in {time.perf_counter() - began:.0f} s")
     return Filled(time.process_time() - began_cpu, time.perf_counter() - began, store.size())
 
 

@@ -13,6 +13,7 @@ day, the page's own window. Times hold for this machine as busy as it is: compar
 from __future__ import annotations
 
 import argparse
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -27,7 +28,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_pl
 from .filling import Filled, Size, fill, model_id, unbounded
 from .process import Served, served
 
-CHROMIUM = "/usr/bin/chromium"
 SPAN_MS = 77_000_000
 """Between the first and the last event of a model: 21 hours."""
 
@@ -44,6 +44,20 @@ const look = new MutationObserver(() => {
 });
 look.observe(document, { childList: true, subtree: true });
 """
+
+
+def chromium() -> str:
+    """Return where Chromium is.
+
+    Raises
+    ------
+    SystemExit
+        It is nowhere.
+    """
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        raise SystemExit("there is no Chromium here: install it (Debian: chromium)")
+    return found
 
 
 def first_chart_ms(page: Page, address: str) -> float:
@@ -126,7 +140,7 @@ def measured(size: Size, smaller: Size, folder: Path, tries: int) -> Iterator[tu
         yield "memory at the start", _memory(server)
         yield "large libraries in it", ", ".join(server.has_loaded(*HEAVY)) or "none"
         browser = stack.enter_context(sync_playwright()).chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
         )
         stack.callback(browser.close)
         for name, path in (("fleet", "/"), (f"a model of {size.features} features", f"/models/{models[-1]}")):
@@ -182,6 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     of = size_until(round(time.time() * 1000))
     size = of(given.models, given.features, given.points)
+    chromium()
     print(size, flush=True)
     with tempfile.TemporaryDirectory(prefix="attributary-page-") as folder:
         smaller = of(given.models, given.features, given.points // FEWER)

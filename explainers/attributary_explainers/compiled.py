@@ -1,6 +1,7 @@
 """Kernels: functions that numba compiles, once on a machine, and the notice that a user gets of it.
 
-`NUMBA_DISABLE_JIT=1` runs the same source as plain Python. Nothing else of the project imports numba.
+`NUMBA_DISABLE_JIT=1` runs the same source as plain Python, without numba: it and its compiler take 100 MB. Nothing else
+of the project imports numba.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeVar
 
-import numba as _numba
-from numba.core import caching as _caching
-from numba.core import event as _event
-from numba.core import runtime as _runtime
-
-numba: Any = _numba  # which types these declare differs from release to release
-events: Any = _event
-caching: Any = _caching
-runtime: Any = _runtime
+numba: Any = None
+events: Any = None
+caching: Any = None
+runtime: Any = None
+if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+    # As a name each: which types these declare differs from release to release.
+    numba, events = import_module("numba"), import_module("numba.core.event")
+    caching, runtime = import_module("numba.core.caching"), import_module("numba.core.runtime")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +38,7 @@ _PROVED_NUMBA = ("0.68",)
 """Series of numba whose kernels are known to be loaded as `_KeptKernel` does it: the tests load every one."""
 
 
-class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
+class _KeptKernel(caching.FunctionCache if caching else object):  # type: ignore[misc]
     """Loads a kernel from disk without numba's tables of all that can be compiled; they come when one is compiled.
 
     The tables are a hundred modules and 13 MB, and take a tenth of a second. A kernel that is loaded needs of them what
@@ -53,11 +54,12 @@ class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
 
 def compiled(function: F) -> F:
     """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk."""
-    made: Any
+    made: Any = function
     try:
-        made = numba.njit(cache=True, **_OPTIONS)(function)
-        if is_compiling() and numba.__version__.rpartition(".")[0] in _PROVED_NUMBA:
-            made._cache = _KeptKernel(function)
+        if is_compiling():
+            made = numba.njit(cache=True, **_OPTIONS)(function)
+            if numba.__version__.rpartition(".")[0] in _PROVED_NUMBA:
+                made._cache = _KeptKernel(function)
     except RuntimeError:  # there is nowhere to keep it: neither NUMBA_CACHE_DIR, nor beside this file, nor a home
         made = numba.njit(**_OPTIONS)(function)
     _kernels.append(made)
@@ -67,7 +69,7 @@ def compiled(function: F) -> F:
 
 def is_compiling() -> bool:
     """Return whether kernels are compiled in this process: not with `NUMBA_DISABLE_JIT=1`."""
-    return not numba.config.DISABLE_JIT
+    return numba is not None and not numba.config.DISABLE_JIT
 
 
 def cache_folder() -> str | None:
@@ -79,7 +81,7 @@ def cache_folder() -> str | None:
     return str(numba.config.CACHE_DIR or (package if kept.startswith(package) else kept))
 
 
-class Compilations(events.Listener):  # type: ignore[misc]
+class Compilations(events.Listener if events else object):  # type: ignore[misc]
     """Counts the kernels that this process compiles instead of finding them on disk, and tells the user."""
 
     def __init__(self) -> None:
@@ -145,7 +147,8 @@ def where_kept() -> str:
 compilations = Compilations()
 """Those of this process."""
 
-events.register("numba:compile", compilations)
+if events is not None:
+    events.register("numba:compile", compilations)
 
 
 @contextmanager

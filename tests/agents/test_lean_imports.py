@@ -81,6 +81,44 @@ def test_a_worker_has_not_imported_what_it_does_not_use() -> None:
     assert {name: why for name, why in NOT_USED.items() if name in found} == {}
 
 
+SERVER = """
+import sys
+sys.argv = ["attributary", {command!r}]
+import attributary_agents.cli
+import attributary_agents.serve.server
+from attributary_agents.config.reading import parse_config
+detector = {{"importances": ["pfi"], "detector": "kswin"}}
+model = {{"model": {{"class": "river.forest.ARFClassifier"}}, "explainers": {{"sage": {{}}}}, "change": detector}}
+parse_config({{"kafka": {{"brokers": ["127.0.0.1:9"]}}, "models": {{"m": model}}}})
+print(*sys.modules)
+"""
+"""All modules of a process of the command that has read a configuration, and those of the page's server."""
+
+NOT_SERVED = {
+    "numba": "kernels are for explaining; what is served is explained already",
+    "llvmlite": "numba compiles with it: 100 MB",
+    "scipy.stats": "River has it",
+    "scipy.integrate": "River has it",
+    "sklearn": "River has it",
+    "pandas": "scikit-learn imports it",
+    "faust": "workers consume with it; the server has a reader of its own",
+    "matplotlib": "for plots in notebooks",
+    "playwright": "for tests",
+    "attributary_agents.app": "the application of a worker, which imports Faust",
+}
+"""Modules to why the server of the page has not imported them."""
+
+
+def test_the_server_of_the_page_has_not_imported_what_explains_or_consumes() -> None:
+    found = run(SERVER.format(command="serve")).split()
+    assert {"fastapi", "attributary_agents.serve.http.app", "attributary_explainers"} < set(found)
+    assert {name: why for name, why in NOT_SERVED.items() if name in found} == {}
+
+
+def test_another_command_has_compiled_kernels() -> None:
+    assert "numba" in run(SERVER.format(command="replay")).split()
+
+
 USED = """
 import random, sys
 {lean}
