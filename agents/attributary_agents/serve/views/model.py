@@ -111,6 +111,10 @@ def _threshold(store: Store, config: Config, model_id: str) -> float | None:
 
 def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> Iterator[str]:
     """Yield what to know before the numbers are believed."""
+    if row.is_failing:
+        yield "The model fails on what comes: of late its observations have become dead letters."
+    if row.state == "refused":
+        yield "What is stored of the model is damaged: its observations become dead letters."
     if not model.explainers and row.state != "refused":
         yield str(nothing_yet(model, settings))
     if row.mode == "unlabelled":
@@ -119,10 +123,6 @@ def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> I
         said = "not known yet" if row.fidelity is None else show_number(row.fidelity)
         low = ", which is too low to rely on what follows" if row.is_unfaithful else ""
         yield f"These are importances of a mirror, which learns what another model predicts; fidelity: {said}{low}."
-    if row.is_failing:
-        yield "The model fails on what comes: of late its observations have become dead letters."
-    if row.state == "refused":
-        yield "What is stored of the model is damaged: its observations become dead letters."
     if row.model_loss is not None and row.baseline_loss is not None and row.model_loss > row.baseline_loss:
         yield (
             f"The model loses more ({show_number(row.model_loss)}) than its mean prediction, which knows no feature "
