@@ -111,6 +111,17 @@ def test_a_model_that_nobody_knows_is_refused(model_id: str) -> None:
         ({"mode": "mirror", "fidelity": 0.71}, ["fidelity: 0.71, which is too low to rely on what follows."]),
         ({"mode": "mirror", "fidelity": None}, ["fidelity: not known yet."]),
         ({"model_loss": 0.7}, ["The model loses more (0.7) than its mean prediction, which knows no feature (0.68)"]),
+        (
+            {
+                "loss": "squared",
+                "loss_unit": "counts, squared",
+                "loss_largest": None,
+                "model_loss": 9.0,
+                "baseline_loss": 4.0,
+            },
+            ["The model loses more (3) than its mean prediction, which knows no feature (2)"],
+        ),
+        ({"model_loss": 0.68004}, ["The model loses as much as its mean prediction, which knows no feature (0.68)"]),
         ({"baseline_loss": 0.1, "model_loss": 0.05}, ["a (pfi): far more than a model without features loses"]),
     ],
 )

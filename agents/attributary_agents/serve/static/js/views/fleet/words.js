@@ -55,7 +55,7 @@ export function waitingWords(row) {
   return { text: count(row.n_waiting), detail: row.waiting_limit ? `of ${count(row.waiting_limit)}` : "", share };
 }
 
-const VERDICTS = { followed: "changed, and followed", harder: "changed, and is harder", matured: "has learnt more", degraded: "became worse" };
+const VERDICTS = { followed: "changed, and followed", harder: "changed, and harder now", matured: "has learnt more", degraded: "became worse" };
 
 /** Return in a few words what a change is; its sentence says the rest. */
 export function gist({ event, route, verdict, feature, model_version: version }) {

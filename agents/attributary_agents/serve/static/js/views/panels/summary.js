@@ -48,6 +48,6 @@ export function changeStrip({ row }, state, link, now) {
   const before = Math.max(0, last.observation - 1);
   const compare = link(state, { view: "compare", a: `${row.model_id}@#${before}`, b: `${row.model_id}@now` });
   return h("div", { class: isRecent ? "change-strip is-recent" : "change-strip" },
-    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${isRecent ? "changed" : "last change"}, ${when}: `), thin(last.sentence)),
+    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${last.event === "alarm" ? "alarm" : isRecent ? "changed" : "last change"}, ${when}: `), thin(last.sentence)),
     h("p", { class: "links" }, h("a", { href: link(state, { view: "change", change: last.id }) }, "see the change"), h("a", { href: compare }, "compare with now")));
 }
