@@ -181,7 +181,8 @@ def _rounded(value: float, half_width: float) -> str:
     half_width = float(shown)
     places = len(shown.partition("e")[0].replace(".", "")) - 1 - int(shown.partition("e")[2])
     decimals = max(places, 0)
-    return " ± ".join(f"{round(one, places):,.{decimals}f}".replace(",", " ") for one in (value, half_width))
+    # Plus 0.0: a number that is rounded to nothing has no sign.
+    return " ± ".join(f"{round(one, places) + 0.0:,.{decimals}f}".replace(",", " ") for one in (value, half_width))
 
 
 def _power(exponent: int) -> str:

@@ -430,6 +430,41 @@ def test_ticks_tell_numbers_apart(alone: Page) -> None:
         assert len(set(texts)) == len(texts)
 
 
+def test_ticks_tell_moments_apart(alone: Page) -> None:
+    at = 1_795_600_000_000
+    cases = [[at + step * i for i in range(5)] for step in (5, 20, 200, 500, 1000, 15_000, 60_000)]
+    got = alone.evaluate("async (cases) => cases.map((await import('page/chart/ticks.js')).moments)", cases)
+    for texts in got:
+        assert len(set(texts)) == len(texts)
+    assert [text.split("\n")[0][-4:] for text in got[3]] == ["40.0", "40.5", "41.0", "41.5", "42.0"]
+    assert got[4][1].endswith(":41")
+
+
+def test_no_line_goes_through_a_name_above_its_track(alone: Page) -> None:
+    long = "Durchschnittliche_Verbrauchsmenge_je_Haushalt_und_Kalendermonat_07"
+    body = """async ([name, width]) => {
+        const { layOut, extent } = await import('page/chart/rows.js');
+        const colours = { font: 'sans-serif', ink: 'black', muted: 'gray' };
+        const rows = [name, name].map((one) => ({ name: one, notes: ['0.1'] }));
+        const range = extent([[-1, 0], [1, 0]]);
+        const chart = layOut(width, colours, { rows, range, height: 14, draw: (row, place, y) => [] });
+        document.body.append(chart);
+        const zero = chart.querySelector('path').getAttribute('d').match(/[\\d.]+/g).map(Number);
+        const boxes = [...chart.querySelectorAll('text:not([text-anchor])')].map((one) => one.getBBox());
+        const names = boxes.map(({ x, y, width, height }) => [x, x + width, y, y + height]);
+        chart.remove();
+        return { zero, names };
+    }"""
+    found = alone.evaluate(body, [long, 300])
+    lines = [found["zero"][at : at + 3] for at in range(0, len(found["zero"]), 3)]
+    assert len(lines) == 2
+    assert found["names"]
+    assert any(left <= lines[0][0] <= right for left, right, _, _ in found["names"]), "it would go through the name"
+    for x, top, bottom in lines:
+        for left, right, high, low in found["names"]:
+            assert not (left <= x <= right and top < low - 4 and bottom > high)
+
+
 def test_lines_without_a_band_are_grey_and_gaps_stay_gaps(alone: Page) -> None:
     found = alone.evaluate(
         "async (one) => { const m = await import('page/chart/geometry.js'); return [m.runs(one), m.bands(one)]; }",

@@ -52,6 +52,40 @@ def test_a_change_appears_without_a_reload_and_is_announced(
     assert is_same(page)
 
 
+@pytest.mark.parametrize("path", ["/", "/models/bank"])
+def test_a_status_of_a_worker_does_not_take_back_that_a_model_has_changed(
+    path: str, own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server, path)
+    settled(page)
+    expect(page.locator("#head")).to_contain_text("live")
+    state = page.locator("h1 .state") if path != "/" else page.locator("tr, li", has_text="bank").first
+    expect(state).to_contain_text("changed")
+    server.push("status", {
+        "model_id": "bank", "version": "2", "state": "explained", "n_observations": 4_321_765,
+        "observations_per_second": 4.56, "n_waiting": None, "n_expired": None, "n_refused": 0,
+    })  # fmt: skip
+    expect(page.locator("#view")).to_contain_text("4.56")  # it has been taken
+    expect(state).to_contain_text("changed")
+
+
+def test_the_view_of_a_model_that_fails_says_what_the_fleet_says(
+    own_server: Callable[..., StandIn], visits: Visits
+) -> None:
+    server = own_server()
+    page = visits.open(server)
+    settled(page)
+    said = page.evaluate("""async () => {
+        const { stateOf } = await import("page/views/fleet/words.js");
+        const { summaryOf } = await import("page/views/panels/summary.js");
+        const answer = await (await fetch("/api/v1/models")).json();
+        const row = { ...answer.models[0], state: "learning", is_failing: true, version: null, model_loss: null };
+        return [stateOf(row).word, summaryOf({ row }).querySelector(".state").textContent];
+    }""")
+    assert said == ["failing", "✕ failing"]
+
+
 @pytest.mark.long
 def test_an_importance_is_drawn_as_it_comes(own_server: Callable[..., StandIn], visits: Visits) -> None:
     server = own_server()

@@ -57,6 +57,7 @@ def test_estimates_are_those_of_sentences(page: Page) -> None:
     pairs = [[one, abs(one) * 10 ** draws.uniform(-5, 2)] for one in values if abs(one) < 1e300]
     pairs += [[0.12345, 0.0341], [5065.3, 1234.0], [5.64e9, 1e9], [3.1e-7, 4e-8], [0.0, 0.5], [2.5, 1.0], [3.5, 1.0]]
     pairs += [[0.25, 0.2], [0.35, 0.2], [1250.0, 100.0], [1.0, 0.095], [1.0, 0.0995], [12.0, 0.0], [12.0, -1.0]]
+    pairs += [[-0.02, 0.5], [-4e10, 2e11]]
     assert run(page, "format.js", "return given.map(([v, w]) => m.estimate(v, w))", pairs) == [
         show_estimate(value, half_width) for value, half_width in pairs
     ]

@@ -31,6 +31,24 @@ def test_the_fleet_says_whether_anything_is_wrong_with_which_model_and_since_whe
     assert findings(page) == []
 
 
+def test_a_shift_of_the_loss_that_is_over_is_not_called_worse_and_differs_by_points(
+    server: StandIn, visits: Visits
+) -> None:
+    page = visits.open(server, change_of(server, "bank", "loss_shift_released"))
+    settled(page)
+    view = page.locator("#view")
+    expect(view).to_contain_text("Shift of the loss is over")
+    expect(view).not_to_contain_text("is over: worse")
+    page = visits.open(server, change_of(server, "bank", "loss_shift"))
+    settled(page)
+    row = page.locator("tr", has_text="Loss of the model")
+    before, after, apart = row.locator("td").all_inner_texts()[:3]
+    assert [before[-2:], after[-2:], apart[-7:]] == [" %", " %", " points"]
+    low, high = re.findall(r"[+-][\d.]+", apart)
+    gain = float(after.removesuffix(" %")) - float(before.removesuffix(" %"))
+    assert float(low) < gain < float(high)
+
+
 def test_a_model_shows_its_importances_and_what_they_are_to_be_read_with(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/bank")
     settled(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attributary_explainers.wording import closest
+from attributary_explainers.wording import closest, show_count
 
 from ...config.models import ModelConfig
 from ...config.settings import Config
@@ -66,8 +66,10 @@ def explainer_of(model: StoredModel, settings: ModelConfig | None, asked: str | 
 def nothing_yet(model: StoredModel, settings: ModelConfig | None) -> NotFoundError:
     """Return the error that says that no importance of a model has been published."""
     n = model.status.get("n_observations")
-    has = f" It has taken {n} so far." if isinstance(n, int) else ""
-    every = f" It publishes every {settings.publish.every} observations." if settings is not None else ""
+    has = f" It has taken {show_count(n)} observations so far." if isinstance(n, int) else " No worker has told of it."
+    every = f" It publishes every {show_count(settings.publish.every)} observations." if settings is not None else ""
+    if settings is not None and isinstance(n, int) and n > settings.publish.every:
+        every += " `attributary check` says what it lacks."
     return NotFoundError(
         "No importance yet", f"No importance of '{name(model.model_id)}' has been published yet.{has}{every}"
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from attributary_explainers.wording import show_names, show_number
 
 from ...config.models import ModelConfig
 from ...config.settings import Config
-from ..answers.base import PairOfMoments
+from ..answers.base import Loss, PairOfMoments
 from ..answers.models import ExplainerRow, ModelRow, ModelView, VersionRow
 from ..store.rows import StoredExplainer, StoredModel
 from ..store.store import Store
@@ -111,6 +112,10 @@ def _threshold(store: Store, config: Config, model_id: str) -> float | None:
 
 def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> Iterator[str]:
     """Yield what to know before the numbers are believed."""
+    if row.is_failing:
+        yield "The model fails on what comes: of late its observations have become dead letters."
+    if row.state == "refused":
+        yield "What is stored of the model is damaged: its observations become dead letters."
     if not model.explainers and row.state != "refused":
         yield str(nothing_yet(model, settings))
     if row.mode == "unlabelled":
@@ -119,17 +124,25 @@ def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> I
         said = "not known yet" if row.fidelity is None else show_number(row.fidelity)
         low = ", which is too low to rely on what follows" if row.is_unfaithful else ""
         yield f"These are importances of a mirror, which learns what another model predicts; fidelity: {said}{low}."
-    if row.is_failing:
-        yield "The model fails on what comes: of late its observations have become dead letters."
-    if row.state == "refused":
-        yield "What is stored of the model is damaged: its observations become dead letters."
     if row.model_loss is not None and row.baseline_loss is not None and row.model_loss > row.baseline_loss:
-        yield (
-            f"The model loses more ({show_number(row.model_loss)}) than its mean prediction, which knows no feature "
-            f"({show_number(row.baseline_loss)}): importances say little until it has learnt more."
-        )
+        yield _loses_more(row.model_loss, row.baseline_loss, row.loss)
     for one in model.explainers:
         yield from _far(one)
+
+
+def _loses_more(model: float, baseline: float, loss: Loss | None) -> str:
+    """Return that no feature helps the model; of a squared loss by its roots, as the page shows it elsewhere."""
+    is_squared = loss is not None and loss.name == "squared"
+    figures = [show_number(math.sqrt(value) if is_squared and value >= 0.0 else value) for value in (model, baseline)]
+    if math.isclose(model, baseline, rel_tol=1e-3):
+        return (
+            f"The model loses as much as its mean prediction, which knows no feature ({figures[1]}): importances say "
+            "little until it has learnt more."
+        )
+    return (
+        f"The model loses more ({figures[0]}) than its mean prediction, which knows no feature ({figures[1]}): "
+        "importances say little until it has learnt more."
+    )
 
 
 def _far(one: StoredExplainer) -> Iterator[str]:

@@ -111,6 +111,17 @@ def test_a_model_that_nobody_knows_is_refused(model_id: str) -> None:
         ({"mode": "mirror", "fidelity": 0.71}, ["fidelity: 0.71, which is too low to rely on what follows."]),
         ({"mode": "mirror", "fidelity": None}, ["fidelity: not known yet."]),
         ({"model_loss": 0.7}, ["The model loses more (0.7) than its mean prediction, which knows no feature (0.68)"]),
+        (
+            {
+                "loss": "squared",
+                "loss_unit": "counts, squared",
+                "loss_largest": None,
+                "model_loss": 9.0,
+                "baseline_loss": 4.0,
+            },
+            ["The model loses more (3) than its mean prediction, which knows no feature (2)"],
+        ),
+        ({"model_loss": 0.68004}, ["The model loses as much as its mean prediction, which knows no feature (0.68)"]),
         ({"baseline_loss": 0.1, "model_loss": 0.05}, ["a (pfi): far more than a model without features loses"]),
     ],
 )
@@ -129,6 +140,30 @@ def test_a_model_that_is_refused_says_so() -> None:
         found = model_view(store, CONFIG, "bank", now_ms=NOW)
     assert found.row.state == "refused"
     assert found.notes == ["What is stored of the model is damaged: its observations become dead letters."]
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (None, "No worker has told of it. It publishes every 1 000 observations."),
+        (7, "It has taken 7 observations so far. It publishes every 1 000 observations."),
+        (1500, "It has taken 1 500 observations so far. It publishes every 1 000 observations. `attributary check`"),
+    ],
+)
+def test_a_model_without_an_importance_says_how_far_it_is(n: int | None, said: str) -> None:
+    told = [] if n is None else [status("bank", NOW, "learning", n_observations=n)]
+    with store_of(told) as store:
+        found = model_view(store, config_of({"bank": {"publish": {"every": 1000}}}), "bank", now_ms=NOW)
+    assert [said in note for note in found.notes] == [True]
+
+
+def test_a_model_that_fails_says_so_first() -> None:
+    told = status("bank", NOW, "learning", n_observations=0, observations_per_second=0.0)
+    records = [told, *dead_letters("bank", NOW, "model_failed", 30)]
+    with store_of(records) as store:
+        found = model_view(store, CONFIG, "bank", now_ms=NOW)
+    assert found.row.is_failing
+    assert found.notes[0] == "The model fails on what comes: of late its observations have become dead letters."
 
 
 def test_labels_that_come_later_are_counted() -> None:

@@ -104,7 +104,7 @@ function pair(value, halfWidth) {
   const places = Math.max(behind, 0);
   const write = (one) => {
     const rounded = halfEven(Math.abs(one), behind);
-    return (one < 0 ? "-" : "") + grouped(rounded.toFixed(places));
+    return (one < 0 && rounded !== 0 ? "-" : "") + grouped(rounded.toFixed(places));
   };
   return `${write(value)} ± ${write(Number(`${shown.mantissa}e${shown.exponent}`))}`;
 }

@@ -31,11 +31,14 @@ export function layOut(width, colours, { rows, range, draw, height, heads = [] }
   const place = (value) => left + ((Math.min(high, Math.max(low, value)) - low) / (high - low || 1)) * (right - left);
   let y = heads.some(Boolean) ? 20 : 2;
   const parts = heads.map((text, k) => svg("text", { x: width - sum(columns, k + 1), y: 13, "text-anchor": "end", fill: colours.muted, "font-size": 12 }, text));
-  const top = y;
+  const hasZero = low <= 0 && high >= 0;
+  let zero = "";
   for (const row of rows) {
     const lines = wrap(row.name, names, font);
     const tall = Math.max(isNarrow ? lines.length * LINE + height + 4 : Math.max(lines.length * LINE, height), 24) + 6;
     const track = isNarrow ? y + lines.length * LINE + 4 + height / 2 : y + tall / 2;
+    // Above a track that has its name above it the line would go through the name.
+    if (hasZero) zero += `M${f(place(0))} ${f(isNarrow ? track - height / 2 - 2 : y)}V${f(y + tall)}`;
     const first = isNarrow ? y + 13 : y + tall / 2 - ((lines.length - 1) * LINE) / 2 + 4.5;
     parts.push(svg("g", { opacity: row.isFaint ? 0.6 : null },
       svg("title", null, `${row.name} ${row.notes.join(" ")}`),
@@ -44,8 +47,8 @@ export function layOut(width, colours, { rows, range, draw, height, heads = [] }
       draw(row, place, track)));
     y += tall;
   }
-  const zero = low <= 0 && high >= 0 && svg("path", { d: `M${f(place(0))} ${top}V${f(y)}`, stroke: colours.muted, "stroke-opacity": 0.7, fill: "none" });
-  return svg("svg", { width, height: Math.ceil(y + 2), viewBox: `0 0 ${width} ${Math.ceil(y + 2)}`, "font-family": font, "font-size": 13, "aria-hidden": "true" }, zero, parts);
+  const line = zero && svg("path", { d: zero, stroke: colours.muted, "stroke-opacity": 0.7, fill: "none" });
+  return svg("svg", { width, height: Math.ceil(y + 2), viewBox: `0 0 ${width} ${Math.ceil(y + 2)}`, "font-family": font, "font-size": 13, "aria-hidden": "true" }, line, parts);
 }
 
 const sum = (columns, from) => columns.slice(from).reduce((a, b) => a + b, 0);

@@ -33,7 +33,9 @@ export function moments(values) {
     const moment = new Date(value);
     const date = day.format(moment);
     if (step >= DAY) return date;
-    const text = (step < 60e3 ? seconds : clock).format(moment);
+    // Ticks that are closer than a second would all be the same otherwise.
+    const part = step < 1000 ? `.${String(moment.getMilliseconds()).padStart(3, "0").slice(0, step % 100 === 0 ? 1 : 3)}` : "";
+    const text = `${(step < 60e3 ? seconds : clock).format(moment)}${part}`;
     const isNew = date !== before;
     before = date;
     return isNew ? `${text}\n${date}` : text;

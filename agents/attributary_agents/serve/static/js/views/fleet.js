@@ -7,7 +7,7 @@ import { follow, link, write as addressOf } from "page/state.js";
 import { noModels, notHeard, nothingFound, templateList } from "page/views/fleet/empty.js";
 import { createSide } from "page/views/fleet/side.js";
 import { createTable } from "page/views/fleet/table.js";
-import { after, partsOf, stateOf, urgent } from "page/views/fleet/words.js";
+import { after, isOutdated, partsOf, stateOf, urgent } from "page/views/fleet/words.js";
 
 const PAGE = 50;
 const MOST_URGENT = 3;
@@ -206,7 +206,7 @@ class FleetView {
     if (!row) return kind === "change" || this.#fleet.n_found > this.#rows.size ? undefined : this.#soon();
     this.#rows.set(row.model_id, after(row, kind, data));
     this.#changed.add(row.model_id);
-    if (kind === "status" && data.state !== row.state) this.#soon();
+    if (kind === "status" && isOutdated(row, data)) this.#soon();
     return undefined;
   }
 

@@ -7,6 +7,7 @@ import { isZoomed, POINTS, seriesOf, windowOf } from "page/views/panels/asked.js
 import { changesPanel, deadLettersPanel, dependencePanel, explainersPanel, versionsPanel } from "page/views/panels/beside.js";
 import { figurePanels } from "page/views/panels/figures.js";
 import { importancePanel } from "page/views/panels/importance.js";
+import { after, isOutdated } from "page/views/fleet/words.js";
 import { bandsOf, changeStrip, summaryOf } from "page/views/panels/summary.js";
 
 const ANEW_MS = 15_000;
@@ -146,9 +147,10 @@ export async function show(context) {
   const actions = {
     importance: happened,
     change: () => later(500),
-    status: ({ state, n_observations, observations_per_second, n_waiting, n_expired, n_refused }) => {
-      const told = { state, n_observations, observations_per_second, n_waiting, n_expired, n_refused };
-      all.view = { ...all.view, row: { ...all.view.row, ...Object.fromEntries(Object.entries(told).filter(([, value]) => value !== null && value !== undefined)) } };
+    status: (status) => {
+      const { row } = all.view;
+      if (isOutdated(row, status)) later(500);
+      all.view = { ...all.view, row: after(row, "status", status) };
       isStale = true;
     },
     gone: () => announce(`${owner} is gone: no worker has it any more.`),

@@ -101,6 +101,11 @@ function shifted(event) {
 function moved(event) {
   const rows = [["Loss of the model", event.model_loss], ["Beyond what was to be expected", event.excess], ["How far predictions overreach (slope)", event.slope]].filter(([, one]) => one);
   const isShare = event.loss === "zero_one";
+  const points = isShare ? 100 : 1;
+  const apart = ({ low, high }, i) => {
+    const [from, to] = [low, high].map((value) => number(value * (i < 2 ? points : 1), { signed: true }));
+    return `${from} to ${to}${isShare && i < 2 ? " points" : ""}`;
+  };
   const show = (value) => (isShare && value !== null ? `${number(100 * value)} %` : number(value));
   return panel("moved", "How far it moved",
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "How far it moved, a table" }, h("table", { class: "plain" },
@@ -108,7 +113,7 @@ function moved(event) {
       h("thead", null, h("tr", null, ["", "before", "after", "difference, 95 %", "z"].map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", null, rows.map(([name, one], i) => h("tr", null, h("th", { scope: "row" }, name),
         h("td", { class: "number" }, i < 2 ? show(one.before) : number(one.before)), h("td", { class: "number" }, i < 2 ? show(one.after) : number(one.after)),
-        h("td", { class: "number" }, one.low === null || one.high === null ? "–" : `${number(one.low, { signed: true })} to ${number(one.high, { signed: true })}`),
+        h("td", { class: "number" }, one.low === null || one.high === null ? "–" : apart(one, i)),
         h("td", { class: "number" }, one.z === null ? "–" : number(one.z))))))));
 }
 

@@ -17,9 +17,11 @@ export function chain({ row, event, chain: rows }, { state, link, now }) {
 function step(row, before, isThis, { state, link, now }) {
   const later = before && before.time_ms !== null && row.time_ms !== null ? ` · ${duration(row.time_ms - before.time_ms)} later` : "";
   const [first] = parted(row.sentence);
+  // The kind of a shift that is over is that of the shift: "is over: worse" would say the opposite.
+  const kind = [kindOf(row), row.verdict && !row.event.endsWith("released") && `: ${row.verdict}`];
   return h("li", { class: `tone-${toneOf(row)}`, "aria-current": isThis ? "step" : null },
     h("span", { class: "when" }, thin(row.time_ms === null ? `observation ${count(row.observation)}` : `${time(row.time_ms, { now })} · ${count(row.observation)}${later}`)),
-    isThis ? h("b", null, kindOf(row), row.verdict && `: ${row.verdict}`) : h("a", { href: link(state, { view: "change", change: row.id }) }, kindOf(row), row.verdict && `: ${row.verdict}`),
+    isThis ? h("b", null, kind) : h("a", { href: link(state, { view: "change", change: row.id }) }, kind),
     !isThis && h("span", { class: "said" }, first));
 }
 

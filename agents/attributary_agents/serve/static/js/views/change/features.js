@@ -1,7 +1,7 @@
 // Draws importances before and after a change: dots with their intervals, the difference, chance; noise is folded.
 
 import { h } from "page/dom.js";
-import { count, estimate, number } from "page/format.js";
+import { count, estimate, number, percent } from "page/format.js";
 import { dots } from "page/chart/dots.js";
 import { panel } from "page/chart/frame.js";
 import { lossWords } from "page/views/change/words.js";
@@ -31,7 +31,7 @@ export function compared(name, one, event, { isFirst }) {
     owner: event.model_id,
     note: [
       unit, `n = ${count(one.n)} each`,
-      one.shift !== null && `share of importance that moved ${number(one.shift)}`,
+      one.shift !== null && `share of importance that moved ${percent(one.shift)}`,
       one.ndcg !== null && `NDCG of the ranking ${number(one.ndcg)}`,
       isFirst && "the sentence speaks of these",
     ].filter(Boolean).join(" · "),

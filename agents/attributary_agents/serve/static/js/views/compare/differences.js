@@ -31,7 +31,7 @@ export function differences(answer, { state }) {
     owner: `${owner}-compared`,
     note: [
       isSame ? `${answer.a.loss.text}; the largest difference first` : "The losses differ: shares and ranks are compared; the largest difference of shares first",
-      answer.shift !== null && `share of importance that moved ${number(answer.shift)}`,
+      answer.shift !== null && `share of importance that moved ${percent(answer.shift)}`,
       answer.ndcg !== null && `NDCG of the ranking ${number(answer.ndcg)}`,
     ].filter(Boolean).join(" · "),
     chart: { element, table: () => numbers(rows), picture: picture.picture, destroy: picture.destroy },

@@ -5,9 +5,9 @@ import { count, lossOf, number } from "page/format.js";
 /** Symbol, kind of colour and meaning of each state. */
 export const STATES = {
   refused: { sign: "✕", kind: "bad", said: "its stored state is damaged: its observations become dead letters" },
-  changed: { sign: "▲", kind: "warn", said: "an alarm, or a shift of importance or loss, has been told and is still open" },
+  changed: { sign: "▲", kind: "warn", said: "a change has been told in the window, or a shift of importance or loss is still open" },
   learning: { sign: "◔", kind: "plain", said: "no importance of the model has been published yet" },
-  explained: { sign: "●", kind: "good", said: "its importances are published, and nothing is open" },
+  explained: { sign: "●", kind: "good", said: "its importances are published, and no change has been told in the window" },
   silent: { sign: "○", kind: "warn", said: "no worker has told of it lately" },
 };
 
@@ -55,7 +55,7 @@ export function waitingWords(row) {
   return { text: count(row.n_waiting), detail: row.waiting_limit ? `of ${count(row.waiting_limit)}` : "", share };
 }
 
-const VERDICTS = { followed: "changed, and followed", harder: "changed, and is harder", matured: "has learnt more", degraded: "became worse" };
+const VERDICTS = { followed: "changed, and followed", harder: "changed, and harder now", matured: "has learnt more", degraded: "became worse" };
 
 /** Return in a few words what a change is; its sentence says the rest. */
 export function gist({ event, route, verdict, feature, model_version: version }) {
@@ -114,8 +114,17 @@ export function after(row, kind, event) {
   return row;
 }
 
+/**
+ * Say whether the server is to be asked for the state of a row anew. It is assessed there, of all that is known: a
+ * status has the word of one worker, which knows nothing of changes or of silence.
+ */
+export function isOutdated(row, status) {
+  if ((status.state === "refused") !== (row.state === "refused") || row.state === "silent") return true;
+  return (row.is_failing && status.observations_per_second > 0) || (row.state === "learning" && status.state === "explained");
+}
+
 function told(row, event) {
-  const known = Object.fromEntries(Object.entries(event).filter(([key, value]) => key in row && value !== null && value !== undefined));
+  const known = Object.fromEntries(Object.entries(event).filter(([key, value]) => key !== "state" && key in row && value !== null && value !== undefined));
   return { ...known, observations_per_second: event.observations_per_second ?? row.observations_per_second };
 }
 

@@ -81,7 +81,7 @@ export function changesPanel({ changes, n, owner, state, link, now }) {
     const [glyph, tone] = KINDS[kindOf(row.event)] ?? ["•", "muted"];
     return h("li", null, h("span", { class: `glyph is-${tone}`, "aria-hidden": "true" }, glyph),
       h("div", null, h("a", { href: link(state, { view: "change", change: row.id }) }, thin(row.sentence)),
-        h("p", { class: "when" }, [row.time_ms === null ? null : `${ago(row.time_ms, now)}, ${time(row.time_ms, { now })}`, `observation ${count(row.observation)}`, row.verdict, row.is_open && "open"].filter(Boolean).join(" · "))));
+        h("p", { class: "when" }, [row.time_ms === null ? null : `${ago(row.time_ms, now)}, ${time(row.time_ms, { now })}`, `told at observation ${count(row.observation)}`, kindOf(row.event) !== "released" && row.verdict, row.is_open && "open"].filter(Boolean).join(" · "))));
   });
   const more = h("button", { type: "button", class: "quiet", hidden: items.length <= 6, onclick: () => { list.classList.remove("is-short"); more.remove(); } }, `Show all ${count(items.length)}`);
   const list = h("ol", { class: items.length > 6 ? "changes is-short" : "changes" }, items);

@@ -2,19 +2,12 @@
 
 import { h } from "page/dom.js";
 import { ago, count, lossOf, number, percent, thin } from "page/format.js";
+import { stateOf } from "page/views/fleet/words.js";
 import { lossWords } from "page/views/panels/asked.js";
-
-const STATES = {
-  changed: ["▲", "warn", "changed"],
-  refused: ["■", "bad", "refused"],
-  learning: ["●", "muted", "learning"],
-  explained: ["●", "good", "explained"],
-  silent: ["○", "muted", "silent"],
-};
 
 /** Return the name of a model and the line below it. */
 export function summaryOf({ row }) {
-  const [sign, tone, word] = STATES[row.state] ?? ["●", "muted", row.state];
+  const { sign, kind, word, said } = stateOf(row);
   const loss = lossOf(row.model_loss, row.loss);
   const baseline = lossOf(row.baseline_loss, row.loss);
   const facts = [
@@ -28,7 +21,7 @@ export function summaryOf({ row }) {
     row.n_refused > 0 && [count(row.n_refused), h("span", { class: "key" }, " observations refused")],
   ].filter(Boolean);
   return h("header", { class: "model-head" },
-    h("h1", null, row.model_id, " ", h("span", { class: `state is-${tone}` }, h("span", { "aria-hidden": "true" }, `${sign} `), row.mode === "labelled" ? word : `${word} · ${row.mode}`)),
+    h("h1", null, row.model_id, " ", h("span", { class: `state is-${kind === "plain" ? "muted" : kind}`, title: said }, h("span", { "aria-hidden": "true" }, `${sign} `), row.mode === "labelled" ? word : `${word} · ${row.mode}`)),
     h("ul", { class: "facts" }, facts.map((fact) => h("li", null, fact))));
 }
 
@@ -50,10 +43,11 @@ export function changeStrip({ row }, state, link, now) {
   const last = row.last_change;
   if (!last) return null;
   const isRecent = row.state === "changed" || last.is_open;
-  const when = [`at ${count(last.observation)}`, last.time_ms !== null && ago(last.time_ms, now)].filter(Boolean).join(", ");
+  // Its sentence says since which observation: that one lies before the one at which it was told.
+  const when = last.time_ms === null ? `told at ${count(last.observation)}` : ago(last.time_ms, now);
   const before = Math.max(0, last.observation - 1);
   const compare = link(state, { view: "compare", a: `${row.model_id}@#${before}`, b: `${row.model_id}@now` });
   return h("div", { class: isRecent ? "change-strip is-recent" : "change-strip" },
-    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${isRecent ? "changed" : "last change"} ${when}: `), thin(last.sentence)),
+    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${last.event === "alarm" ? "alarm" : isRecent ? "changed" : "last change"}, ${when}: `), thin(last.sentence)),
     h("p", { class: "links" }, h("a", { href: link(state, { view: "change", change: last.id }) }, "see the change"), h("a", { href: compare }, "compare with now")));
 }
