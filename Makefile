@@ -6,7 +6,7 @@ JARS := deploy/kafka/lib
 REGISTRY := deploy/registry/lib
 # A file's tests in one process, files in the order of tests/conftest.py: integration tests first. Three processes on
 # two cores, because those mostly wait; with more, workers that compete for the cores miss what tests wait for.
-PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 
 .DEFAULT_GOAL := help
 .PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
@@ -69,7 +69,7 @@ test: venv kafka-or-warn lint types layers kernels ## Run the checks and the tes
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
 test-all: venv kafka-or-warn registry-or-warn lint types layers kernels ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
-	$(BIN)/pytest $(PYTEST_ARGS) --durations=40 --durations-min=5 $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
 
 kernels: venv ## Compile the kernels, once on this machine: the tests' processes would do it all at the same time
 	@$(BIN)/attributary warm-up

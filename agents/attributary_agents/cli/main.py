@@ -30,12 +30,12 @@ from .models import models
 from .monitoring import dashboards, rules
 from .observations import produce, replay
 from .plan import plan
-from .serve import serve
+from .serving.serve import serve
+from .serving.webhooks import webhooks
 from .sources.group import sources
 from .sources.mapping import map_sources
 from .topics import topics
 from .warm_up import warm_up
-from .webhooks import webhooks
 
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

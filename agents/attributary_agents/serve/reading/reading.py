@@ -14,7 +14,7 @@ from attributary_topics import InvalidRecordError
 
 from ...config.settings import Config
 from ...errors import PreflightError, StoreError
-from ...kafka.following import FollowingError, OffsetsGoneError, Place, TopicFollower, topic_follower
+from ...kafka.events.following import FollowingError, OffsetsGoneError, Place, TopicFollower, topic_follower
 from ...kafka.topics.topic_ids import OriginTopic
 from ..store.rows import Arrived, Live
 from ..store.store import DamagedError, Store, StoreFullError

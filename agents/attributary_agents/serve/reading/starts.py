@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...kafka.following import Place, TopicFollower
+from ...kafka.events.following import Place, TopicFollower
 from ...kafka.topics.topic_ids import OriginTopic
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.kafka.following import Place
+from attributary_agents.kafka.events.following import Place
 from attributary_agents.kafka.topics.topic_ids import OriginTopic
 from attributary_agents.serve.reading.starts import MadeAnewError, Starts, check_ids, find_starts
 

@@ -11,10 +11,10 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
-from ..config.settings import KafkaConfig
-from .batches import unread_batch
-from .clients import consumer
-from .topics.topic_ids import OriginTopic, ask_with_ids
+from ...config.settings import KafkaConfig
+from ..batches import unread_batch
+from ..clients import consumer
+from ..topics.topic_ids import OriginTopic, ask_with_ids
 
 logger = logging.getLogger(__name__)
 
