@@ -1,4 +1,4 @@
-"""`python -m benchmarks.serve page`, small: it fills, serves, opens pages, and says all that it says of a large store."""
+"""`python -m benchmarks.serve page`, small: it fills, serves, opens pages, and says what it says of a large store."""
 
 from __future__ import annotations
 
