@@ -55,7 +55,7 @@ class Site:
             broker_since_ms=reading.broker_since_ms,
             is_reading_past=reading.is_reading_past,
             read_share=reading.read_share,
-            last_event_ms=reading.last_event_ms,
+            last_event_ms=reading.last_event_ms or self.store.seen_ms,  # of the server before this one
             importances_topic=self.config.kafka.topics.importances,
             webhooks=list(self.webhooks()),
             fault=reading.fault,

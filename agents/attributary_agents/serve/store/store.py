@@ -348,6 +348,12 @@ class Store:
         """Id of the latest live event; 0 before there is one."""
         return self._ask(lambda db: feed.position(db))
 
+    @property
+    def seen_ms(self) -> int | None:
+        """When the last importance event was taken, by the clock of whoever took it; None before there is one."""
+        (found,) = self._ask(lambda db: db.execute("select max(seen_ms) from series").fetchone())
+        return found or None
+
     def size(self) -> int:
         """Return the bytes that the file takes."""
         return self._file.size()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +36,15 @@ def test_a_position_is_that_of_its_records(store: Store) -> None:
     store.take([importance(T0, 1)], {("importances", 0): 17})
     store.take([], {("importances", 1): 4, ("importances", 0): 18})
     assert store.positions() == {("importances", 0): 18, ("importances", 1): 4}
+
+
+def test_when_the_last_event_was_taken_is_known_to_the_next_server(tmp_path: Path) -> None:
+    path, now = tmp_path / "store.sqlite", T0 / 1000 + 5.0
+    with Store(path, clock=lambda: now) as store:
+        assert store.seen_ms is None
+        store.take([importance(T0, 1)])
+    with Store(path, clock=lambda: now + 60.0) as store:
+        assert store.seen_ms == T0 + 5000
 
 
 class TestNumbers:
