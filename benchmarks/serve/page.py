@@ -201,5 +201,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="attributary-page-") as folder:
         smaller = of(given.models, given.features, given.points // FEWER)
         for what, figure in measured(size, smaller, Path(folder), given.tries):
-            print(f"{what:44} {figure}", flush=True)
+            print(f"{what:46} {figure}", flush=True)
     return 0
