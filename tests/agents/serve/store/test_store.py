@@ -196,6 +196,17 @@ class TestMoments:
         assert store.recent("bank", "pfi", "ndcg", start=T0 + 6, points=1) == [None]
         assert store.recent("bank", "sage", "shift", start=None, points=4) == []
 
+    def test_recent_figures_of_many_events_are_those_of_the_last_of_each_width(self, store: Store) -> None:
+        times = [T0 + n * n for n in range(100)]
+        store.take([importance(t, n + 1, shift=float(n)) for n, t in enumerate(times)])
+        start, n_points = times[10], 4
+        width = (times[-1] - start + 1) / n_points
+        last = {int((t - start) / width): float(n) for n, t in enumerate(times) if t >= start}
+        assert store.recent("bank", "pfi", "shift", start=start, points=n_points) == list(last.values())
+        empty_from = times[-1] + 1
+        assert store.recent("bank", "pfi", "shift", start=empty_from, points=n_points) == []
+        assert store.recent("bank", "pfi", "ndcg", start=None, points=2) == [None, None]
+
 
 def test_quality_is_put_together_like_the_other_figures(store: Store) -> None:
     store.take([importance(T0 + n, n + 1, quality={"f1": (n / 8, 0.5)}) for n in range(4)])

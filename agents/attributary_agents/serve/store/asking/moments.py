@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from itertools import pairwise
 
 import numpy as np
 
@@ -80,7 +81,15 @@ def find_nearest(
 def find_recent(
     db: sqlite3.Connection, model_id: str, explainer: str, scalar: str, start: int | None, points: int
 ) -> list[float | None]:
-    """Return one of `SCALARS` from a moment on, put together by equal widths of time; none where none is."""
+    """Return one of `SCALARS` from a moment on, by equal widths of time; none where none is.
+
+    Of few events it is the mean of each width. Of many it is the last event of each, which takes no longer however many
+    there are: a fleet asks this of each of its models.
+    """
+    sampled = _sampled(db, model_id, explainer, start, points)
+    if sampled is not None:
+        values = unpack_figures(sampled, len(SCALARS))[:, SCALARS.index(scalar)].tolist()
+        return [known(value) for value in values]
     extent = find_extent(db, model_id, explainer, start, None, "time")
     if extent is None:
         return []
@@ -93,6 +102,37 @@ def find_recent(
         total, weight = sums.get(place, (0.0, 0.0))
         sums[place] = (total, weight) if math.isnan(value) else (total + value * n, weight + n)
     return [known(np.divide(*sums[at])) if sums[at][1] else None for at in sorted(sums)]
+
+
+_FEW = 4
+"""Events of each width, of which the mean is made rather than the last one taken."""
+
+
+def _sampled(
+    db: sqlite3.Connection, model_id: str, explainer: str, start: int | None, points: int
+) -> list[tuple[int, bytes]] | None:
+    """Return the figures of the last event of each width; None where there are few, or all are of one moment."""
+    for series, first_ms, last_ms in db.execute(
+        "select id, first_ms, last_ms from series where model_id = ? and explainer = ? and n_events > 0 "
+        "order by taken desc",
+        (model_id, explainer),
+    ).fetchall():
+        within = "from events where series = ? and t between ? and ?"
+        low = first_ms if start is None else max(start, first_ms)
+        beyond_few = f"select t {within} order by t limit 1 offset ?"
+        if low < last_ms and db.execute(beyond_few, (series, low, last_ms, _FEW * points)).fetchone():
+            bounds = [low + (last_ms - low + 1) * place // points for place in range(points + 1)]
+            found = (
+                db.execute(
+                    f"select known, figures {within} order by t desc, observation desc limit 1",
+                    (series, begin, end - 1),
+                ).fetchone()
+                for begin, end in pairwise(bounds)
+            )
+            return [row for row in found if row is not None]
+        if low <= last_ms:
+            return None
+    return None
 
 
 def _place(extent: Extent, points: int) -> str:
