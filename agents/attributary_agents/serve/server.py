@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import re
@@ -111,10 +112,10 @@ def _listening(config: Config) -> Any:
     try:
         listener = listener_at(host, port)
     except OSError as error:
-        raise PreflightError(
-            f"cannot listen on {host}:{port} ({error.strerror}): give --port, or set serve.port, to another one, or 0 "
-            "for any"
-        ) from None
+        remedy = "give --host, or set serve.host, to an address of this machine"
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            remedy = "give --port, or set serve.port, to another one, or 0 for any"
+        raise PreflightError(f"cannot listen on {host}:{port} ({error.strerror}): {remedy}") from None
     with listener:
         yield listener
 
