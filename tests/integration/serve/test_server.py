@@ -73,6 +73,12 @@ def write(broker: Broker, topic: str, *numbers: int, model_id: str = "credit") -
     produce(broker.bootstrap, topic, records)
 
 
+async def to_the_end(page: Stream) -> None:
+    """Read a stream until it ends: that brokers are away may be told once more, as soon as that is tried."""
+    while True:
+        await page.event()
+
+
 def listened(work: Callable[[], Awaitable[None]]) -> None:
     async def run() -> None:
         async with asyncio.timeout(120):
@@ -177,8 +183,7 @@ def test_it_ends_with_exit_code_0_although_streams_are_open_and_brokers_are_away
             assert code == 0
             for page in pages:
                 with pytest.raises(EOFError):
-                    while True:  # that brokers are away may be told once more, as soon as that is tried
-                        await page.event()
+                    await to_the_end(page)
 
         listened(work)
     assert "Traceback" not in server.log.read_text()
