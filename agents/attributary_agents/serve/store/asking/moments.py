@@ -15,8 +15,6 @@ from .latest import figures_by_name
 from .lists import Lists
 from .windows import Extent, find_extent
 
-_HOUR_MS = 3_600_000
-
 
 def find_snapshot(
     db: sqlite3.Connection, lists: Lists, model_id: str, explainer: str, time_ms: int | None, observation: int | None
