@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
+import random
 import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 from river import forest, tree
 
@@ -30,7 +32,7 @@ from attributary_explainers import (
     SlidingWindowSAGE,
     UniformReservoir,
 )
-from attributary_explainers.checks import Check, CheckFailure, run_checks, yield_checks
+from attributary_explainers.checks import Check, CheckFailure, randomness, run_checks, yield_checks
 from attributary_explainers.checks.suite import _CHECKS
 from tests.explainers.checks.broken_explainers import BREAKS, SHORT, Swapping, regression
 
@@ -297,3 +299,27 @@ def test_a_miscount_is_found_with_the_observation():
     failure = failing(lambda model, seed: CountsTwice(model, seed=seed), stream=SHORT)["empty_observations"]
     assert "n_observations + n_skipped to be 1 after as many observations" in str(failure)
     assert "0 + 2 after {}" in str(failure)
+
+
+class DrawnNowAndThen:
+    """A subject that draws nothing, in a process whose other threads draw during the traces that are numbered."""
+
+    def __init__(self, during):
+        self._during = during
+        self._n = 0
+
+    def trace(self):
+        self._n += 1
+        if self._n in self._during:
+            random.random()
+            np.random.random()
+        return ["the same"]
+
+
+def test_draws_of_another_thread_now_and_then_are_not_taken_for_those_of_the_explainer():
+    randomness.global_random_state(DrawnNowAndThen({1, 2, 5}))
+
+
+def test_draws_each_time_are_those_of_the_explainer():
+    with pytest.raises(CheckFailure, match=r"another of `numpy\.random` and `random`"):
+        randomness.global_random_state(DrawnNowAndThen({1, 2, 3}))
