@@ -9,7 +9,16 @@ from functools import cache
 from inspect import Parameter, signature
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from river.dummy import NoChangeClassifier
 
 from attributary_explainers import (
@@ -20,6 +29,7 @@ from attributary_explainers import (
     SAMPLING_NAMES,
     ChangeExplainer,
     ExplainerError,
+    IncrementalPDP,
     IncrementalPFI,
     IncrementalSAGE,
     RemovalExplainer,
@@ -27,10 +37,13 @@ from attributary_explainers import (
 
 from .section import Alpha, PositiveInt, Section, one_of
 
-ExplainerName = Literal["pfi", "sage"]
+RemovalName = Literal["pfi", "sage"]
 
 EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
-"""The explainer of each name."""
+"""The explainer by removal of each name."""
+
+MDI, PDP = "mdi", "pdp"
+"""Names of the explainers that remove nothing."""
 
 
 @cache
@@ -108,6 +121,103 @@ class ExplainerConfig(Section):
         return {name: value for name, value in own.items() if value is not None}
 
 
+class MdiConfig(Section):
+    """Mean decrease in impurity, read off River's Hoeffding trees and forests of them; nothing has to be said of it."""
+
+
+_PDP = signature(IncrementalPDP).parameters
+
+MOST_CURVES = 50
+"""Features whose partial dependence is followed at most: each costs evaluations of the model at every observation."""
+
+
+class PdpConfig(Section):
+    """Partial dependence: how the mean prediction depends on one feature."""
+
+    features: Annotated[list[str], Field(min_length=1, max_length=MOST_CURVES)] | None = Field(
+        None,
+        description="Features whose curves are followed. null: the most important ones by the first of pfi and sage "
+        "that is configured, chosen anew with each publication; without either the first ones of an observation.",
+    )
+    max_features: Annotated[int, Field(ge=1, le=MOST_CURVES)] = Field(
+        5, description="So many curves, where `features` names none. Cost is proportional."
+    )
+    grid_size: Annotated[int, Field(ge=2, le=100)] = Field(
+        _PDP["grid_size"].default, description="Points of a curve, or categories, at most. Cost is proportional."
+    )
+    label: str | int | float | bool | None = Field(
+        None,
+        description="Class whose probability is followed. null: the larger of two classes (True, 1), of more the one "
+        "that is most probable when following begins.",
+    )
+    categorical: list[str] = Field(
+        list(_PDP["categorical"].default), description="Features that are categories although their values are numbers."
+    )
+    alpha: Alpha | None = Field(None, description="Smoothing; the model's alpha where it is not given.")
+    window: PositiveInt = Field(
+        _PDP["window"].default,
+        description="Observations that are asked about together, and values that a grid is made of; 2.25 times so many "
+        "rows are kept. Larger asks less often about more rows, at the same cost.",
+    )
+    every: PositiveInt | None = Field(
+        None,
+        description="Observations of the model between two publications; ten times `publish.every` where it is not "
+        "given. The first is as soon as there are curves.",
+    )
+    publish_values: bool = Field(
+        True,
+        description="false: features whose values are categories are neither followed nor published, so that no text "
+        "of an observation is in an event. The points of numbers are observed values, too.",
+    )
+
+    @model_validator(mode="after")
+    def _window_for_the_grid(self) -> Self:
+        if self.window < self.grid_size:
+            raise ValueError(f"`window` has to be at least `grid_size` ({self.grid_size}), got {self.window}")
+        return self
+
+
+class ExplainersConfig(Section):
+    """The explainers of a model by their names; null turns off what `defaults` turn on."""
+
+    pfi: ExplainerConfig | None = Field(None, description="Permutation feature importance.")
+    sage: ExplainerConfig | None = Field(None, description="SAGE values: shares of what all features are worth.")
+    mdi: MdiConfig | None = Field(None, description="Mean decrease in impurity: of Hoeffding trees and their forests.")
+    pdp: PdpConfig | None = Field(None, description="Partial dependence. Its events hold values of features.")
+    _order: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_order(cls, value: Any, made: ModelWrapValidatorHandler[Self]) -> Self:
+        found = made(value)
+        if isinstance(value, dict):
+            found._order = tuple(name for name in value if getattr(found, name, None) is not None)
+        return found
+
+    @model_validator(mode="after")
+    def _sage_only(self) -> Self:
+        if self.pfi is not None and (foreign := self.pfi.of_sage()):
+            raise ValueError(f"pfi has no {' or '.join(foreign)}: only sage has")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _in_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = dump(self)
+        # Null, too: what is dumped has to turn off what it was without.
+        return {name: data[name] for name in dict.fromkeys((*self._order, *data))}
+
+    @property
+    def by_removal(self) -> dict[str, ExplainerConfig]:
+        """Those that take features away, in the configured order."""
+        of_each = {"pfi": self.pfi, "sage": self.sage}
+        return {name: one for name in self._order if (one := of_each.get(name)) is not None}
+
+    @property
+    def of_importance(self) -> tuple[str, ...]:
+        """The names of those that publish importances, in the configured order."""
+        return tuple(name for name in self._order if name != PDP)
+
+
 _CHANGE = signature(ChangeExplainer).parameters
 
 
@@ -148,7 +258,7 @@ class ChangeConfig(Section):
     one_sided: bool = Field(
         _CHANGE["one_sided"].default, description="Only a rise of the loss alarms; false: a fall, too."
     )
-    importances: Annotated[list[ExplainerName], Field(min_length=1)] = Field(
+    importances: Annotated[list[RemovalName], Field(min_length=1)] = Field(
         list(_CHANGE["importances"].default),
         description="What is compared before and after: pfi, sage or both; the sentence speaks of the first.",
     )

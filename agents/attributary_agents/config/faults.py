@@ -198,7 +198,7 @@ def _remedy(fault: Mapping[str, Any]) -> str:
         return f": write {str(given).lower() if isinstance(given, bool) else given} in quotes"
     if kind.startswith(("float_", "int_")) and isinstance(given, str) and re.fullmatch(r"-?\d+,\d+", given):
         return f": write {given.replace(',', '.')}"
-    if kind == "dict_type" and isinstance(given, list) and all(isinstance(one, str) for one in given):
+    if kind in ("dict_type", "model_type") and isinstance(given, list) and all(isinstance(one, str) for one in given):
         return f": write {{{', '.join(f'{one}: …' for one in given)}}}"
     if kind == "list_type" and isinstance(given, str):
         return f": write [{given}]"

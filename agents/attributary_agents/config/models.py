@@ -15,7 +15,7 @@ from attributary_topics import FEATURE_TYPES
 
 from .attaching.joining import Join
 from .durations import Duration
-from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
+from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig, default_of
 from .section import Alpha, PositiveInt, Section, one_of
 
 
@@ -73,8 +73,8 @@ LABEL_KINDS = ("boolean", "number", "text", ANY_LABEL)
 """What `label` of a model can be."""
 
 
-def _default_explainers() -> dict[ExplainerName, ExplainerConfig]:
-    return {"pfi": ExplainerConfig()}
+def _default_explainers() -> ExplainersConfig:
+    return ExplainersConfig.model_validate({"pfi": ExplainerConfig()})
 
 
 class PublishConfig(Section):
@@ -145,7 +145,7 @@ class ModelSettings(Section):
         description="Of the explainers' generators, together with the model id: a replay draws what the worker drew. "
         "In the library the default is None, which draws anew.",
     )
-    explainers: dict[ExplainerName, ExplainerConfig] = Field(default_factory=_default_explainers)
+    explainers: ExplainersConfig = Field(default_factory=_default_explainers)
     change: ChangeConfig | None = Field(
         default_factory=ChangeConfig,
         description="null: changes are not explained.",
@@ -173,14 +173,6 @@ class ModelSettings(Section):
     @classmethod
     def _known_policy(cls, value: str | dict[str, Any]) -> str | dict[str, Any]:
         return one_of(value, MISSING_NAMES) if isinstance(value, str) else value
-
-    @field_validator("explainers")
-    @classmethod
-    def _sage_only(cls, value: dict[ExplainerName, ExplainerConfig]) -> dict[ExplainerName, ExplainerConfig]:
-        for name, explainer in value.items():
-            if name != "sage" and explainer.of_sage():
-                raise ValueError(f"{name} has no {' or '.join(explainer.of_sage())}: only sage has")
-        return value
 
 
 class ModelConfig(ModelSettings):
@@ -362,6 +354,14 @@ class ModelConfig(ModelSettings):
                     "tells would look as if it were of the whole model"
                 )
 
+        explainers = self.explainers
+        if beside := [name for name in (MDI, PDP) if getattr(explainers, name) is not None]:
+            raise ValueError(
+                f"`sharded: true` has no {' and no '.join(beside)}: what shards say of them cannot be merged; leave it "
+                f"out, or write `explainers: {{{', '.join(f'{name}: null' for name in beside)}}}` where `defaults` "
+                "turn it on"
+            )
+
     def _refuse_of_labels(self) -> None:
         """Refuse for a model without labels what needs them."""
         wanted = {
@@ -382,6 +382,7 @@ class ModelConfig(ModelSettings):
             "bounds": [name for name in self.bounds if name != "*"],
             "missing": list(self.missing) if isinstance(self.missing, dict) else [],
             **{f"groups.{group}": members for group, members in self.groups.items()},
+            "explainers.pdp.features": (self.explainers.pdp and self.explainers.pdp.features) or [],
         }
         for key, names in named.items():
             for name in names:

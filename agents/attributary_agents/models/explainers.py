@@ -26,7 +26,7 @@ from .loss_watch import LossWatch
 
 def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> RemovalExplainer:
     """Make the configured explainer of that name, before its first observation."""
-    chosen = config.explainers[name]  # type: ignore[index]
+    chosen = config.explainers.by_removal[name]
     kind = EXPLAINERS[name]
     arguments = {
         **chosen.model_dump(exclude_none=True, exclude={"reservoir_size", "gap", "reach"}),
@@ -36,7 +36,7 @@ def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> 
         "groups": config.groups,
         "missing": config.missing,
         "feature_share": config.explain.feature_share,
-        "seed": _seed(config.seed, model_id, name),
+        "seed": seed_of(config.seed, model_id, name),
     }
     known = parameters_of(kind)
     explainer = kind(model, **{name: value for name, value in arguments.items() if name in known})
@@ -71,7 +71,7 @@ def new_change_explainer(
             groups=config.groups,
             own_labels=config.mode == "unlabelled",
             version=version,
-            seed=_seed(config.seed, model_id, "change"),
+            seed=seed_of(config.seed, model_id, "change"),
         )
     except InvalidParameterError as error:
         raise InvalidParameterError(f"change.{error.parameter}", error.expected, error.value) from None
@@ -95,7 +95,7 @@ def new_loss_watch(model_id: str, config: ModelConfig, model: Any) -> LossWatch 
         learns=config.learn,
         groups=config.groups,
         missing=config.missing,
-        seed=_seed(config.seed, model_id, "loss"),
+        seed=seed_of(config.seed, model_id, "loss"),
     )
     monitor.know_names()
     return LossWatch(model_id, monitor)
@@ -150,6 +150,13 @@ class ShiftWatch:
         return watch
 
 
-def _seed(seed: int, model_id: str, name: str) -> int:
+def new_shift_watches(config: ModelConfig) -> dict[str, ShiftWatch]:
+    """Make what watches the importances of each explainer by removal: others have no increments to watch."""
+    names = config.explainers.by_removal
+    return {name: ShiftWatch(len(names)) for name in names}
+
+
+def seed_of(seed: int, model_id: str, name: str) -> int:
+    """Return the seed of a generator, each its own."""
     # Each generator its own stream of numbers, the same in every process: hash() of a string is not.
     return zlib.crc32(f"{seed}/{model_id}/{name}".encode())

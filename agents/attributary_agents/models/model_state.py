@@ -28,8 +28,11 @@ from attributary_explainers.models.learning import Learn, learn_function
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
+from .beside.dependence import Dependence
+from .beside.impurity import TreeImportance
+from .beside.rules import OF_MDI, OF_PDP, refusals
 from .counts import ModelCounts
-from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
+from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch, new_shift_watches
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
@@ -39,6 +42,7 @@ from .guards.vocabulary import Vocabulary
 from .joining.fidelity import Doubt
 from .joining.late import Late, restored
 from .joining.logged import Mismatch
+from .keeping.explainers import same_explainers
 from .keeping.rules import Kept, Rule, plain, ruled, smoothed, snapshot_of, snapshots
 from .loss_watch import LossWatch
 from .publication import Publication, new_publications
@@ -114,26 +118,6 @@ def _warn_of_open(state: ModelState, what: str) -> None:
     )
 
 
-def _same_explainers(state: ModelState, snapshot: dict[str, Any]) -> set[str]:
-    """Return the names of the explainers of which the snapshot tells with the same parameters; warn of the others.
-
-    Old state is never read as new: an explainer with other parameters starts afresh.
-    """
-    same = set()
-    known: dict[str, RemovalExplainer | ChangeExplainer | None] = {**state.explainers, "change": state.change}
-    stored = {**snapshot["explainers"], "change": snapshot["change"]}
-    for name, explainer in known.items():
-        if explainer is None or stored.get(name) is None:
-            continue
-        if stored[name]["parameters"] == explainer.parameters:
-            same.add(name)
-        else:
-            logger.warning(
-                "model %s: parameters of %s changed in the configuration: it starts afresh", state.model_id, name
-            )
-    return same
-
-
 @dataclass
 class ModelState:
     """Everything that one model id has: the model, its explainers, and how they are published.
@@ -160,7 +144,7 @@ class ModelState:
     explainers: dict[str, RemovalExplainer] = field(
         metadata=ruled(
             lambda model_id, config, version: {
-                name: new_explainer(model_id, config, name, version.model) for name in config.explainers
+                name: new_explainer(model_id, config, name, version.model) for name in config.explainers.by_removal
             },
             Kept.WITH_VERSION,
             snapshots,
@@ -177,7 +161,7 @@ class ModelState:
     )
     shifts: dict[str, ShiftWatch] = field(
         metadata=ruled(
-            lambda _id, config, _version: {name: ShiftWatch(len(config.explainers)) for name in config.explainers},
+            lambda _id, config, _version: new_shift_watches(config),
             Kept.WITH_VERSION,
             snapshots,
             _load_shifts,
@@ -201,6 +185,10 @@ class ModelState:
             _load_change,
         )
     )
+    mdi: TreeImportance | None = field(metadata=OF_MDI)
+    """What reads the mean decrease in impurity off its trees; None where it is not wanted, or the model has none."""
+    pdp: Dependence | None = field(metadata=OF_PDP)
+    """What follows the partial dependence; None where it is not wanted, or the model has none."""
     model_loss: SmoothedMean = field(metadata=smoothed(SmoothedMean))
     baseline_loss: SmoothedMean = field(metadata=smoothed(SmoothedMean))
     marginal: SmoothedPrediction = field(metadata=smoothed(SmoothedPrediction))
@@ -336,6 +324,10 @@ class ModelState:
         explain = self.config.explain
         return explain.every or (1 if explain.budget is None else self.stride)
 
+    def leading_importance(self) -> dict[Any, float]:
+        """Return the importance by the first explainer that has any; nothing before that."""
+        return next((one.importance for one in self.explainers.values() if one.n_observations), {})
+
     @property
     def together(self) -> Explainers:
         """The explainers, whose rows are evaluated as one batch with the prediction."""
@@ -428,7 +420,7 @@ class ModelState:
             Whether to take back nothing but the place in the stream of observations.
         """
         self.stored_deployed = snapshot["current"]["deployed"]
-        stored = snapshot if position_only else {**snapshot, "same": _same_explainers(self, snapshot)}
+        stored = snapshot if position_only else {**snapshot, "same": same_explainers(self, snapshot)}
         for name, rule in RULES.items():
             if rule.kept is Kept.ALWAYS or not position_only:
                 setattr(self, name, rule.load(self, name, stored))
@@ -479,6 +471,8 @@ def check_model(model_id: str, config: ModelConfig) -> ModelState:
     """
     try:
         state = new_state(model_id, config)
+        for _, refusal in refusals(config, state.model):
+            raise ConfigError(refusal)
         if config.learn:
             learn_function(state.model)
         allowlist_of(config).load(dump_model(state.model))

@@ -17,6 +17,7 @@ from attributary_explainers.losses.kernels import SCORE
 from attributary_explainers.losses.labels import check_label
 from attributary_topics import (
     ChangeEvent,
+    DependenceEvent,
     ExplanationEvent,
     ImportanceEvent,
     InvalidRecordError,
@@ -32,6 +33,7 @@ from .guards.ranges import TARGET
 from .joining.logged import as_output
 from .model_state import ModelState
 from .quality import update_quality
+from .telling.beside import events_beside
 from .telling.changes import change_events
 from .telling.events import importance_event, in_mode
 from .telling.losses import loss_events
@@ -96,7 +98,7 @@ class KeptPrediction:
         return y_pred if self.n_learnt == state.n_observations + state.n_failed else self.y_pred
 
 
-Event = ImportanceEvent | ShardImportance | ChangeEvent
+Event = ImportanceEvent | DependenceEvent | ShardImportance | ChangeEvent
 """What can follow from an observation."""
 
 _UNMEASURED = StageTimer()
@@ -188,6 +190,9 @@ def prequential(
         known = [explainer.n_observations for explainer in state.explainers.values()]
         if explains:
             together.explain(y)
+            if state.pdp is not None and is_usable(y_pred) and (is_whole or config.missing != "skip"):
+                is_own = state.loss.output in ("probabilities", "number")
+                state.pdp.update(x, y_pred, state.n_observations + 1, state.leading_importance, is_own=is_own)
         else:
             together.pass_over()
         if clock is not None:
@@ -216,6 +221,8 @@ def prequential(
     if forgotten:
         for explainer in state.explainers.values():
             explainer.forget(forgotten)
+        if state.pdp is not None:
+            state.pdp.forget(forgotten)
     state.good.note(state.model, state.n_observations, x, y)
     if not is_whole:
         state.n_missing += n_missing(observation.x)
@@ -300,6 +307,7 @@ def _events(
             events.append(shard_importance(state, name, source, timestamp_ms))
         else:
             events.append(importance_event(state, name, trigger, source))
+    events += events_beside(state, x, y_pred, source)
     return events if state.config.mode == "labelled" else [in_mode(event, state.config.mode) for event in events]
 
 

@@ -6,12 +6,24 @@ Observation counts and importances alone decide, never a clock: a replay publish
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
-from attributary_explainers import RemovalExplainer, ndcg, shift
+from attributary_explainers import ndcg, shift
 from attributary_explainers.ranking import shares_of, shift_of
 
 from ..config.models import ModelConfig, PublishConfig
+
+
+class Explained(Protocol):
+    """What is published: the importance of an explainer."""
+
+    @property
+    def n_observations(self) -> int:
+        """Observations that the importance is made of."""
+
+    @property
+    def importance(self) -> dict[Any, float]:
+        """Importance per feature."""
 
 
 class Publication:
@@ -38,7 +50,7 @@ class Publication:
         self.published_stale = False
         """Whether no figure of the last event had been updated since the one before."""
 
-    def trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
+    def trigger(self, explainer: Explained, observation: int) -> str | None:
         """Decide whether an event is due after this observation of the model, and note what it publishes.
 
         Returns
@@ -55,7 +67,11 @@ class Publication:
             self._updates = explainer.n_observations
         return due
 
-    def _trigger(self, explainer: RemovalExplainer, observation: int) -> str | None:
+    def needs_importance(self, observation: int) -> bool:
+        """Return whether `trigger` reads the importance after this observation, where it is due at intervals only."""
+        return observation % self._config.every == 0 or self._take_reference_at <= observation
+
+    def _trigger(self, explainer: Explained, observation: int) -> str | None:
         if explainer.n_observations == 0:
             return None
         if observation % self._config.every == 0:
@@ -81,7 +97,7 @@ class Publication:
         """Whether there has been an event."""
         return self._published is not None
 
-    def is_stale(self, explainer: RemovalExplainer) -> bool:
+    def is_stale(self, explainer: Explained) -> bool:
         """Return whether the last event was stale, and no figure has been updated since."""
         return self.published_stale and explainer.n_observations == self._updates
 
@@ -125,4 +141,6 @@ class Publication:
 
 def new_publications(config: ModelConfig) -> dict[str, Publication]:
     """Make what decides when the importance of each explainer of a model, by its name, is published."""
-    return {name: Publication(config.publish, at_intervals_only=config.sharded) for name in config.explainers}
+    return {
+        name: Publication(config.publish, at_intervals_only=config.sharded) for name in config.explainers.by_removal
+    }

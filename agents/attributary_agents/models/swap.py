@@ -12,6 +12,7 @@ from attributary_explainers import ExplainerError, Explainers, RemovalExplainer,
 from attributary_topics import ChangeEvent, Source
 
 from ..errors import without_text
+from .beside.rules import refusals
 from .explainers import new_change_explainer, new_explainer
 from .keeping.rules import Kept
 from .model_state import RULES, ModelState, new_state
@@ -49,6 +50,8 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
         The new version cannot be explained as configured: the state is as it was.
     """
     swapped, events, why = _replaced(state, new, source, timestamp_ms)
+    for name, refusal in refusals(state.config, new.model):
+        logger.warning("model %s: version %s goes on without %s: %s", state.model_id, new.name, name, refusal)
     swapped.labels.begin_version(is_other=swapped.loss.output != state.loss.output)
     if why is not None:
         swapped.counts.versions["unexplained"] += 1
@@ -98,7 +101,8 @@ def _replaced(
     ]
     if why is not None and swapped.change is not None and swapped.change.model is not new.model:
         swapped.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
-    for publication in swapped.publications.values():
+    of_trees = () if swapped.mdi is None else (swapped.mdi.publication,)
+    for publication in (*swapped.publications.values(), *of_trees):
         publication.begin_version(state.n_observations + 1)
     return swapped, events, why
 

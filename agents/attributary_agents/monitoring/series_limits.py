@@ -37,7 +37,7 @@ def most_series(config: Config, n_workers: int = 1) -> tuple[int, int]:
     limits, of_features, others = config.metrics, [], []
     most = limits.max_models * n_workers
     for name, model in config.models.items():
-        n_explainers = len(model.explainers)
+        n_explainers = len(model.explainers.of_importance)
         n_features = min(len(model.features or ()) or model.max_features, limits.max_features)
         n_models = min(model.max_models or MAX_MODELS, most) if is_template(name) else 1
         of_features += [n_explainers * (_OF_FEATURE * n_features + 2)] * n_models

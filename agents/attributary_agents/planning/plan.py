@@ -227,7 +227,7 @@ def _price(
         Of one worker: models, partitions and records a second.
     """
     own = config.settings_of(name)
-    draws = tuple(e.n_samples * (e.n_permutations or 1) for e in own.explainers.values())
+    draws = tuple(e.n_samples * (e.n_permutations or 1) for e in own.explainers.by_removal.values())
     per_s = 1.0 / (timed.step_s + 1e-9) if rate is None else rate
     stored = models_stored(config, timed, models, per_worker, per_s)
     load = Load(

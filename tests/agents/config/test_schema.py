@@ -35,7 +35,13 @@ def test_the_schema_describes_every_setting() -> None:
     assert schema["required"] == ["models"]
     leaves = dict(_schema_leaves(schema, schema, ""))
 
-    assert {"kafka.brokers", "models.model.class", "models.explainers.n_samples", "models.change.window"} <= set(leaves)
+    assert {
+        "kafka.brokers",
+        "models.model.class",
+        "models.explainers.pfi.n_samples",
+        "models.explainers.pdp.every",
+        "models.change.window",
+    } <= set(leaves)
     assert [path for path, setting in leaves.items() if not setting.get("description")] == []
 
 

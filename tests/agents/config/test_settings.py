@@ -48,12 +48,12 @@ def test_the_example_parses() -> None:
     config = parse_config(yaml.safe_load(EXAMPLE))
 
     assert list(config.models) == ["credit"]
-    assert config.models["credit"].explainers["sage"].n_samples == 5
+    assert config.models["credit"].explainers.sage.n_samples == 5
     assert config.kafka.changelog == "attributary-state-changelog"
 
 
 def test_one_model_is_enough_and_no_model_is_not() -> None:
-    assert parse_config(with_model()).models["m"].explainers.keys() == {"pfi"}
+    assert parse_config(with_model()).models["m"].explainers.of_importance == ("pfi",)
     assert "models is missing" in refusal({})
     assert "models" in refusal({"models": {}})
 
@@ -77,7 +77,7 @@ def test_an_unknown_key_is_named_with_its_path(path: str) -> None:
 def test_an_unknown_explainer_is_named() -> None:
     message = refusal(at("models.m.explainers.shap", {}))
     assert "models.m.explainers.shap" in message
-    assert "'pfi' or 'sage'" in message
+    assert "pfi, sage, mdi, pdp" in message
 
 
 @pytest.mark.parametrize("name", ["_env_file", "_env_prefix", "_case_sensitive", "_cli_parse_args"])
@@ -215,7 +215,7 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch) -> 
     assert config.kafka.brokers == ["one:9092", "two:9092"]
     assert config.kafka.partitions == 2
     assert config.models["m"].alpha == 0.5
-    assert config.models["m"].explainers["pfi"].n_samples == 7
+    assert config.models["m"].explainers.pfi.n_samples == 7
     assert config.models["m"].features == {"a": "number"}
     assert config.max_observation_bytes == 10
 
@@ -364,8 +364,8 @@ def test_defaults_stand_under_every_model_s_own_settings() -> None:
     config = parse_config({"defaults": defaults, "models": {"m": own, "n": MODEL, "o": {**MODEL, "change": None}}})
     m, n, o = (config.models[name] for name in "mno")
     assert (m.alpha, n.alpha) == (0.1, 0.01)
-    assert (m.explainers["pfi"].n_samples, m.explainers["sage"].n_samples) == (3, 2)
-    assert (m.explainers["sage"].n_permutations, n.explainers["sage"].n_permutations) == (2, None)
+    assert (m.explainers.pfi.n_samples, m.explainers.sage.n_samples) == (3, 2)
+    assert (m.explainers.sage.n_permutations, n.explainers.sage.n_permutations) == (2, None)
     assert m.change is not None
     assert n.change is not None
     assert (m.change.window, m.change.margin, n.change.window) == (200, 0.5, 500)

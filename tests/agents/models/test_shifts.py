@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from river import linear_model, optim
 
+from attributary_agents.config.explainers import ExplainerConfig, ExplainersConfig
 from attributary_agents.config.models import ModelConfig
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import prequential
@@ -118,7 +119,7 @@ def test_another_version_takes_a_reference_of_its_own() -> None:
 
 
 def test_the_promise_is_shared_by_the_explainers_of_a_model() -> None:
-    both = CONFIG.model_copy(update={"explainers": {**CONFIG.explainers, "sage": CONFIG.explainers["pfi"]}})
+    both = CONFIG.model_copy(update={"explainers": ExplainersConfig(pfi=CONFIG.explainers.pfi, sage=ExplainerConfig())})
     state = new_state("m", both)
     assert {name: watch.shift.n_explainers for name, watch in state.shifts.items()} == {"pfi": 2, "sage": 2}
     alone = new_state("m", CONFIG)

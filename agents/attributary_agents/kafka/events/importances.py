@@ -76,7 +76,7 @@ async def read_importances(
         The broker cannot be reached.
     """
     model = config.find(model_id)
-    wanted = () if model is None else tuple(model.explainers)
+    wanted = () if model is None else model.explainers.of_importance
     key, found, on = model_id.encode(), list[Any](), set[int]()
 
     def of_model(records: list[Any]) -> list[Any]:

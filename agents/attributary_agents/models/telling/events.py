@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
-from attributary_explainers import MergedImportance, RemovalExplainer, ranks, shares
+from attributary_explainers import ranks, shares
 from attributary_topics import ExplanationEvent, FeatureImportance, ImportanceEvent, NotConfirmedEvent, Source
 
 from ..model_state import ModelState
 from ..quality import quality_figures
+
+
+class Measured(Protocol):
+    """What has importances: an explainer, or a merge of what shards say."""
+
+    @property
+    def importance(self) -> dict[Any, float]:
+        """Importance per feature."""
+
+    @property
+    def std_error(self) -> dict[Any, float]:
+        """Standard error of each; NaN where it is not known."""
+
+    @property
+    def half_width(self) -> dict[Any, float]:
+        """Half the width of the 95 % interval of each; NaN where it is not known."""
 
 
 def importance_event(state: ModelState, name: str, trigger: str, source: Source) -> ImportanceEvent:
@@ -49,12 +65,12 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
         stale=publication.published_stale,
         features=feature_importances(explainer),
         source=source,
-        **_of_late_labels(state),
+        **of_late_labels(state),
         fidelity=finite(state.fidelity),
     )
 
 
-def _of_late_labels(state: ModelState) -> dict[str, Any]:
+def of_late_labels(state: ModelState) -> dict[str, Any]:
     """Return the fields that an event has where labels come later."""
     labels = None if state.late is None else state.late.labels
     if labels is None:
@@ -74,7 +90,7 @@ def in_mode(event: Any, mode: str) -> Any:
     return replace(event, mode=mode)
 
 
-def feature_importances(explainer: RemovalExplainer | MergedImportance) -> dict[str, FeatureImportance]:
+def feature_importances(explainer: Measured) -> dict[str, FeatureImportance]:
     """Return the importances of an explainer, or of a merge, as they go over the wire, the most important first."""
     importance, std_error, half_width = explainer.importance, explainer.std_error, explainer.half_width
     share, rank = shares(importance), ranks(importance)

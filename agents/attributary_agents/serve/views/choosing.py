@@ -59,7 +59,7 @@ def explainer_of(model: StoredModel, settings: ModelConfig | None, asked: str | 
                 raise nothing_yet(model, settings)
             raise not_found("explainer", asked, by_name)
         return by_name[asked]
-    order = [*(settings.explainers if settings is not None else ()), _PREFERRED, *by_name]
+    order = [*(settings.explainers.of_importance if settings is not None else ()), _PREFERRED, *by_name]
     return next((by_name[one] for one in order if one in by_name), None)
 
 

@@ -67,7 +67,7 @@ def _chosen(config: Config, models: tuple[StoredModel, StoredModel], asked: str 
         return asked, asked
     names = [[one.explainer for one in model.explainers] for model in models]
     settings = config.find(models[0].model_id)
-    order = [*(settings.explainers if settings is not None else ()), "pfi", *names[0]]
+    order = [*(settings.explainers.of_importance if settings is not None else ()), "pfi", *names[0]]
     both = next((one for one in order if one in names[0] and one in names[1]), None)
     return both, both
 

@@ -53,7 +53,7 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
     settings = config.find(model_id)
     row = row_of(store, config, model_id, now_ms=now_ms, window_ms=window_ms)
     start_ms = None if window_ms is None else now_ms - window_ms
-    order = [] if settings is None else list(settings.explainers)
+    order = [] if settings is None else list(settings.explainers.of_importance)
     rank: dict[str, int] = {explainer: at for at, explainer in enumerate(order)}
     explainers = sorted(model.explainers, key=lambda one: (rank.get(one.explainer, len(rank)), one.explainer))
     versions = store.versions(model_id)

@@ -74,7 +74,7 @@ class PartitionMerges:
         if said.source.topic != topic or said.source.partition >= n:
             place = f"{said.source.topic}[{said.source.partition}]"
             raise InvalidRecordError("wrong_type", "source", f"one of the {n} partitions of {topic}", place)
-        known = self._config.models[said.model_id].explainers
+        known = self._config.models[said.model_id].explainers.by_removal
         if said.explainer not in known:
             raise InvalidRecordError("wrong_type", "explainer", f"one of {show_names(known)}", said.explainer)
 

@@ -277,6 +277,24 @@ class IncrementalPDP(IncrementalExplainer):
         self._finish()
         return self.pdp
 
+    def follow(self, features: Iterable[Any]) -> None:
+        """Follow these features from now on: curves of others are forgotten, those of new ones begin.
+
+        A curve that goes on is as it would be without that, but for the numbers that are drawn later. New ones come
+        with the next block, the first of which began before.
+        """
+        self.features = tuple(dict.fromkeys(features))
+        for name in [name for name in self.n_missing if name not in self.features]:
+            self._drop(name)
+        self._last_seen.clear()
+        for name in self.features:
+            self.n_missing.setdefault(name, 0)
+        self._are_names_known = True
+
+    def know_names(self) -> None:
+        """Take every observation as it comes, also a first one without `features`."""
+        self._are_names_known = True
+
     def _values(self, x: Features) -> dict[Any, Any]:
         """Return the values that fit their curves; count where one does not."""
         names: Iterable[Any] = self.n_missing
@@ -323,10 +341,14 @@ class IncrementalPDP(IncrementalExplainer):
 
     def _forget(self, now: int) -> None:
         for name in [name for name, seen in self._last_seen.items() if now - seen >= self._memory]:
-            del self._last_seen[name], self.n_missing[name]
-            self._curves.pop(name, None)
-            if self._round is not None:
-                self._round.forget(name)
+            del self._last_seen[name]
+            self._drop(name)
+
+    def _drop(self, name: Any) -> None:
+        del self.n_missing[name]
+        self._curves.pop(name, None)
+        if self._round is not None:
+            self._round.forget(name)
 
     @property
     def _n_asked(self) -> int:

@@ -1,0 +1,48 @@
+"""Says how what stands beside the explainers by removal begins with a version of the model, and is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...config.explainers import MDI, PDP
+from ...config.models import ModelConfig
+from ..explainers import seed_of
+from ..keeping.rules import Kept, ruled
+from .dependence import new_dependence, refusal_of_pdp
+from .impurity import new_tree_importance, refusal_of_mdi
+
+
+def _dump(one: Any) -> Any:
+    return one.snapshot() if one else None
+
+
+def _load(state: Any, name: str, stored: dict[str, Any]) -> Any:
+    one = getattr(state, name)
+    if one is not None and name in stored["same"]:
+        one.restore(stored[name])
+    return one
+
+
+OF_MDI = ruled(
+    lambda model_id, config, version: new_tree_importance(model_id, config, version.model),
+    Kept.WITH_VERSION,
+    _dump,
+    _load,
+)
+
+OF_PDP = ruled(
+    lambda model_id, config, version: new_dependence(
+        model_id, config, version.model, seed_of(config.seed, model_id, PDP)
+    ),
+    Kept.WITH_VERSION,
+    _dump,
+    _load,
+)
+
+
+def refusals(config: ModelConfig, model: Any) -> Iterator[tuple[str, str]]:
+    """Yield each of mdi and pdp that is wanted and that the model has none of, and why."""
+    for name, refusal in ((MDI, refusal_of_mdi(config, model)), (PDP, refusal_of_pdp(config, model))):
+        if refusal is not None:
+            yield name, refusal
