@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from prometheus_client.samples import Exemplar
 
-from attributary_explainers import MergedImportance, RemovalExplainer, shares
+from attributary_explainers import shares
 from attributary_topics import ShardImportance
 
-from ..models.telling.events import finite
+from ..models.beside.impurity import TreeImportance
+from ..models.telling.events import Measured, finite
 from ..worker.sharing.merge import MergedModel
 from .series_limits import ShownFeatures
 
@@ -25,9 +26,7 @@ class Add(Protocol):
     ) -> None: ...
 
 
-def add_importances(
-    labels: tuple[str, str], explainer: RemovalExplainer | MergedImportance, features: ShownFeatures, add: Add
-) -> Collection[Any]:
+def add_importances(labels: tuple[str, str], explainer: Measured, features: ShownFeatures, add: Add) -> Collection[Any]:
     """Add the importances of an explainer, or of a merge; return the features that are shown.
 
     Parameters
@@ -46,6 +45,23 @@ def add_importances(
         add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
         add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))
     return shown
+
+
+def n_tree_series(mdi: TreeImportance | None, max_features: int) -> int:
+    """Return the number of series of features at most: two for each, and the two sums of the others."""
+    return 0 if mdi is None else 2 * min(len(mdi.importance), max_features) + 2
+
+
+def add_tree_importance(model_id: str, mdi: TreeImportance | None, features: ShownFeatures, add: Add) -> None:
+    """Add the series of mean decrease in impurity, as it was published last; it has no intervals."""
+    if mdi is None:
+        return
+    labels = (model_id, mdi.name)
+    add_importances(labels, mdi, features, add)
+    moved, gain = mdi.publication.movement(mdi.importance)
+    add("importance_shift_ratio", labels, moved)
+    add("importance_ndcg_ratio", labels, gain)
+    add("explainer_observations", labels, float(mdi.n_observations))
 
 
 def n_merged_series(merge: MergedModel, max_features: int) -> int:

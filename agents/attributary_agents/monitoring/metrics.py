@@ -31,7 +31,16 @@ from ..state.checkpoints import PartitionCounters
 from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
-from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
+from .importances import (
+    OTHER,
+    Add,
+    add_importances,
+    add_merge,
+    add_tree_importance,
+    n_merged_series,
+    n_tree_series,
+    shown_largest,
+)
 from .late_labels import Buckets, add_late_labels, cumulated
 from .series_limits import ShownFeatures, ShownModels
 from .sources import add_sources
@@ -206,7 +215,8 @@ class AttributaryCollector(Collector):
         """Series of features at most: five or, with a doubt, six for each, and the two sums of the others."""
         limit = self._config.metrics.max_features
         of_explainers = state.explainers.values()
-        return sum((5 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
+        n = sum((5 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
+        return n + n_tree_series(state.mdi, limit)
 
     def _model(self, state: ModelState, owned: PartitionView, add: Add) -> None:
         model = (state.model_id,)
@@ -227,6 +237,7 @@ class AttributaryCollector(Collector):
             add("explainer_stale", labels, float(state.publications[name].is_stale(explainer)))
             for reason in SKIP_REASONS:
                 add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
+        add_tree_importance(state.model_id, state.mdi, self._features, add)
         _quality(state, add)
         add("model_loss", model, finite(state.model_loss.value))
         add("model_baseline_loss", model, finite(state.baseline_loss.value))

@@ -29,7 +29,8 @@ def history_from_events(
     ----------
     importances, changes
         Events of importance and of change as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed. Of
-        changes, explanations are marked, and where features are named that have to do with a shift of the loss.
+        importances, partial dependence is left out; of changes, explanations are marked, and where features are named
+        that have to do with a shift of the loss.
     model_id, explainer
         Which events to take. None takes all, and they must then be of one model and one explainer.
     max_records
@@ -43,7 +44,7 @@ def history_from_events(
     """
     history = ImportanceHistory(max_records)
     wanted = _Choice(model_id, explainer)
-    for event in wanted.of(importances):
+    for event in wanted.of(event for event in importances if event.get("event") != "dependence"):
         history.record(_Record.read(event), event["observation"])
     for event in wanted.of(event for event in changes if event["event"] in _EXPLAINED):
         history.mark_change(_mark(event))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from .alerts import DIGITS, MODEL_DASHBOARD, Alert, ask, number, percent
 from .options import Thresholds
-from .recorded import CHANGES_TOLD, USUAL_SHARE, recorded
+from .recorded import CHANGES_TOLD, USUAL_SHARE, compared_share, recorded
 
-_SHARE = f'{recorded("feature_importance_share_ratio")}{{feature!="__other__"}}'
+_SHARE = compared_share()
 _N = recorded("explainer_observations")
 _OF_FEATURE = ("model_id", "explainer", "feature")
 _FEATURE = "{{ $labels.feature }} of {{ $labels.model_id }}"

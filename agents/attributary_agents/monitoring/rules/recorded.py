@@ -129,8 +129,7 @@ def recordings(worker_labels: tuple[str, ...] = WORKER_LABELS) -> list[Recording
     workers = ", ".join(worker_labels)
     base = [Recording(recorded(name), f"max without ({workers}) ({PREFIX}{name})") for name in NAMES]
     # The slope, which is right whatever the interval of evaluation; 0 for a while where a counter goes back.
-    share = f'{recorded("feature_importance_share_ratio")}{{feature!="__other__"}}'
-    base.append(Recording(USUAL_SHARE, f"avg_over_time({share}[10m])"))
+    base.append(Recording(USUAL_SHARE, f"avg_over_time({compared_share()}[10m])"))
     told = f'{recorded("model_changes_total")}{{verdict!="matured"}}'
     base.append(Recording(CHANGES_TOLD, f"sum without (route, verdict) ({told})"))
     labels = recorded("labels_total")
@@ -140,6 +139,14 @@ def recordings(worker_labels: tuple[str, ...] = WORKER_LABELS) -> list[Recording
     base.append(Recording(ORPHANED, f"sum without (outcome) ({orphaned})"))
     base.append(Recording(UNLABELLED, f"sum without (reason) ({expired})"))
     return base + [Recording(rate(name), f"clamp_min(deriv({recorded(name)}[5m]), 0)") for name in RATES]
+
+
+def compared_share() -> str:
+    """Return the selector of the shares that alerts compare.
+
+    Those of mdi are not among them: the first split of a tree moves them all, and the last one stands for ever.
+    """
+    return f'{recorded("feature_importance_share_ratio")}{{feature!="__other__",explainer!="mdi"}}'
 
 
 def labels_of(name: str) -> tuple[str, ...]:
