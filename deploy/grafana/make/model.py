@@ -13,6 +13,7 @@ from .reference import reference, shifts
 from .tables import Column, compared, rows
 
 PLACES = 10
+EXPLAINERS = ("pfi", "sage", "mdi")
 THEN = " @ $change offset $before"
 """Goes after a selector: `before` the last change."""
 
@@ -196,6 +197,19 @@ def model() -> Board:
             size=(12, 8),
             most=PLACES,
         ),
+    )
+    shares = {name: latest("feature_importance_share_ratio", **OF, explainer=name) for name in EXPLAINERS}
+    board.line(
+        compared(
+            "Share of importance, by explainer",
+            "Each by its own measure: what the loss rises by without the feature (pfi), its part of what all are worth "
+            "(sage), how much its splits lower the impurity (mdi, of trees). Partial dependence is drawn by "
+            "`attributary serve`: a series for each point of a curve would be too many.",
+            "feature",
+            *(Query(share, name) for name, share in shares.items()),
+            hidden=("model_id", "explainer"),
+            size=(24, 8),
+        )
     )
     reference(board)
     losses(board)

@@ -32,7 +32,12 @@ from tests.agents.stand_ins import EAGER
 SETTINGS: dict[str, Any] = {
     "model": {"class": "river.forest.ARFClassifier", "params": {"n_models": 3, "seed": 1}},
     "alpha": 0.01,
-    "explainers": {"pfi": {"n_samples": 1}, "sage": {"n_samples": 1, "reservoir": "uniform", "reservoir_size": 50}},
+    "explainers": {
+        "pfi": {"n_samples": 1},
+        "sage": {"n_samples": 1, "reservoir": "uniform", "reservoir_size": 50},
+        "mdi": {},
+        "pdp": {"window": 40, "grid_size": 4, "every": 50, "max_features": 3},
+    },
     "change": {"window": 40, **EAGER},
     "publish": {"every": 25, "min_observations": 50, "reference_after": 100},
 }
@@ -63,7 +68,8 @@ def whole(stream: list[Observation]) -> list[bytes]:
     """The events of a run that was never interrupted."""
     events = run(new_state("m", config()), stream, 0, N)
     assert sum(b'"sentence"' in event for event in events) >= 1
-    assert sum(b'"explainer"' in event for event in events) >= 2 * N // 25
+    assert sum(b'"explainer"' in event for event in events) >= 3 * N // 25
+    assert sum(b'"dependence"' in event for event in events) >= 3 * (N // 50 - 1)
     return events
 
 
