@@ -353,6 +353,21 @@ def test_the_legend_says_what_the_answer_says(server: StandIn, visits: Visits) -
     expect(page.locator(".facts")).to_contain_text(f"√loss {show_number(loss**0.5)}")
 
 
+def test_an_explainer_without_intervals_has_lines_in_colour_and_says_so(server: StandIn, visits: Visits) -> None:
+    page = visits.open(server, "/models/letters?explainer=mdi")
+    _drawn(page)
+    expect(page.locator("#view")).to_contain_text("By the splits of its trees, which have no interval.")
+    expect(page.locator("#view")).not_to_contain_text("bands come with more")
+    expect(page.locator(".legend .is-collecting")).to_have_count(0)
+    answer = server.answers.series("letters", "mdi", points=2, top=10)
+    for i, one in enumerate(answer.features):
+        cells = page.locator(".legend tbody").nth(i).locator("th, td").all_text_contents()
+        assert one.latest_half_width is None
+        assert cells[2] == show_estimate(one.latest, None)
+        assert "±" not in cells[2]
+    expect(page.get_by_text("PFI beside MDI")).to_be_visible()
+
+
 def test_modes_are_said_over_the_page(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/clicks")
     expect(page.locator(".mode-band")).to_have_text("These are importances of the predictions, not of being right")

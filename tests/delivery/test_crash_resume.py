@@ -47,7 +47,11 @@ def crash_config() -> Config:
         factory=TOUCHY_FACTORY,
         features=None,
         alpha=0.1,
-        explainers={"pfi": {"n_samples": 2}, "sage": {"n_samples": 2}, "pdp": {"window": 8, "grid_size": 4, "every": 10}},
+        explainers={
+            "pfi": {"n_samples": 2},
+            "sage": {"n_samples": 2},
+            "pdp": {"window": 8, "grid_size": 4, "every": 10},
+        },
         change={"window": 20, "threshold": 0.0, "detector": "page_hinkley", "detector_params": EAGER},
         publish={"every": 5, "material_shift": 0.3, "min_observations": 4, "reference_after": 8},
     )

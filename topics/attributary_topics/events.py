@@ -80,14 +80,15 @@ class ImportanceEvent:
     ----------
     removal
         Where removed features take their values: `interventional`, `product`, `observational` or
-        `observational-trees`. Importances by different removals answer different questions.
+        `observational-trees`; `none` where none is removed, of the explainer mdi. Importances by different removals
+        answer different questions.
     loss, loss_unit, loss_largest
         Name of the loss whose unit importances and losses have, that unit, and the largest value that the loss can
         have; null where there is none or it is not known.
     observation
         Number of the model's observation, from 1.
     n_observations
-        Observations that the importance is made of, weighted by `alpha`.
+        Observations that the importance is made of, weighted by `alpha`; with an alpha of 0, of mdi, all alike.
     model_loss, baseline_loss
         Smoothed loss of the model, and of its smoothed mean prediction, which knows no feature.
     quality

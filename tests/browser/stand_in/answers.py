@@ -125,7 +125,8 @@ class Answers:
         for name in spec.explainers:
             numbers = walk(spec, name, self.now_ms)
             explainers.append(models.ExplainerRow(
-                name=name, removal="interventional" if name == "pfi" else "observational", loss=spec.loss, alpha=0.001,
+                name=name, removal={"pfi": "interventional", "mdi": "none"}.get(name, "observational"), loss=spec.loss,
+                alpha=0.001,
                 n_features=len(spec.features), n_events=numbers.n, first_ms=int(numbers.time_ms[0]),
                 last_ms=int(numbers.time_ms[-1]), first_observation=int(numbers.observation[0]),
                 last_observation=int(numbers.observation[-1]), n_observations=2_000 if spec.has_bands else 17,

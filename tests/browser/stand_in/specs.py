@@ -84,7 +84,7 @@ SPECS: tuple[Spec, ...] = (
          after=(0.19, 0.1, 0.12, 0.05, 0.03, 0.02, 0.01, 0.004), changed_at=0.5, mode="unlabelled",
          n_observations=195_020_000, per_second=1_950.0),
     Spec("letters", LETTERS, CROSS_ENTROPY, (0.9, 0.8, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3, 0.28, 0.2, 0.1, 0.05), 0.92,
-         3.258, n_observations=126_400, per_second=4.2, n_events=3_000, explainers=("pfi",)),
+         3.258, n_observations=126_400, per_second=4.2, n_events=3_000, explainers=("pfi", "mdi")),
     Spec(LONG_ID, LONG, BRIER, (0.12, 0.09, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005, 0.001), 0.3, 0.5, n_events=2_000,
          version="2026-10-04T07:15:00.000Z-9f8e7d6c5b4a-candidate", per_second=640.0, n_observations=12_801_000),
 )  # fmt: skip

@@ -37,7 +37,7 @@ class Walk:
         noise = 0.05 * before.max() ** 0.35 * np.maximum(level, 1e-3 * before.max()) ** 0.65
         self.importance: Floats = factor * (level + noise * smooth)
         half = 1.6 * noise * (1.0 + 2.5 * np.exp(-np.arange(n) / 40.0)[:, None])
-        self.half_width: Floats = half if spec.has_bands else np.full((n, d), np.nan)
+        self.half_width: Floats = half if spec.has_bands and explainer != "mdi" else np.full((n, d), np.nan)
         self.half_width[: min(20, n)] = np.nan
         positive = np.maximum(self.importance, 0.0)
         self.share: Floats = positive / positive.sum(axis=1, keepdims=True)

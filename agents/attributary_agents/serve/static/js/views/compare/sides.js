@@ -20,7 +20,7 @@ function head(name, side, answer, { state, link, now }) {
     h("p", { class: "hint" }, [side.model_version && `version ${middle(side.model_version, 40)}`, time(side.time_ms, { now }), `observation ${count(side.observation)}`].filter(Boolean).map(thin).join(" · ")),
     h("dl", { class: "points" },
       fact("Loss ÷ baseline", ratio === null ? "unknown" : [h("b", null, number(ratio)), thin(` = ${model.isRoot ? "√loss " : ""}${number(model.value)} ÷ ${number(baseline.value)}`)]),
-      fact("Importance", `${side.explainer.toUpperCase()}, ${side.removal} · ${side.loss.text}`)));
+      fact("Importance", `${side.explainer.toUpperCase()}${side.removal === "none" ? "" : `, ${side.removal}`} · ${side.loss.text}`)));
 }
 
 function fact(name, value) {

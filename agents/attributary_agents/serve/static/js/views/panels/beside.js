@@ -16,7 +16,7 @@ export function explainersPanel({ series, other, owner }) {
   const [mine, its] = [series.explainer.toUpperCase(), other?.explainer.toUpperCase()];
   const title = other ? `${its} beside ${mine}` : `${mine} at the end of the window`;
   const chart = bars({ title, unit: series.loss.unit, rows, sides: other ? [mine, its] : undefined });
-  return panel({ title, owner, chart, note: `In ${lossWords(series.loss)}, with the 95 % interval.${other ? ` Thin: ${its}.` : ""}` });
+  return panel({ title, owner, chart, note: `In ${lossWords(series.loss)}${rows.some((row) => Number.isFinite(row.halfWidth ?? row.beforeHalf)) ? ", with the 95 % interval" : ""}.${other ? ` Thin: ${its}.` : ""}` });
 }
 
 /** Return the panel of partial dependence; null where there is none. */

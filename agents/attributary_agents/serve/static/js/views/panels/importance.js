@@ -9,8 +9,10 @@ import { axisOf, isZoomed, lossWords, marksOf, TOPS } from "page/views/panels/as
 import { legend } from "page/views/panels/legend.js";
 
 const FAR = 5;
+/** Say whether an explainer has intervals: the splits of trees have none. */
+const hasBands = (series) => series.explainer !== "mdi";
 const MEASURES = {
-  importance: { show: (value, half) => estimate(value, half), say: (series) => `Higher: the model relies on it more. In ${lossWords(series.loss)}. Band: the 95 % interval; grey: not known yet.` },
+  importance: { show: (value, half) => estimate(value, half), say: (series) => `Higher: the model relies on it more. In ${lossWords(series.loss)}. ${hasBands(series) ? "Band: the 95 % interval; grey: not known yet." : "By the splits of its trees, which have no interval."}` },
   share: { show: (value) => percent(value), say: () => "Share of all importance." },
   rank: { show: (value) => number(value), say: () => "Rank by importance; 1 is the most important." },
 };
@@ -46,7 +48,8 @@ export function importancePanel({ go, link, source, owner, goBack }) {
     const places = colours(series.features.map((one) => one.feature));
     return series.features.map((one, k) => ({
       name: one.feature, colour: places[k] % 10, dash: DASHES[(places[k] + 3 * Math.floor(places[k] / 10)) % 10], hidden: hidden.has(one.feature),
-      ...(state.measure === "importance" ? { values: one.importance, low: one.low, high: one.high } : { values: one[state.measure] }),
+      ...(state.measure === "importance" ? { values: one.importance, ...(hasBands(series) && { low: one.low, high: one.high }) } : { values: one[state.measure] }),
+      isBare: !hasBands(series),
     }));
   }
 
@@ -68,7 +71,7 @@ export function importancePanel({ go, link, source, owner, goBack }) {
       range: rangeOf(series, state.measure),
     });
     const row = view.explainers.find((one) => one.name === series.explainer);
-    const isCollecting = series.features.length > 0 && series.features.every((one) => one.latest_half_width === null);
+    const isCollecting = hasBands(series) && series.features.length > 0 && series.features.every((one) => one.latest_half_width === null);
     frame.setNote(measure.say(series) + (isCollecting && row ? ` ${count(row.n_observations)} observations explained so far: bands come with more.` : ""));
     write(hint, farWords(series));
     hint.hidden = !hint.textContent;

@@ -20,7 +20,7 @@ export function legend({ onToggle, onFocus, onChoose }) {
     const [value, half, share, rank] = at === null
       ? [one.latest, one.latest_half_width, one.latest_share, one.latest_rank]
       : [one.importance[at], one.low[at] === null ? null : (one.high[at] - one.low[at]) / 2, one.share[at], one.rank[at]];
-    const isKnown = half !== null && half !== undefined;
+    const isKnown = line.isBare || (half !== null && half !== undefined);
     const values = [
       h("td", null, value === null || value === undefined ? "–" : estimate(value, half)),
       h("td", null, share === null || share === undefined ? "–" : percent(share)),
