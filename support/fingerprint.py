@@ -21,6 +21,8 @@ def of_state(state: ModelState) -> dict[str, Any]:
         "model": plain(load_model(dump_model(state.model))),
         "version": state.version,
         "explainers": {name: plain(explainer.snapshot()) for name, explainer in state.explainers.items()},
+        "mdi": plain(state.mdi.snapshot()) if state.mdi else None,
+        "pdp": plain(state.pdp.snapshot()) if state.pdp else None,
         "change": plain(state.change.snapshot()) if state.change else None,
         "publications": {name: plain(one.snapshot()) for name, one in state.publications.items()},
         "shifts": {name: plain(watch.snapshot()) for name, watch in state.shifts.items()},

@@ -126,7 +126,7 @@ def _head(read: ReadImportance) -> tuple[str, ...]:
         str(read.time),
         event["model_id"],
         f"version {event['model_version']}",
-        event["explainer"] if event["removal"] == NO_REMOVAL else f"{event['explainer']} ({event['removal']})",
+        event["explainer"] if event["removal"] == "none" else f"{event['explainer']} ({event['removal']})",
         f"observation {show_count(event['observation'])}",
         f"importance is {event['loss']}, in {event['loss_unit']}",
     )
