@@ -51,7 +51,7 @@ def test_a_killed_worker_leaves_the_same_trees_and_curves_and_page_metrics_and_c
     raw, config = created(kafka_broker, models=("shop", "quiet"))
     raw["models"] = models
     path = tmp_path / "attributary.yaml"
-    path.write_text(yaml.safe_dump(raw))
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
     config = type(config)(**raw)
     records = [(b"quiet" if i % 4 == 0 else b"shop", shop(i), []) for i in range(N)]
     topics = config.kafka.topics
