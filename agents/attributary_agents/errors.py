@@ -21,15 +21,9 @@ StateError           a stored state cannot be read back
 
 from __future__ import annotations
 
-import traceback
-from pathlib import Path
+from attributary_topics.errors import without_text
 
-
-def without_text(error: BaseException) -> str:
-    """Return the type of an exception and where it was raised, without its text, which may hold values of a record."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{where}"
+__all__ = ["without_text"]
 
 
 def told(error: BaseException, in_full: bool = False) -> str:

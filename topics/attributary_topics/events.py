@@ -42,6 +42,29 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsourced:
+    """Names an observation that is no record, as in a service that holds its model: by the version and its number.
+
+    Attributes
+    ----------
+    observation
+        Number of the model's observation, from 1; that of the last one before, of what precedes the first.
+    """
+
+    version: str
+    observation: int
+
+
+Place = Source | Unsourced
+"""Names the observation that an event follows from; only a `Source` goes over the wire."""
+
+
+def source_of(place: Place) -> Source | None:
+    """Return the record that an event follows from; None where there is none."""
+    return place if isinstance(place, Source) else None
+
+
+@dataclass(frozen=True, slots=True)
 class OnsetEstimate:
     """Says since which observation something holds, with a 95 % interval; `low` is null where that is not known."""
 
@@ -134,7 +157,7 @@ class ImportanceEvent:
     trigger: str
     stale: bool
     features: dict[str, FeatureImportance]
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
     fidelity: float | None = absent()
     present_loss: float | None = absent()

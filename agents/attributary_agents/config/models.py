@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
+from attributary_explainers.monitor.joining.join import Join
+from attributary_explainers.monitor.settings import PublishRule, Settings, default_of
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
-from .attaching.joining import Join
 from .durations import Duration
-from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName, default_of
+from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName
 from .section import Alpha, PositiveInt, Section, one_of
 
 
@@ -77,16 +78,25 @@ def _default_explainers() -> dict[ExplainerName, ExplainerConfig]:
     return {"pfi": ExplainerConfig()}
 
 
+_RULE = PublishRule()
+_SETTINGS = Settings()
+
+
 class PublishConfig(Section):
     """When importance events are sent. Counted in observations, so that a replay sends the same ones."""
 
-    every: PositiveInt = Field(500, description="An event per explainer at every so many observations of the model.")
-    material_shift: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.2, description="Also when this share of importance has moved since the last event."
+    every: PositiveInt = Field(
+        _RULE.every, description="An event per explainer at every so many observations of the model."
     )
-    min_observations: PositiveInt = Field(200, description="No event on material change before so many observations.")
+    material_shift: Annotated[float, Field(gt=0, le=1)] = Field(
+        _RULE.material_shift, description="Also when this share of importance has moved since the last event."
+    )
+    min_observations: PositiveInt = Field(
+        _RULE.min_observations, description="No event on material change before so many observations."
+    )
     reference_after: PositiveInt = Field(
-        2000, description="Observations until the reference for shift and NDCG is taken, and after a model change."
+        _RULE.reference_after,
+        description="Observations until the reference for shift and NDCG is taken, and after a model change.",
     )
 
 
@@ -96,7 +106,9 @@ class ModelSettings(Section):
     version: str = Field(
         "1", min_length=1, description="Version of the model. A new one takes over, explained against the last."
     )
-    learn: bool = Field(True, description="Whether the model learns from each observation (false: redeployed models).")
+    learn: bool = Field(
+        _SETTINGS.learn, description="Whether the model learns from each observation (false: redeployed models)."
+    )
     missing: str | dict[str, Any] = Field(
         default_of("missing"),
         description="What null, NaN and a declared feature that is not in the record mean. absent: the feature is not "
@@ -141,7 +153,7 @@ class ModelSettings(Section):
     )
     alpha: Alpha = Field(default_of("alpha"), description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(
-        42,
+        _SETTINGS.seed,
         description="Of the explainers' generators, together with the model id: a replay draws what the worker drew. "
         "In the library the default is None, which draws anew.",
     )
@@ -151,7 +163,8 @@ class ModelSettings(Section):
         description="null: changes are not explained.",
     )
     watch_loss: bool = Field(
-        True, description="Whether lasting shifts of the loss are told: that the model became worse, and since when."
+        _SETTINGS.watch_loss,
+        description="Whether lasting shifts of the loss are told: that the model became worse, and since when.",
     )
     explain: ExplainConfig = Field(default_factory=ExplainConfig)
     publish: PublishConfig = Field(default_factory=PublishConfig)
@@ -387,6 +400,26 @@ class ModelConfig(ModelSettings):
             for name in names:
                 if name not in self.features:
                     raise ValueError(f"{key}: {name!r} is not among `features`{did_you_mean(name, self.features)}")
+
+    @property
+    def settings(self) -> Settings:
+        """What is watched of the model, and how."""
+        return Settings(
+            learn=self.learn,
+            mode=self.mode,
+            missing=self.missing,
+            loss=self.loss,
+            quality=self.quality,
+            alpha=self.alpha,
+            seed=self.seed,
+            explainers={name: one.model_dump(exclude_none=True) for name, one in self.explainers.items()},
+            change=None if self.change is None else self.change.model_dump(),
+            watch_loss=self.watch_loss,
+            groups=self.groups,
+            feature_share=self.explain.feature_share,
+            publish=PublishRule(**self.publish.model_dump()),
+            sharded=self.sharded,
+        )
 
     @property
     def spec(self) -> dict[str, Any]:

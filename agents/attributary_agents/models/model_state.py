@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from attributary_explainers import (
@@ -24,12 +24,18 @@ from attributary_explainers import (
     resolve_loss,
 )
 from attributary_explainers.models.learning import Learn, learn_function
+from attributary_explainers.monitor.counts import ModelCounts
+from attributary_explainers.monitor.explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
+from attributary_explainers.monitor.joining.late import Late, restored
+from attributary_explainers.monitor.joining.logged import Mismatch
+from attributary_explainers.monitor.loss_watch import LossWatch
+from attributary_explainers.monitor.publication import Publication, new_publications
+from attributary_explainers.monitor.quality import new_quality, restored_quality
+from attributary_explainers.monitor.settings import Settings
 
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
-from .counts import ModelCounts
-from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
@@ -37,12 +43,7 @@ from .guards.late_types import LateTypes
 from .guards.ranges import Ranges
 from .guards.vocabulary import Vocabulary
 from .joining.fidelity import Doubt
-from .joining.late import Late, restored
-from .joining.logged import Mismatch
 from .keeping.rules import Kept, Rule, plain, ruled, smoothed, snapshot_of, snapshots
-from .loss_watch import LossWatch
-from .publication import Publication, new_publications
-from .quality import new_quality, restored_quality
 from .versions import Version, allowlist_of, check_types, configured_as, configured_version
 
 logger = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ class ModelState:
     explainers: dict[str, RemovalExplainer] = field(
         metadata=ruled(
             lambda model_id, config, version: {
-                name: new_explainer(model_id, config, name, version.model) for name in config.explainers
+                name: new_explainer(model_id, config.settings, name, version.model) for name in config.explainers
             },
             Kept.WITH_VERSION,
             snapshots,
@@ -169,7 +170,7 @@ class ModelState:
     )
     publications: dict[str, Publication] = field(
         metadata=ruled(
-            lambda _id, config, _version: new_publications(config),
+            lambda _id, config, _version: new_publications(config.settings),
             Kept.WITH_MODEL,
             snapshots,
             _load_publications,
@@ -186,7 +187,7 @@ class ModelState:
     """By explainer: what is watched for lasting shifts of its importances."""
     loss_watch: LossWatch | None = field(
         metadata=ruled(
-            lambda model_id, config, version: new_loss_watch(model_id, config, version.model),
+            lambda model_id, config, version: new_loss_watch(model_id, config.settings, version.model),
             Kept.WITH_VERSION,
             lambda watch: watch.snapshot() if watch else None,
             _load_loss_watch,
@@ -195,7 +196,9 @@ class ModelState:
     """What is watched for lasting shifts of the loss; None where it is not watched."""
     change: ChangeExplainer | None = field(
         metadata=ruled(
-            lambda model_id, config, version: new_change_explainer(model_id, config, version.model, version.name),
+            lambda model_id, config, version: new_change_explainer(
+                model_id, config.settings, version.model, version.name
+            ),
             Kept.WITH_VERSION,
             lambda change: change.snapshot() if change else None,
             _load_change,
@@ -206,7 +209,7 @@ class ModelState:
     marginal: SmoothedPrediction = field(metadata=smoothed(SmoothedPrediction))
     quality: Quality | None = field(
         metadata=ruled(
-            lambda _id, config, version: new_quality(config, version.model),
+            lambda _id, config, version: new_quality(config.settings, version.model),
             Kept.WITH_VERSION,
             lambda quality: quality.snapshot() if quality else None,
             lambda state, name, stored: restored_quality(state.quality, stored[name]),
@@ -314,6 +317,11 @@ class ModelState:
     _together: Explainers | None = field(init=False, repr=False, default=None)
     _learn: tuple[Any, Learn] | None = field(init=False, repr=False, default=None)
     _late_types: LateTypes = field(init=False, repr=False, default_factory=LateTypes)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What is watched of the model, and how."""
+        return self.config.settings
 
     @property
     def model(self) -> Any:

@@ -6,37 +6,22 @@ The worker, `attributary replay` and the tests all call `prequential`, which kno
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attributary_explainers import ChangeEvent as Told
 from attributary_explainers import LabelError, is_usable
 from attributary_explainers.losses.kernels import SCORE
 from attributary_explainers.losses.labels import check_label
-from attributary_topics import (
-    ChangeEvent,
-    ExplanationEvent,
-    ImportanceEvent,
-    InvalidRecordError,
-    Observation,
-    ShardImportance,
-    Source,
-)
+from attributary_explainers.monitor.joining.logged import as_output
+from attributary_explainers.monitor.scoring import AbsurdLossError, is_absurd, score
+from attributary_explainers.monitor.telling.following import Event, events_after
+from attributary_topics import InvalidRecordError, Observation, Source
 
 from .budget import StageTimer
 from .guards.label_kinds import DECIDES, MAJORITY, classes_of
-from .guards.limits import AbsurdPredictionError, bounded, features_of_model, is_absurd, n_missing
+from .guards.limits import AbsurdPredictionError, bounded, features_of_model, n_missing
 from .guards.ranges import TARGET
-from .joining.logged import as_output
 from .model_state import ModelState
-from .quality import update_quality
-from .telling.changes import change_events
-from .telling.events import importance_event, in_mode
-from .telling.losses import loss_events
-from .telling.shards import shard_importance
-from .telling.shifts import shift_events
 
 logger = logging.getLogger(__name__)
 
@@ -95,9 +80,6 @@ class KeptPrediction:
             return None
         return y_pred if self.n_learnt == state.n_observations + state.n_failed else self.y_pred
 
-
-Event = ImportanceEvent | ShardImportance | ChangeEvent
-"""What can follow from an observation."""
 
 _UNMEASURED = StageTimer()
 
@@ -220,7 +202,7 @@ def prequential(
     if not is_whole:
         state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
-    return _events(state, observation.x, y, scored, told, known, source, timestamp_ms, n_before)
+    return events_after(state, observation.x, y, scored, told, known, source, timestamp_ms, n_before)
 
 
 MATURE = 2000
@@ -235,72 +217,10 @@ def _scored(state: ModelState, kept: KeptPrediction, y: Any, y_pred: Any) -> Any
 
 
 def _score(state: ModelState, y: Any, y_pred: Any) -> None:
-    """Take a prediction into the means of the losses, unless no mean would take it."""
-    loss = state.loss(y, y_pred)
-    if is_absurd(loss):
-        raise AbsurdPredictionError(state.model_id, y_pred, loss)
-    marginal = state.marginal
-    before = marginal.mark()
-    baseline = math.nan
     try:
-        baseline = state.loss(y, marginal.update(y_pred))
-    finally:
-        # An infinite one, and the prediction behind it, would stay in the means for ever.
-        if not math.isfinite(baseline):
-            marginal.go_back(before)
-    if math.isfinite(baseline):
-        state.model_loss.update(loss)
-        state.baseline_loss.update(baseline)
-        if state.quality is not None:
-            update_quality(state.quality, state.model_id, state.config, y, y_pred)
-
-
-def _events(
-    state: ModelState,
-    x: dict[str, Any],
-    y: Any,
-    y_pred: Any,
-    told: Sequence[Told],
-    known: Sequence[int],
-    source: Source,
-    timestamp_ms: int,
-    n_before: int,
-) -> list[Event]:
-    """Return the events that follow from an observation that is learnt.
-
-    Parameters
-    ----------
-    x, y, y_pred
-        The observation, and the prediction whose loss counts; None where it was of an earlier version.
-    told
-        What the change explainer has told after it.
-    known
-        By explainer, the number of observations that it had explained before.
-    """
-    events: list[Event] = []
-    has_changed = False
-    if told:
-        changes = change_events(state, told, source, timestamp_ms, n_before)
-        has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
-        events += changes
-    if known and not state.config.sharded:  # a shift of one shard is none of the model
-        explained = [
-            name for n, (name, one) in zip(known, state.explainers.items(), strict=True) if one.n_observations > n
-        ]
-        events += shift_events(state, explained, source, n_before + len(events))
-    if y_pred is not None:
-        events += loss_events(state, x, y, y_pred, source, n_before + len(events))
-    for name, publication in state.publications.items():
-        if has_changed:
-            publication.restart_reference(state.n_observations)
-        trigger = publication.trigger(state.explainers[name], state.n_observations)
-        if trigger is None:
-            continue
-        if state.config.sharded:
-            events.append(shard_importance(state, name, source, timestamp_ms))
-        else:
-            events.append(importance_event(state, name, trigger, source))
-    return events if state.config.mode == "labelled" else [in_mode(event, state.config.mode) for event in events]
+        score(state, y, y_pred)
+    except AbsurdLossError as error:
+        raise AbsurdPredictionError(state.model_id, y_pred, error.loss) from None
 
 
 def _check_label_kind(state: ModelState, y: Any) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 
 from attributary_explainers import ChangeEvent as Told
 from attributary_explainers import ExplainerError, Explainers, RemovalExplainer, resolve_loss
+from attributary_explainers.monitor.explainers import new_change_explainer, new_explainer
+from attributary_explainers.monitor.telling.changes import change_events
+from attributary_explainers.monitor.telling.losses import loss_shift_replaced
+from attributary_explainers.monitor.telling.shifts import shifts_replaced
 from attributary_topics import ChangeEvent, Source
 
 from ..errors import without_text
-from .explainers import new_change_explainer, new_explainer
 from .keeping.rules import Kept
 from .model_state import RULES, ModelState, new_state
-from .telling.changes import change_events
-from .telling.losses import loss_shift_replaced
-from .telling.shifts import shifts_replaced
 from .versions import Version
 
 logger = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ def _replaced(
         *loss_shift_replaced(state, source),
     ]
     if why is not None and swapped.change is not None and swapped.change.model is not new.model:
-        swapped.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
+        swapped.change = new_change_explainer(state.model_id, state.settings, new.model, new.name)
     for publication in swapped.publications.values():
         publication.begin_version(state.n_observations + 1)
     return swapped, events, why
@@ -114,7 +114,7 @@ def _explainer(state: ModelState, name: str, model: Any) -> RemovalExplainer:
     explainer = state.explainers[name]
     if resolve_loss(model, state.config.loss).name == explainer.loss.name and _predicts(model, explainer):
         return explainer.for_model(model)  # draws from the same stored observations
-    return new_explainer(state.model_id, state.config, name, model)
+    return new_explainer(state.model_id, state.settings, name, model)
 
 
 def _predicts(model: Any, explainer: RemovalExplainer) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from attributary_explainers.monitor.joining.join import Join
 from attributary_explainers.wording import did_you_mean, show_names
 
 from ...expressions import parse_text
 from ..models import ModelConfig
 from ..templates import MAX_MODELS, is_template
-from .joining import Join
 from .sources import LabelsConfig, ShadowConfig, SourceConfig
 
 PAIRED = "open-inference"

@@ -5,13 +5,11 @@ Explaining d features costs in the order of d², and every observation may end i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import read_missing
-from attributary_explainers.validation import LARGEST
 from attributary_explainers.wording import show_number
 from attributary_topics import InvalidRecordError, Observation
 
@@ -130,11 +128,6 @@ class AbsurdPredictionError(Exception):
             f"model end here, a number that it learnt has ruined it: start it afresh with `attributary models reset "
             f"{model_id}`, and set models.{model_id}.bounds, which refuse such numbers or, with `clip: true`, cut them"
         )
-
-
-def is_absurd(loss: float) -> bool:
-    """Return whether a loss is NaN, infinite or beyond 1e150, which no mean takes."""
-    return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 
 def bounded(state: ModelState, observation: Observation, *, has_text: bool) -> Observation:

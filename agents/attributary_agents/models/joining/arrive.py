@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import is_usable
+from attributary_explainers.monitor.joining.joiner import Joiner, Waiting
+from attributary_explainers.monitor.joining.logged import as_label
 from attributary_topics import InvalidRecordError, LateLabel, Observation, Response
 
 from ..guards.limits import AbsurdPredictionError, features_of_model
 from ..model_state import ModelState
 from ..prequential import KeptPrediction, StepError
-from .joiner import Joiner, Waiting
-from .logged import as_label
 
 Arrival = Observation | LateLabel | Response
 """A record of such a model."""

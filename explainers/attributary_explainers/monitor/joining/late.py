@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ...config.attaching.joining import Join
+from .join import Join
 from .joiner import Joiner
 
 logger = logging.getLogger(__name__)

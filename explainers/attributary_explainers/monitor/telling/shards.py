@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 
-from attributary_explainers import MergedImportance, ShardEstimate
 from attributary_topics import FeatureEstimate, ImportanceEvent, ShardImportance, Source
 
-from ..model_state import ModelState
+from ...smoothing.shards import MergedImportance, ShardEstimate
+from ..watched import Watched
 from .events import feature_importances, finite
 
 INTERVAL = "interval"
 """The only trigger of shards, and so of the events of their merge."""
 
 
-def shard_importance(state: ModelState, name: str, source: Source, timestamp_ms: int) -> ShardImportance:
+def shard_importance(state: Watched, name: str, source: Source, timestamp_ms: int) -> ShardImportance:
     """Return what an explainer of a shard knows now.
 
     Parameters

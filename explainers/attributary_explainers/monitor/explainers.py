@@ -1,42 +1,38 @@
-"""Makes the explainers of a model as the configuration describes them, what watches its importances and its loss."""
+"""Makes the explainers of a model as its settings describe them, and what watches its importances and its loss."""
 
 from __future__ import annotations
 
 import zlib
 from typing import Any, Self
 
-from attributary_explainers import (
-    ChangeExplainer,
-    ImportanceShift,
-    InvalidParameterError,
-    LossMonitor,
-    ModelError,
-    RemovalExplainer,
-    Shift,
-    ShiftEnd,
-    make_reservoir,
-    model_kind,
-    resolve_loss,
-)
-
-from ..config.explainers import EXPLAINERS, parameters_of
-from ..config.models import ModelConfig
+from ..change.explainer import ChangeExplainer
+from ..errors import InvalidParameterError, ModelError
+from ..imputers.reservoirs import make_reservoir
+from ..incremental.removal import RemovalExplainer
+from ..loss_shift.monitor import LossMonitor
+from ..models.function import model_kind, resolve_loss
+from ..shifts.events import Shift, ShiftEnd
+from ..shifts.shift import ImportanceShift
 from .loss_watch import LossWatch
+from .settings import EXPLAINERS, Settings, parameters_of
+
+_OF_RESERVOIR = ("reservoir_size", "gap", "reach")
 
 
-def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> RemovalExplainer:
+def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> RemovalExplainer:
     """Make the configured explainer of that name, before its first observation."""
-    chosen = config.explainers[name]  # type: ignore[index]
     kind = EXPLAINERS[name]
+    chosen = {key: value for key, value in settings.explainers[name].items() if value is not None}
+    reservoir = make_reservoir(chosen.pop("reservoir", "lagged"), *(chosen.pop(key, None) for key in _OF_RESERVOIR))
     arguments = {
-        **chosen.model_dump(exclude_none=True, exclude={"reservoir_size", "gap", "reach"}),
-        "reservoir": make_reservoir(chosen.reservoir, chosen.reservoir_size, chosen.gap, chosen.reach),
-        "alpha": config.alpha if chosen.alpha is None else chosen.alpha,
-        "loss": config.loss,
-        "groups": config.groups,
-        "missing": config.missing,
-        "feature_share": config.explain.feature_share,
-        "seed": _seed(config.seed, model_id, name),
+        "alpha": settings.alpha,
+        **chosen,
+        "reservoir": reservoir,
+        "loss": settings.loss,
+        "groups": settings.groups,
+        "missing": settings.missing,
+        "feature_share": settings.feature_share,
+        "seed": _seed(settings.seed, model_id, name),
     }
     known = parameters_of(kind)
     explainer = kind(model, **{name: value for name, value in arguments.items() if name in known})
@@ -45,7 +41,7 @@ def new_explainer(model_id: str, config: ModelConfig, name: str, model: Any) -> 
 
 
 def new_change_explainer(
-    model_id: str, config: ModelConfig, model: Any, version: str | None = None
+    model_id: str, settings: Settings, model: Any, version: str | None = None
 ) -> ChangeExplainer | None:
     """Make the configured change explainer, before its first observation; None where none is configured.
 
@@ -54,24 +50,24 @@ def new_change_explainer(
     ExplainerError
         The model cannot be explained with these parameters; the message names the key.
     """
-    if config.change is None:
+    if settings.change is None:
         return None
-    given = config.change.model_dump()
+    given = {"loss": None, **settings.change}
     if model_kind(model) is None:  # then nothing but `loss` says what it predicts
-        read, own = resolve_loss(model, config.loss).output, given["loss"] or config.loss
+        read, own = resolve_loss(model, settings.loss).output, given["loss"] or settings.loss
         if resolve_loss(model, own).output != read:
             raise InvalidParameterError(
-                "change.loss", f"a loss of what {config.loss} reads ({read}): leave it out", given["loss"]
+                "change.loss", f"a loss of what {settings.loss} reads ({read}): leave it out", given["loss"]
             )
         given["loss"] = own
     try:
         explainer = ChangeExplainer(
             model,
             **given,
-            groups=config.groups,
-            own_labels=config.mode == "unlabelled",
+            groups=settings.groups,
+            own_labels=settings.mode == "unlabelled",
             version=version,
-            seed=_seed(config.seed, model_id, "change"),
+            seed=_seed(settings.seed, model_id, "change"),
         )
     except InvalidParameterError as error:
         raise InvalidParameterError(f"change.{error.parameter}", error.expected, error.value) from None
@@ -81,21 +77,21 @@ def new_change_explainer(
     return explainer
 
 
-def new_loss_watch(model_id: str, config: ModelConfig, model: Any) -> LossWatch | None:
+def new_loss_watch(model_id: str, settings: Settings, model: Any) -> LossWatch | None:
     """Make the watch of the model's loss, before its first observation.
 
     None where the configuration wants none, and for an anomaly detector: its score is no prediction of the label.
     """
-    if not config.watch_loss or model_kind(model) == "anomaly_detector":
+    if not settings.watch_loss or model_kind(model) == "anomaly_detector":
         return None
-    output = resolve_loss(model, config.loss).output
+    output = resolve_loss(model, settings.loss).output
     monitor = LossMonitor(
         model,
         output=None if output == "any" else output,
-        learns=config.learn,
-        groups=config.groups,
-        missing=config.missing,
-        seed=_seed(config.seed, model_id, "loss"),
+        learns=settings.learn,
+        groups=settings.groups,
+        missing=settings.missing,
+        seed=_seed(settings.seed, model_id, "loss"),
     )
     monitor.know_names()
     return LossWatch(model_id, monitor)

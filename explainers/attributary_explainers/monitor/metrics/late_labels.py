@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..models.joining.joiner import BUCKETS_S, Joiner
-from ..models.model_state import ModelState
-from ..models.telling.events import finite
+from ..joining.joiner import BUCKETS_S, Joiner
+from ..telling.events import finite
+from ..watched import Watched
 from .importances import Add
 
 Buckets = list[tuple[str, float]]
@@ -18,7 +18,7 @@ AddHistogram = Callable[[str, tuple[str, ...], Buckets, float], None]
 LABEL_OUTCOMES = ("joined", "joined_old_version", "orphaned", "duplicate", "changed", "late")
 
 
-def add_late_labels(state: ModelState, add: Add, add_histogram: AddHistogram, now_s: float) -> None:
+def add_late_labels(state: Watched, add: Add, add_histogram: AddHistogram, now_s: float) -> None:
     """Add what a model has beside others because its labels come later or never.
 
     Parameters
@@ -28,9 +28,6 @@ def add_late_labels(state: ModelState, add: Add, add_histogram: AddHistogram, no
     """
     model = (state.model_id,)
     add("model_prediction_mismatch_ratio", model, finite(state.mismatch.value))
-    if state.config.mode == "mirror":
-        add("model_fidelity_ratio", model, finite(state.fidelity))
-        add("model_fidelity_limit_ratio", model, state.config.fidelity)
     late = state.late
     if late is None:
         return

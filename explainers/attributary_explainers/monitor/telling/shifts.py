@@ -10,18 +10,19 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from attributary_explainers import Shift, ShiftEnd
-from attributary_explainers.wording import show_count, show_number
 from attributary_topics import (
     ImportanceShiftEvent,
     ImportanceShiftReleasedEvent,
     OnsetEstimate,
+    Place,
     ShiftSize,
-    Source,
     event_id,
+    source_of,
 )
 
-from ..model_state import ModelState
+from ...shifts.events import Shift, ShiftEnd
+from ...wording import show_count, show_number
+from ..watched import Watched
 from .events import finite
 
 ShiftEvent = ImportanceShiftEvent | ImportanceShiftReleasedEvent
@@ -30,7 +31,7 @@ _DIRECTIONS = {"up": "rose", "down": "fell"}
 _REASONS = {"released": "returned", "referenced": "settled", "replaced": "replaced"}
 
 
-def shift_events(state: ModelState, explained: Collection[str], source: Source, n_before: int) -> list[ShiftEvent]:
+def shift_events(state: Watched, explained: Collection[str], source: Place, n_before: int) -> list[ShiftEvent]:
     """Feed the watches what an observation has added to the importances; return the events of what they tell.
 
     Parameters
@@ -57,13 +58,13 @@ def shift_events(state: ModelState, explained: Collection[str], source: Source, 
     return events
 
 
-def shifts_replaced(state: ModelState, source: Source) -> list[ShiftEvent]:
+def shifts_replaced(state: Watched, source: Place) -> list[ShiftEvent]:
     """End the open shifts of a model whose present version is about to be replaced; return the events that say so."""
     ended = ((name, watch.shift.restart()) for name, watch in state.shifts.items())
     return [_release(state, name, end, source) for name, end in ended if end is not None]
 
 
-def _release(state: ModelState, name: str, end: ShiftEnd, source: Source) -> ImportanceShiftReleasedEvent:
+def _release(state: Watched, name: str, end: ShiftEnd, source: Place) -> ImportanceShiftReleasedEvent:
     watch = state.shifts[name]
     change_id, watch.open_id = watch.open_id, None
     fields = _fields(state, name, end.shift, end.now.value, source, end)
@@ -71,7 +72,7 @@ def _release(state: ModelState, name: str, end: ShiftEnd, source: Source) -> Imp
 
 
 def _fields(
-    state: ModelState, name: str, shift: Shift, value: float, source: Source, end: ShiftEnd | None = None
+    state: Watched, name: str, shift: Shift, value: float, source: Place, end: ShiftEnd | None = None
 ) -> dict[str, Any]:
     explainer, watch = state.explainers[name], state.shifts[name]
     after = shift.after if end is None else end.now
@@ -95,7 +96,7 @@ def _fields(
         "loss_unit": explainer.loss.unit,
         "loss_largest": finite(explainer.loss.largest),
         "sentence": _sentence(state.model_id, name, shift, value, end),
-        "source": source,
+        "source": source_of(source),
     }
 
 

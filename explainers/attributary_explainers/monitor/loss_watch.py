@@ -1,13 +1,14 @@
-"""Watches the loss of a model for lasting shifts, with what a worker has to remember of them."""
+"""Watches the loss of a model for lasting shifts, with what has to be remembered of them."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from attributary_explainers import LossEvent, LossMonitor, LossShiftEnd
+from attributary_topics.errors import without_text
 
-from ..errors import without_text
+from ..loss_shift.events import LossEvent, LossShiftEnd
+from ..loss_shift.monitor import LossMonitor
 
 logger = logging.getLogger(__name__)
 

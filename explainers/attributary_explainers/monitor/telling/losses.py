@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-from attributary_explainers import LossShift, LossShiftEnd, LossShiftExplained, Moved, Onset
 from attributary_topics import (
     FigureMoved,
     LevelMoved,
@@ -15,19 +14,22 @@ from attributary_topics import (
     LossShiftReleasedEvent,
     LossSuspect,
     OnsetEstimate,
-    Source,
+    Place,
     event_id,
+    source_of,
 )
 
+from ...change.judging.onset import Onset
+from ...loss_shift.events import LossShift, LossShiftEnd, LossShiftExplained, Moved
 from ..loss_watch import LossWatch
-from ..model_state import ModelState
+from ..watched import Watched
 from .events import finite
 
 LossShiftEvents = LossShiftEvent | LossShiftExplainedEvent | LossShiftReleasedEvent
 
 
 def loss_events(
-    state: ModelState, x: dict[str, Any], y: Any, y_pred: Any, source: Source, n_before: int
+    state: Watched, x: dict[str, Any], y: Any, y_pred: Any, source: Place, n_before: int
 ) -> list[LossShiftEvents]:
     """Show the watch of the model's loss the last observation of the state; return the events of what it tells.
 
@@ -52,7 +54,7 @@ def loss_events(
     return events
 
 
-def loss_shift_replaced(state: ModelState, source: Source) -> list[LossShiftEvents]:
+def loss_shift_replaced(state: Watched, source: Place) -> list[LossShiftEvents]:
     """End the open shift of a model whose present version is about to be replaced; return the event that says so."""
     watch = state.loss_watch
     if watch is None:
@@ -86,19 +88,17 @@ def _renumbered_shift(told: LossShift, began: int) -> LossShift:
 
 
 @singledispatch
-def _event(told: Any, state: ModelState, watch: LossWatch, source: Source) -> LossShiftEvents:
+def _event(told: Any, state: Watched, watch: LossWatch, source: Place) -> LossShiftEvents:
     raise TypeError(f"expected an event of a loss monitor, got {told!r}")
 
 
 @_event.register
-def _shift(told: LossShift, state: ModelState, watch: LossWatch, source: Source) -> LossShiftEvent:
+def _shift(told: LossShift, state: Watched, watch: LossWatch, source: Place) -> LossShiftEvent:
     return LossShiftEvent(**_fields(told, told, state, watch, source), due_at=told.due_at)
 
 
 @_event.register
-def _explained(
-    told: LossShiftExplained, state: ModelState, watch: LossWatch, source: Source
-) -> LossShiftExplainedEvent:
+def _explained(told: LossShiftExplained, state: Watched, watch: LossWatch, source: Place) -> LossShiftExplainedEvent:
     return LossShiftExplainedEvent(
         **_fields(told, told.shift, state, watch, source),
         change_id=watch.open_id,
@@ -123,7 +123,7 @@ def _explained(
 
 
 @_event.register
-def _released(told: LossShiftEnd, state: ModelState, watch: LossWatch, source: Source) -> LossShiftReleasedEvent:
+def _released(told: LossShiftEnd, state: Watched, watch: LossWatch, source: Place) -> LossShiftReleasedEvent:
     fields = {**_fields(told, told.shift, state, watch, source), "model_loss": _moved(told.loss)}
     change_id, watch.open_id, watch.told_at = watch.open_id, None, None
     return LossShiftReleasedEvent(**fields, change_id=change_id, reason=told.reason)
@@ -132,9 +132,9 @@ def _released(told: LossShiftEnd, state: ModelState, watch: LossWatch, source: S
 def _fields(
     told: LossShift | LossShiftExplained | LossShiftEnd,
     shift: LossShift,
-    state: ModelState,
+    state: Watched,
     watch: LossWatch,
-    source: Source,
+    source: Place,
 ) -> dict[str, Any]:
     """Return the fields that all events have."""
     return {
@@ -159,7 +159,7 @@ def _fields(
         "loss_unit": shift.loss_unit,
         "loss_largest": finite(shift.loss_largest),
         "sentence": told.sentence(state.model_id),
-        "source": source,
+        "source": source_of(source),
     }
 
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from prometheus_client.samples import Exemplar
 
-from attributary_explainers import Alarm, ChangeExplanation, Estimate, ImportanceChange, Losses, NotConfirmed
-from attributary_explainers import ChangeEvent as Told
 from attributary_topics import (
     AlarmEvent,
     ChangeEvent,
@@ -28,13 +26,18 @@ from attributary_topics import (
     LossEstimate,
     NotConfirmedEvent,
     OnsetEstimate,
-    Source,
+    Place,
     event_id,
     event_time,
+    source_of,
 )
 
+from ...change.events import Alarm, ChangeExplanation, NotConfirmed
+from ...change.events import ChangeEvent as Told
+from ...change.importance import ImportanceChange
+from ...change.judging.verdict import Estimate, Losses
 from ..counts import NO_VERDICT
-from ..model_state import ModelState
+from ..watched import Watched
 from .events import finite
 
 logger = logging.getLogger(__name__)
@@ -45,7 +48,7 @@ _EXEMPLAR_LENGTH = 128 - len(_EXEMPLAR_ID)
 
 
 def change_events(
-    state: ModelState, told: Sequence[Told], source: Source, timestamp_ms: int, n_before: int = 0
+    state: Watched, told: Sequence[Told], source: Place, timestamp_ms: int, n_before: int = 0
 ) -> list[ChangeEvent]:
     """Return the events of what the change explainer has told after an observation; count and remember them.
 
@@ -85,7 +88,7 @@ def _without_text(one: Told) -> Told:
     return replace(one, failure=one.failure.partition(":")[0])
 
 
-def _count_outcome(state: ModelState, one: Told) -> None:
+def _count_outcome(state: Watched, one: Told) -> None:
     """Count what became of a new version, and say why where nothing is explained."""
     why = None
     if isinstance(one, ChangeExplanation):
@@ -100,12 +103,12 @@ def _count_outcome(state: ModelState, one: Told) -> None:
 
 
 @singledispatch
-def _event(told: Told, state: ModelState, source: Source) -> ChangeEvent:
+def _event(told: Told, state: Watched, source: Place) -> ChangeEvent:
     raise TypeError(f"expected an event of a change explainer, got {told!r}")
 
 
 @_event.register
-def _alarm(told: Alarm, state: ModelState, source: Source) -> AlarmEvent:
+def _alarm(told: Alarm, state: Watched, source: Place) -> AlarmEvent:
     began = _began(state)
     observation = began + told.n_observations
     return AlarmEvent(
@@ -113,12 +116,12 @@ def _alarm(told: Alarm, state: ModelState, source: Source) -> AlarmEvent:
         observation=observation + _is_version(told),
         due_at=began + told.due,
         sentence=told.sentence(state.model_id, observation),
-        source=source,
+        source=source_of(source),
     )
 
 
 @_event.register
-def _explanation(told: ChangeExplanation, state: ModelState, source: Source) -> ExplanationEvent:
+def _explanation(told: ChangeExplanation, state: Watched, source: Place) -> ExplanationEvent:
     began, onset = _began(state), told.onset
     return ExplanationEvent(
         **_closing(told, state),
@@ -130,16 +133,16 @@ def _explanation(told: ChangeExplanation, state: ModelState, source: Source) -> 
         ),
         pattern=told.pattern,
         importances={method: _comparison(change) for method, change in told.importances.items()},
-        source=source,
+        source=source_of(source),
     )
 
 
 @_event.register
-def _not_confirmed(told: NotConfirmed, state: ModelState, source: Source) -> NotConfirmedEvent:
-    return NotConfirmedEvent(**_closing(told, state), verdict=told.found, source=source)
+def _not_confirmed(told: NotConfirmed, state: Watched, source: Place) -> NotConfirmedEvent:
+    return NotConfirmedEvent(**_closing(told, state), verdict=told.found, source=source_of(source))
 
 
-def _began(state: ModelState) -> int:
+def _began(state: Watched) -> int:
     # The change explainer counts from when it was (re)started; events count the model's observations.
     return state.n_observations - (state.change.n_observations if state.change else 0)
 
@@ -149,7 +152,7 @@ def _is_version(told: Told) -> bool:
     return told.route == "version"
 
 
-def _about(told: Told, state: ModelState) -> dict[str, Any]:
+def _about(told: Told, state: Watched) -> dict[str, Any]:
     """Return the fields that all events have."""
     name = told.detector
     return {
@@ -167,7 +170,7 @@ def _about(told: Told, state: ModelState) -> dict[str, Any]:
     }
 
 
-def _closing(told: ChangeExplanation | NotConfirmed, state: ModelState) -> dict[str, Any]:
+def _closing(told: ChangeExplanation | NotConfirmed, state: Watched) -> dict[str, Any]:
     """Return the fields that explanations and alarms that were not confirmed have; the alarm is closed with it."""
     began = _began(state)
     observation = began + told.n_observations
@@ -251,7 +254,9 @@ def _summary(event: ExplanationEvent, ce_id: str, timestamp_ms: int) -> dict[str
         "threshold": event.threshold,
         "n_discrepancy": event.n_discrepancy,
         "sentence": event.sentence,
-        "source": {
+        "source": None
+        if event.source is None
+        else {
             "topic": event.source.topic,
             "partition": event.source.partition,
             "offset": event.source.offset,
@@ -259,7 +264,7 @@ def _summary(event: ExplanationEvent, ce_id: str, timestamp_ms: int) -> dict[str
     }
 
 
-def exemplar(state: ModelState, route: str, verdict: str) -> Exemplar | None:
+def exemplar(state: Watched, route: str, verdict: str) -> Exemplar | None:
     """Return the exemplar of a count of changes: the id of the last explanation, or the end of a long id."""
     last = state.last_change
     if last is None or (last["route"], last["verdict"] or NO_VERDICT) != (route, verdict):

@@ -6,15 +6,17 @@ import logging
 import math
 from typing import Any
 
-from attributary_explainers import Quality, quality_metrics, resolve_loss
 from attributary_topics import QualityFigure
 
-from ..config.models import ModelConfig
+from ..models.function import resolve_loss
+from ..quality.names import quality_metrics
+from ..quality.quality import Quality
+from .settings import Settings
 
 logger = logging.getLogger(__name__)
 
 
-def new_quality(config: ModelConfig, model: Any) -> Quality | None:
+def new_quality(settings: Settings, model: Any) -> Quality | None:
     """Make the quality of a model before its first observation; None where no metric is wanted, or none fits.
 
     The reference of a model that learns begins when it has learnt 2 / alpha observations: before, it would be of a
@@ -25,18 +27,18 @@ def new_quality(config: ModelConfig, model: Any) -> Quality | None:
     InvalidParameterError
         A metric does not fit what the model predicts.
     """
-    names = quality_metrics(config.quality, resolve_loss(model, config.loss))
-    after = math.ceil(2.0 / config.alpha) if config.learn else 0
-    return Quality(names, alpha=config.alpha, reference_after=after) if names else None
+    names = quality_metrics(settings.quality, resolve_loss(model, settings.loss))
+    after = math.ceil(2.0 / settings.alpha) if settings.learn else 0
+    return Quality(names, alpha=settings.alpha, reference_after=after) if names else None
 
 
-def update_quality(quality: Quality, model_id: str, config: ModelConfig, y: Any, y_pred: Any) -> None:
+def update_quality(quality: Quality, model_id: str, settings: Settings, y: Any, y_pred: Any) -> None:
     """Take in an observation with the prediction made before it was learnt.
 
     Where a metric that was asked for has no value when the reference is complete, the log says once why.
     """
     quality.update(y, y_pred)
-    if quality.n_observations != quality.reference_ends or config.quality is None:
+    if quality.n_observations != quality.reference_ends or settings.quality is None:
         return
     silent = [name for name, value in quality.reference.items() if value is None]
     if silent:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attributary_explainers import RemovalExplainer, ndcg, shift
-from attributary_explainers.ranking import shares_of, shift_of
-
-from ..config.models import ModelConfig, PublishConfig
+from ..incremental.removal import RemovalExplainer
+from ..ranking import ndcg, shares_of, shift, shift_of
+from .settings import PublishRule, Settings
 
 
 class Publication:
@@ -26,7 +25,7 @@ class Publication:
         Whether no event is due on material change: for a shard, whose importance is not the model's.
     """
 
-    def __init__(self, config: PublishConfig, *, at_intervals_only: bool = False) -> None:
+    def __init__(self, config: PublishRule, *, at_intervals_only: bool = False) -> None:
         self._config = config
         self._at_intervals_only = at_intervals_only
         self._published: dict[str, float] | None = None
@@ -123,6 +122,6 @@ class Publication:
         self._updates, self.published_stale = snapshot["updates"], snapshot["stale"]
 
 
-def new_publications(config: ModelConfig) -> dict[str, Publication]:
+def new_publications(settings: Settings) -> dict[str, Publication]:
     """Make what decides when the importance of each explainer of a model, by its name, is published."""
-    return {name: Publication(config.publish, at_intervals_only=config.sharded) for name in config.explainers}
+    return {name: Publication(settings.publish, at_intervals_only=settings.sharded) for name in settings.explainers}

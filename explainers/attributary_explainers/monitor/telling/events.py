@@ -6,14 +6,16 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from attributary_explainers import MergedImportance, RemovalExplainer, ranks, shares
-from attributary_topics import ExplanationEvent, FeatureImportance, ImportanceEvent, NotConfirmedEvent, Source
+from attributary_topics import ExplanationEvent, FeatureImportance, ImportanceEvent, NotConfirmedEvent, Place, source_of
 
-from ..model_state import ModelState
+from ...incremental.removal import RemovalExplainer
+from ...ranking import ranks, shares
+from ...smoothing.shards import MergedImportance
 from ..quality import quality_figures
+from ..watched import Watched
 
 
-def importance_event(state: ModelState, name: str, trigger: str, source: Source) -> ImportanceEvent:
+def importance_event(state: Watched, name: str, trigger: str, source: Place) -> ImportanceEvent:
     """Return the event that says what an explainer of the model knows now.
 
     Parameters
@@ -48,13 +50,13 @@ def importance_event(state: ModelState, name: str, trigger: str, source: Source)
         trigger=trigger,
         stale=publication.published_stale,
         features=feature_importances(explainer),
-        source=source,
+        source=source_of(source),
         **_of_late_labels(state),
         fidelity=finite(state.fidelity),
     )
 
 
-def _of_late_labels(state: ModelState) -> dict[str, Any]:
+def _of_late_labels(state: Watched) -> dict[str, Any]:
     """Return the fields that an event has where labels come later."""
     labels = None if state.late is None else state.late.labels
     if labels is None:

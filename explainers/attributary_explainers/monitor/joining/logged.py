@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from attributary_explainers import SmoothedMean
-from attributary_explainers.predictions import most_probable
 from attributary_topics import InvalidRecordError
+
+from ...predictions import most_probable
+from ...smoothing.means import SmoothedMean
 
 TOLERANCE = 0.01
 """Two numbers agree that differ by less than this share of the spread of those that were logged."""

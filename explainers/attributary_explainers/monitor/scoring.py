@@ -1,0 +1,56 @@
+"""Takes a prediction into the smoothed losses of a model, unless no mean would take it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..validation import LARGEST
+from .quality import update_quality
+from .watched import Watched
+
+
+class AbsurdLossError(Exception):
+    """Says that the loss of a prediction is NaN, infinite or so large that no mean takes it.
+
+    Parameters
+    ----------
+    loss
+        That loss.
+    """
+
+    def __init__(self, loss: float) -> None:
+        super().__init__(f"the loss is {loss}")
+        self.loss = loss
+
+
+def is_absurd(loss: float) -> bool:
+    """Return whether a loss is NaN, infinite or beyond 1e150, which no mean takes."""
+    return not (math.isfinite(loss) and abs(loss) < LARGEST)
+
+
+def score(state: Watched, y: Any, y_pred: Any) -> None:
+    """Take a prediction into the means of the losses, and into the quality.
+
+    Raises
+    ------
+    AbsurdLossError
+        No mean would take its loss: the losses are as they were.
+    """
+    loss = state.loss(y, y_pred)
+    if is_absurd(loss):
+        raise AbsurdLossError(loss)
+    marginal = state.marginal
+    before = marginal.mark()
+    baseline = math.nan
+    try:
+        baseline = state.loss(y, marginal.update(y_pred))
+    finally:
+        # An infinite one, and the prediction behind it, would stay in the means for ever.
+        if not math.isfinite(baseline):
+            marginal.go_back(before)
+    if math.isfinite(baseline):
+        state.model_loss.update(loss)
+        state.baseline_loss.update(baseline)
+        if state.quality is not None:
+            update_quality(state.quality, state.model_id, state.settings, y, y_pred)
