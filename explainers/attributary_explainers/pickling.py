@@ -44,11 +44,8 @@ class _SlimPickler(pickle.Pickler):
         if type(obj) is proba.Gaussian and obj.seed is None:
             state = {name: value for name, value in vars(obj).items() if name != "_rng"}
             return _restore_gaussian, (state,)
-        kind = type(obj)
-        if kind.__module__ == "torch" and kind.__name__ == "Tensor":
-            return _restore_tensor, (*_numbers(obj), obj.requires_grad, False)
-        if kind.__module__ == "torch.nn.parameter" and kind.__name__ in ("Parameter", "Buffer"):
-            return _restore_tensor, (*_numbers(obj), obj.requires_grad, kind.__name__ == "Parameter")
+        if (type(obj).__module__, type(obj).__name__) in _TENSORS:
+            return _restore_tensor, _numbers(obj)
         if type(obj) is compose.Select:
             return compose.Select, (), {**vars(obj), "keys": _InOrder(obj.keys)}
         return NotImplemented
@@ -82,11 +79,15 @@ def _restore_gaussian(state: dict[str, Any]) -> proba.Gaussian:
     return gaussian
 
 
-def _numbers(tensor: Any) -> tuple[Any, str]:
-    """Return the numbers of a tensor of PyTorch as an array, and the name of its type."""
+_TENSORS = {("torch", "Tensor"), ("torch.nn.parameter", "Parameter")}
+
+
+def _numbers(tensor: Any) -> tuple[Any, str, bool, bool]:
+    """Return a tensor of PyTorch as an array, the name of its type, and what `_restore_tensor` takes beside."""
     name = str(tensor.dtype).removeprefix("torch.")
     plain = tensor.detach().cpu()
-    return (plain.float() if name == "bfloat16" else plain).numpy().copy(), name
+    numbers = (plain.float() if name == "bfloat16" else plain).numpy().copy()
+    return numbers, name, tensor.requires_grad, type(tensor).__name__ == "Parameter"
 
 
 def _restore_tensor(numbers: Any, dtype: str, requires_grad: bool, is_parameter: bool) -> Any:

@@ -61,8 +61,8 @@ class TrainedModel(abc.ABC):
             return
         if self.n_columns not in (None, len(x)):
             raise ModelError(
-                f"{self.title} takes {self.n_columns} columns, the first row has {len(x)} features: name its columns "
-                f"in order, features: [{', '.join(map(str, list(x)[:3]))}, …]"
+                f"{self.title} takes {self.n_columns} columns, the first row has {len(x)}: name its columns "
+                f"in order, features: […]"
             )
         self._seen = tuple(x)
 

@@ -119,10 +119,11 @@ class OnnxModel(TrainedModel):
         return f"OnnxModel({len(self.content)} bytes, features={self.features!r}, classes={self.classes!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_file": self.content}
+        return {"content": self.content, "features": self.features, "classes": self.classes, "seen": self._seen}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _file=_File.of(state["_file"]))
+        OnnxModel.__init__(self, state["content"], state["features"], state["classes"])
+        self._seen = state["seen"]
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> OnnxModel:
         copy = object.__new__(type(self))

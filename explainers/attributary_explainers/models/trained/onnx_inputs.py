@@ -109,7 +109,7 @@ def _array(values: list[list[Any]], names: Sequence[Any], kind: Any) -> npt.NDAr
             made = found.astype(kind)
         _check(names, np.isinf(made) & np.isfinite(found), found, f"a number that {np.dtype(kind).name} can hold")
         return made
-    _check(names, np.isnan(found), found, "a value, for whole numbers and booleans have no NaN; `missing` can give one")
+    _check(names, np.isnan(found), found, "a value (`missing` can give one, where there is none)")
     with np.errstate(invalid="ignore"):
         made = found.astype(kind)
     _check(names, made != found, found, "a boolean" if kind is np.bool_ else "a whole number")

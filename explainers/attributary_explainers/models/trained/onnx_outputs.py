@@ -54,7 +54,7 @@ class Outputs:
             if isinstance(width, int) and width > 1:
                 raise ModelError(
                     f"its output {self.name!r} has {width} columns and no labels: a classifier needs their names in "
-                    "order, classes: [no, yes]; of several numbers, convert the model with one"
+                    "order, classes: [low, high]; of several numbers, convert the model with one"
                 )
             return
         if given is None:
@@ -66,7 +66,7 @@ class Outputs:
 
 def _classes(content: bytes, is_text: bool, width: Any) -> tuple[Any, ...]:
     """Return the one list of labels in the graph that fits the outputs."""
-    wanted = "name them in the order of the columns, classes: [no, yes]"
+    wanted = "name them in the order of the columns, classes: [low, high]"
     try:
         onnx = importlib.import_module("onnx")
     except ImportError as error:
