@@ -64,9 +64,7 @@ class Columns:
             return model
         if not is_estimator(model):
             raise DeploymentError("`features` names columns, and this model reads them by name: leave it out")
-        return SklearnModel(
-            getattr(model, "estimator", model) if isinstance(model, SklearnModel) else model, self.features
-        )
+        return SklearnModel(model.estimator if isinstance(model, SklearnModel) else model, self.features)
 
     def check(self, model: Any) -> None:
         """Check that a model takes no column that no observation may have."""

@@ -1,4 +1,4 @@
-"""Loads a model from the content of its file, of skops, joblib, pickle or ONNX by the ending, or says what to do about it."""
+"""Loads a model from the content of its file, by the ending, or says what to do about it."""
 
 from __future__ import annotations
 
