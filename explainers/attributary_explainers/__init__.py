@@ -65,6 +65,7 @@ from .missing import MISSING_NAMES, read_missing
 from .models.batch import BatchModel, as_batch
 from .models.function import is_classifier, model_function, model_kind, resolve_loss
 from .models.sklearn import SklearnModel
+from .models.trained import BoosterModel, OnnxModel, TorchModel, TrainedModel
 from .notebook.rows import observations, rows
 from .pickling import dump_model, freeze, load_model
 from .predictions import is_usable
@@ -95,6 +96,7 @@ __all__ = [
     "BatchImportance",
     "BatchModel",
     "BiasedImportanceWarning",
+    "BoosterModel",
     "ChangeEvent",
     "ChangeExplainer",
     "ChangeExplanation",
@@ -142,6 +144,7 @@ __all__ = [
     "NoPredictionError",
     "NotConfirmed",
     "ObservationalDoubtWarning",
+    "OnnxModel",
     "Onset",
     "PaperChangeExplainer",
     "PrivateWarning",
@@ -161,6 +164,8 @@ __all__ = [
     "SmoothedPrediction",
     "SnapshotError",
     "Suspect",
+    "TorchModel",
+    "TrainedModel",
     "UniformReservoir",
     "UnknownLabelWarning",
     "UntestedRiverWarning",

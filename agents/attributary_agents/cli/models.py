@@ -49,7 +49,7 @@ for _command in (export, import_, reset):
 @click.option(
     "--artefact",
     metavar="PATH",
-    help="Take the model of this file below artefacts.directory, .skops, .joblib or .pkl, instead of FILE.",
+    help="Take the model of this file below artefacts.directory, .skops, .joblib, .onnx or .pkl, instead of FILE.",
 )
 @click.option(
     "--partition",

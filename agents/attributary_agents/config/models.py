@@ -41,12 +41,24 @@ class FileConfig(Section):
     """A file with a trained model, below `artefacts.directory`."""
 
     file: str = Field(
-        min_length=1, description="Path below artefacts.directory: .skops, .joblib or .pkl. It is the first version."
+        min_length=1,
+        description="Path below artefacts.directory: .skops, .joblib, .onnx or .pkl. It is the first version.",
     )
     sha256: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
         description="Hash of the file's content; where it is left out, a message says it.",
+    )
+    features: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="Its columns, in the order in which it was trained, where the file does not name them. null: of an "
+        "ONNX file those that `features` of the model declares; else those of the first observation, in its order.",
+    )
+    classes: list[bool | int | float | str] | None = Field(
+        None,
+        min_length=2,
+        description="Labels in the order of its probabilities, where an ONNX file or a booster does not say them.",
     )
     _directory: Path | None = PrivateAttr(None)
     _allowed: tuple[str, ...] = PrivateAttr(())
@@ -55,6 +67,11 @@ class FileConfig(Section):
     def directory(self) -> Path | None:
         """`artefacts.directory`."""
         return self._directory
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What it says of columns and classes."""
+        return {name: found for name in ("features", "classes") if (found := getattr(self, name)) is not None}
 
     @property
     def allowed(self) -> tuple[str, ...]:

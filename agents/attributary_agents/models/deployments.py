@@ -17,7 +17,7 @@ from attributary_topics import Deployment, InvalidRecordError, decode_deployment
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError, ForeignTypeError, NotAllowedError, told
-from .artefacts import load_artefact, read_artefact
+from .artefacts import Columns, load_artefact, read_artefact
 from .factory import build_model
 from .model_state import new_state
 from .versions import Version, allowlist_of
@@ -108,5 +108,5 @@ def _make(job: Job, in_full: bool) -> Any:
     spec = job.deployment.spec
     if "artefact" in spec:
         content = read_artefact(job.artefacts, spec["artefact"], spec["sha256"])
-        return load_artefact(spec["artefact"], content, job.allowed, in_full=in_full)
+        return load_artefact(spec["artefact"], content, job.allowed, Columns.of(job.model), in_full=in_full)
     return build_model(spec, job.allowed, in_full=in_full)

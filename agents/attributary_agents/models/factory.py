@@ -18,7 +18,7 @@ from attributary_topics.errors import shorten
 
 from ..config.models import FileConfig, ModelConfig, StepConfig
 from ..errors import ConfigError, DeploymentError, NotAllowedError, told
-from .artefacts import load_artefact, read_artefact, sha256_of
+from .artefacts import Columns, load_artefact, read_artefact, sha256_of
 from .guards.parts import argument_for_files, is_named, is_part
 
 
@@ -30,16 +30,20 @@ def make_model(config: ModelConfig) -> Any:
     ConfigError
         The class or function cannot be imported, or does not take these arguments; or the file cannot be read.
     """
-    return _load_configured(config.model) if isinstance(config.model, FileConfig) else build_model(config.spec)
+    return (
+        _load_configured(config.model, Columns.of(config))
+        if isinstance(config.model, FileConfig)
+        else build_model(config.spec)
+    )
 
 
-def _load_configured(config: FileConfig) -> Any:
+def _load_configured(config: FileConfig, columns: Columns) -> Any:
     """Load the file that the configuration names as the first version."""
     try:
         content = read_artefact(config.directory, config.file, config.sha256, "the configuration")
         if config.sha256 is None:
             raise ConfigError(f"model: {config.file} has no hash; write sha256: {sha256_of(content)}")
-        return load_artefact(config.file, content, config.allowed, in_full=True)
+        return load_artefact(config.file, content, config.allowed, columns, in_full=True)
     except DeploymentError as error:
         raise ConfigError(f"model: {error}") from error
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..config.models import ModelConfig
+from ..config.models import FileConfig, ModelConfig
 from .factory import make_model
 from .guards.allowlist import Allowlist
 from .guards.pickled_names import names_of
@@ -47,7 +47,8 @@ def configured_version(config: ModelConfig, model: Any = None, deployed: int = -
 
 def configured_as(config: ModelConfig) -> dict[str, Any]:
     """Return what the configuration says of which model it is: where it differs, another model takes over."""
-    return {"version": config.version, **config.spec}
+    named = config.model.named if isinstance(config.model, FileConfig) else {}
+    return {"version": config.version, **config.spec, **named}
 
 
 def check_types(config: ModelConfig, named: Iterable[Any]) -> None:

@@ -174,8 +174,13 @@ def is_numeric(values: Iterable[Iterable[Any]]) -> bool:
     return all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_, type(None))) for kind in kinds)
 
 
-def number_array(rows: Sequence[Features], features: Sequence[Any]) -> npt.NDArray[np.float64]:
+_ADVICE = "encode it in the callable, which is given the rows themselves where features is left out"
+
+
+def number_array(rows: Sequence[Features], features: Sequence[Any], advice: str = _ADVICE) -> npt.NDArray[np.float64]:
     """Return the rows as a 2-D array of floats, in the order of `features`; absent and None are NaN.
+
+    `advice` ends the message about a value that is no number.
 
     Raises
     ------
@@ -187,10 +192,7 @@ def number_array(rows: Sequence[Features], features: Sequence[Any]) -> npt.NDArr
         for row in values:
             for feature, value in zip(features, row, strict=True):
                 if not is_numeric([[value]]):
-                    raise ModelError(
-                        f"expected a number as feature {feature!r}, got {value!r}: encode it in the callable, which "
-                        "is given the rows themselves where features is left out"
-                    )
+                    raise ModelError(f"expected a number as feature {feature!r}, got {value!r}: {advice}")
     return np.array(values, dtype=np.float64).reshape(len(rows), len(features))
 
 

@@ -27,6 +27,7 @@ from .sklearn import (
     sklearn_function,
 )
 from .sklearn_in_river import CompatFunction, is_compat
+from .trained import BoosterModel, TrainedModel, is_booster, is_module
 
 _OUTPUTS: dict[Kind, tuple[Output, ...]] = {
     "classifier": ("probabilities", "label"),
@@ -48,10 +49,12 @@ def model_function(model: Any, output: Output) -> ModelFunction:
     model
         A River classifier, regressor or anomaly detector, or a pipeline or wrapper of one; a scikit-learn
         classifier, regressor, outlier detector or density estimator, or a pipeline or search of one (see
-        `SklearnModel`, which also names its features); any callable `x -> prediction`; or a callable of many rows,
-        marked by `as_batch`; or any other object with `predict_proba_one` (a classifier) or `score_one` (an anomaly
-        detector). A callable may return a dict of probabilities, a label (for output `"label"`) or a
-        number. What is given is referred to, not copied: the function follows the model as it learns.
+        `SklearnModel`, which also names its features), or one in its manner, as XGBoost, LightGBM and CatBoost have
+        them; a booster of these (see `BoosterModel`); an `OnnxModel` or a `TorchModel`; any callable
+        `x -> prediction`; or a callable of many rows, marked by `as_batch`; or any other object with
+        `predict_proba_one` (a classifier) or `score_one` (an anomaly detector). A callable may return a dict of
+        probabilities, a label (for output `"label"`) or a number. What is given is referred to, not copied: the
+        function follows the model as it learns.
     output
         `"probabilities"`, `"label"`, `"number"`, or `"any"` for the model's own: probabilities or else the label of
         a classifier, the number of the others, what a callable returns. A label is returned as `{label: 1.0}`.
@@ -68,6 +71,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         The model has no such output, for example a regressor with a loss on probabilities, or cannot be explained;
         the message says what would do. From the function: a prediction is not what the output asks for.
     """
+    if is_booster(model):
+        model = BoosterModel(model)
     kind = model_kind(model)
     if isinstance(model, BatchModel) and kind is None:
         return BatchFunction(model.predict_many, output)
@@ -90,6 +95,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         )
     if isinstance(model, BatchModel):
         return BatchFunction(model.predict_many, output)
+    if isinstance(model, TrainedModel):
+        return BatchFunction(partial(model.predict_many, output=output), output, model.see)
     if is_estimator(model):
         return sklearn_function(model, output)
     predict = river_predict(model, output)
@@ -112,6 +119,10 @@ def model_kind(model: Any) -> Kind | None:
     """
     if isinstance(model, BatchModel):
         return None if model.classes is None else "classifier"
+    if is_booster(model):
+        model = BoosterModel(model)
+    if isinstance(model, TrainedModel):
+        return model.kind
     return estimator_kind(model) if is_estimator(model) else river_kind(model)
 
 
@@ -165,6 +176,10 @@ def _own_output(model: Any, kind: Kind) -> Output:
 def _has_probabilities(classifier: Any) -> bool:
     if isinstance(classifier, BatchModel):
         return True
+    if is_booster(classifier):
+        classifier = BoosterModel(classifier)
+    if isinstance(classifier, TrainedModel):
+        return classifier.has_probabilities
     if is_estimator(classifier):
         return estimator_has_probabilities(classifier)
     return river_has_probabilities(classifier)
@@ -173,12 +188,17 @@ def _has_probabilities(classifier: Any) -> bool:
 def _is_callable(model: Any) -> bool:
     # A class is callable too, but never meant: an instance was forgotten. An estimator or River model that got here
     # is of a kind that cannot be explained.
-    return callable(model) and not isinstance(final_step(model), (type, base.Base))
+    return callable(model) and not isinstance(final_step(model), (type, base.Base)) and not is_module(model)
 
 
 def _refusal(model: Any) -> ModelError:
     if isinstance(model, type):
         return ModelError(f"cannot explain {model.__name__}: it is a class, give an instance of it")
+    if is_module(model):
+        return ModelError(
+            f"cannot explain {_name(model)} as it is: name its columns, and the classes of a classifier, "
+            "TorchModel(module, features=[...], classes=[...])"
+        )
     reason = estimator_refusal(model) if is_estimator(model) else river_refusal(model)
     expected = (
         "expected a River classifier, regressor or anomaly detector, a scikit-learn estimator, a callable "

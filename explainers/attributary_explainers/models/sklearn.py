@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,8 @@ from ..errors import InvalidParameterError, ModelError
 from ..predictions import Kind
 from ..typing import Features, Output
 from .batch import BatchFunction, check_names, is_numeric, per_row, table
+from .frames import Frames, pandas_or_none
+from .trained.native import categorical_of, columns_of, library_of
 
 # scikit-learn's estimator types. A density estimator scores rows as an outlier detector does: low where data are rare.
 _KINDS: dict[Any, Kind] = {
@@ -152,6 +152,7 @@ class _Columns:
     def __init__(self, model: SklearnModel) -> None:
         self._estimator, self._given = model.estimator, model.features
         self._seen: tuple[Any, ...] | None = None
+        self._frames: tuple[Any, Frames] | None = None
 
     def see(self, x: Features) -> None:
         """Take the order of features from this row where nothing else gives it."""
@@ -180,16 +181,40 @@ class _Columns:
                 f"{list(self._given)}: leave features out, or fit the estimator with these names"
             )
         values = table(rows, names)
-        if (pandas := _pandas()) is not None:
-            return method(_frame(pandas, values, names))
+        if (frames := self._made()) is not None:
+            return method(frames.make(values, names))
         with warnings.catch_warnings():
             # Without pandas the names cannot be handed over; the order is theirs all the same.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             return method(_array(values))
 
+    def _made(self) -> Frames | None:
+        """Return what makes data frames for the estimator as it is fitted now; None without pandas."""
+        if (pandas := pandas_or_none()) is None:
+            return None
+        fitted = id(getattr(self._estimator, "_Booster", None))
+        if self._frames is None or self._frames[0] != fitted:
+            is_boosted = library_of(self._estimator) in ("xgboost", "lightgbm")
+            self._frames = fitted, Frames(pandas, categorical_of(self._estimator) if is_boosted else ())
+        return self._frames[1]
+
     def _names(self) -> list[Any] | None:
+        if library_of(self._estimator) in ("lightgbm", "catboost"):
+            return _names_of_booster(self._estimator)
         names = getattr(self._estimator, "feature_names_in_", None)
         return None if names is None else np.asarray(names).tolist()
+
+
+def _names_of_booster(estimator: Any) -> list[Any] | None:
+    # LightGBM also calls columns names that had none; CatBoost has another attribute than scikit-learn.
+    try:
+        return columns_of(estimator)
+    except AttributeError:  # LightGBM's, which is not fitted yet
+        return None
+    except Exception:
+        if getattr(estimator, "is_fitted", bool)():
+            raise
+        return None  # CatBoost's
 
 
 def _bare(model: Any) -> Any:
@@ -216,21 +241,6 @@ def _array(values: list[list[Any]]) -> Any:
     for i, row in enumerate(values):
         found[i] = row
     return found
-
-
-def _frame(pandas: ModuleType, values: list[list[Any]], names: list[Any]) -> Any:
-    # Column by column where kinds differ, so that integers and booleans stay what they are beside floats.
-    kinds = {type(value) for row in values for value in row}
-    if kinds == {float} or kinds == {int}:
-        return pandas.DataFrame(np.array(values), columns=names)
-    return pandas.DataFrame(dict(zip(names, map(list, zip(*values, strict=True)), strict=True)))
-
-
-def _pandas() -> ModuleType | None:
-    try:
-        return importlib.import_module("pandas")
-    except ImportError:
-        return None
 
 
 def _classes(estimator: Any) -> list[Any]:
