@@ -30,6 +30,7 @@ from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
 from .counts import ModelCounts
 from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
+from .from_mlflow.checking import check_registered
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
@@ -454,16 +455,19 @@ def new_state(model_id: str, config: ModelConfig, version: Version | None = None
 def check_models(config: Config) -> None:
     """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
-    Of models that are configured alike, one is built.
+    Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
+    with, the models topic says, and it is tried when it is deployed.
 
     Raises
     ------
     ConfigError
         As for `check_model`.
     """
+    check_registered(config)
     distinct: dict[str, str] = {}
     for model_id, model in config.models.items():
-        distinct.setdefault(repr(model), model_id)
+        if model.registered is None:
+            distinct.setdefault(repr(model), model_id)
     for model_id in distinct.values():
         check_model(model_id, config.models[model_id])
 
