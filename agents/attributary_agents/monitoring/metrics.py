@@ -34,6 +34,7 @@ from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
 from .late_labels import Buckets, add_late_labels, cumulated
 from .series_limits import ShownFeatures, ShownModels
+from .registry import add_registry
 from .sources import add_sources
 from .templates import add_templates
 
@@ -195,6 +196,7 @@ class AttributaryCollector(Collector):
                 add("transaction_open_seconds", place, owned.control_transaction_s)
             if owned.merges is not None:
                 _add_records((owned.merges.topic, str(number)), owned.merges.counters, None, add)
+        add_registry(self._view, add)
         if self._board is not None:
             add_sources(self._board, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)

@@ -14,6 +14,7 @@ from attributary_topics import Deployment, InvalidRecordError, replayed_id
 
 from ..errors import DamagedStateError, DeploymentError
 from ..models.deployments import Job, decode, prepare
+from ..models.from_mlflow.loading import fetched_files
 from ..models.versions import configured_as
 from ..state.checkpoints import encode_checkpoint, load_checkpoint
 from ..state.deployment_log import Entry, encode_log
@@ -121,7 +122,9 @@ class PartitionControl:
         return control_checkpoint_key(self.partition.number), blob
 
     def _make(self, deployment: Deployment) -> bytes:
-        return prepare(Job.of(self.partition.config, deployment))
+        config = self.partition.config
+        with fetched_files(config, deployment.spec) as folder:
+            return prepare(Job.of(config, deployment, folder))
 
     def _is_new(self, deployment: Deployment, offset: int) -> bool:
         """Return whether a deployment is neither stored nor the version that is there."""

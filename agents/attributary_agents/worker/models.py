@@ -63,6 +63,8 @@ class PartitionModels(Mapping[str, ModelState]):
         """Ids of the models that are stored, and restored only when they are asked for."""
         self.unversioned = {model_id for model_id, model in config.models.items() if model.registered is not None}
         """Ids of the models of which it is not known that they have a version: that is for the models topic to say."""
+        self.awaited: set[str] = set()
+        """Those of them whose observations wait."""
         self._refused_standing: set[str] = set()
         """Ids of the models whose last deployment cannot take over."""
         self._elsewhere: dict[str, int] = {}
@@ -243,6 +245,7 @@ class PartitionModels(Mapping[str, ModelState]):
         except (DamagedStateError, InvalidRecordError):
             return False  # its observations are dead letters
         self.unversioned.discard(model_id)
+        self.awaited.discard(model_id)
         return False
 
     def find_or_make(self, model_id: str) -> ModelState:

@@ -76,7 +76,6 @@ class Observations:
         self._goes_on = goes_on
         self._inbox: Inbox = shared.intake.open(tp)
         self._has_begun = self._awaits_version = False
-        self._told: set[str] = set()
 
     def take(self, records: Sequence[Any]) -> asyncio.Task[None]:
         """Take records of the client, in their order; return what ends when they are handled, or are not ours."""
@@ -217,8 +216,8 @@ class Observations:
         if not models.unversioned or (model_id := self._shared.model_id_of(key)) is None:
             return False
         lacks = models.awaits_version(model_id)
-        if lacks and model_id not in self._told:
-            self._told.add(model_id)
+        if lacks and model_id not in models.awaited:
+            models.awaited.add(model_id)
             logger.warning(
                 "partition %d: its observations wait: model %s has no version of %s yet, and gets the first one from "
                 "the topic %s, partition %d",
