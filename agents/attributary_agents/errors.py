@@ -11,6 +11,7 @@ AttributaryError
 ├── SourceError      a file of observations cannot be read
 ├── StoreError       the store of the page cannot be used
 ├── SchemaUnavailableError  a schema cannot be fetched now: it may come
+├── RegistryAwayError  MLflow's registry cannot be asked now: it may come
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
 └── FencedError      the partition's transactions have another owner
@@ -117,6 +118,10 @@ class SourceError(AttributaryError):
 
 class StoreError(AttributaryError):
     """The store of `attributary serve` cannot be opened, or not be written."""
+
+
+class RegistryAwayError(AttributaryError):
+    """MLflow's registry cannot be asked now: it may come."""
 
 
 class SchemaUnavailableError(AttributaryError):

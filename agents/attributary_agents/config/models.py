@@ -17,6 +17,7 @@ from attributary_topics import FEATURE_TYPES
 
 from .durations import Duration
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName
+from .mlflow import MlflowModel, Registered
 from .section import Alpha, PositiveInt, Section, one_of
 
 
@@ -216,10 +217,10 @@ class ModelSettings(Section):
 class ModelConfig(ModelSettings):
     """One model: how it is made, and how it is explained."""
 
-    model: StepConfig | FactoryConfig | FileConfig | Pipeline | None = Field(
+    model: StepConfig | FactoryConfig | FileConfig | MlflowModel | Pipeline | None = Field(
         None,
-        description="A class, the steps of a pipeline, a factory (a function that returns the model), or a file with a "
-        "trained model.",
+        description="A class, the steps of a pipeline, a factory (a function that returns the model), a file with a "
+        "trained model, or a model of MLflow.",
     )
     factory: str | None = Field(None, description="Short for `model: {factory: module:function}`.")
     features: dict[str, str] | None = Field(
@@ -320,7 +321,7 @@ class ModelConfig(ModelSettings):
     @field_validator("model", mode="before")
     @classmethod
     def _not_there_yet(cls, value: Any) -> Any:
-        for way in ("mlflow", "served"):
+        for way in ("served",):
             if isinstance(value, dict) and way in value:
                 raise ValueError(
                     f"`{way}` is not there yet: give `file` (.skops, .joblib or .pkl), `class` or `factory`"
@@ -439,10 +440,20 @@ class ModelConfig(ModelSettings):
         )
 
     @property
+    def registered(self) -> Registered | None:
+        """What the model is called in MLflow's registry; None where it is not from there.
+
+        Which version of it the model is, the models topic says.
+        """
+        return self.model.registered if isinstance(self.model, MlflowModel) else None
+
+    @property
     def spec(self) -> dict[str, Any]:
         """How the model is made, in the form of `Deployment.spec`."""
         if isinstance(self.model, FileConfig):
             return {"artefact": self.model.file, "sha256": self.model.sha256}
+        if isinstance(self.model, MlflowModel):
+            return {"mlflow": self.model.mlflow, **({} if self.registered else {"sha256": self.model.sha256})}
         if isinstance(self.model, FactoryConfig):
             params = {"params": self.model.params} if self.model.params else {}
             return {"factory": self.model.factory, **params}

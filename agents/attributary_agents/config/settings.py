@@ -16,6 +16,7 @@ from attributary_topics import InvalidRecordError, Topics, decode_model_id
 from .attaching.attached import check_attached, join_of
 from .attaching.sources import LabelsConfig, Name, SourceConfig
 from .environment import Environment
+from .mlflow import MlflowConfig, MlflowModel
 from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
 from .registry import RegistryConfig
 from .section import PositiveFloat, PositiveInt, Section
@@ -249,6 +250,7 @@ class Config(BaseSettings):
     run: RunConfig = Field(default_factory=RunConfig)
     control: ControlConfig = Field(default_factory=ControlConfig)
     artefacts: ArtefactsConfig = Field(default_factory=ArtefactsConfig)
+    mlflow: MlflowConfig = Field(default_factory=MlflowConfig)
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
     state: StateConfig = Field(default_factory=StateConfig)
     web: WebConfig = Field(default_factory=WebConfig)
@@ -367,6 +369,8 @@ class Config(BaseSettings):
             model.take([*self.control.allowed, *self.state.allowed])
             if isinstance(model.model, FileConfig):
                 model.model.take(self.artefacts.directory, self.control.allowed)
+            elif isinstance(model.model, MlflowModel):
+                model.model.take(self.artefacts.directory, self.control.allowed, self.mlflow)
         return self
 
     @model_validator(mode="after")

@@ -155,11 +155,26 @@ def _deployment() -> Schema:
             "model": model,
             "factory": _FACTORY,
             "artefact": {"type": "string", "minLength": 1, "description": "Path of a file below artefacts.directory."},
-            "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Of the file's content."},
+            "mlflow": {
+                "type": "string",
+                "minLength": 1,
+                "description": "models:/NAME/VERSION of MLflow's registry, no alias, or a folder below "
+                "artefacts.directory.",
+            },
+            "sha256": {
+                "type": "string",
+                "pattern": "^[0-9a-f]{64}$",
+                "description": "Of the file's content; of mlflow over the hashes of its files.",
+            },
             "model_id": _MODEL_ID,
         },
         "required": ["version"],
-        "oneOf": [{"required": ["model"]}, {"required": ["factory"]}, {"required": ["artefact", "sha256"]}],
+        "oneOf": [
+            {"required": ["model"]},
+            {"required": ["factory"]},
+            {"required": ["artefact", "sha256"]},
+            {"required": ["mlflow", "sha256"]},
+        ],
         "additionalProperties": False,
     }
 

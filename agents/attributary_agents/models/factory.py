@@ -16,9 +16,11 @@ from river import compose
 from attributary_explainers.wording import closest, did_you_mean
 from attributary_topics.errors import shorten
 
+from ..config.mlflow import MlflowModel
 from ..config.models import FileConfig, ModelConfig, StepConfig
 from ..errors import ConfigError, DeploymentError, NotAllowedError, told
 from .artefacts import Columns, load_artefact, read_artefact, sha256_of
+from .from_mlflow.loading import load_configured
 from .guards.parts import argument_for_files, is_named, is_part
 
 
@@ -30,11 +32,11 @@ def make_model(config: ModelConfig) -> Any:
     ConfigError
         The class or function cannot be imported, or does not take these arguments; or the file cannot be read.
     """
-    return (
-        _load_configured(config.model, Columns.of(config))
-        if isinstance(config.model, FileConfig)
-        else build_model(config.spec)
-    )
+    if isinstance(config.model, MlflowModel):
+        return load_configured(config.model)
+    if isinstance(config.model, FileConfig):
+        return _load_configured(config.model, Columns.of(config))
+    return build_model(config.spec)
 
 
 def _load_configured(config: FileConfig, columns: Columns) -> Any:

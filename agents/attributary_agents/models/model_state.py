@@ -36,6 +36,7 @@ from attributary_explainers.monitor.settings import Settings
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
+from .from_mlflow.checking import check_registered
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
@@ -462,16 +463,19 @@ def new_state(model_id: str, config: ModelConfig, version: Version | None = None
 def check_models(config: Config) -> None:
     """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
-    Of models that are configured alike, one is built.
+    Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
+    with, the models topic says, and it is tried when it is deployed.
 
     Raises
     ------
     ConfigError
         As for `check_model`.
     """
+    check_registered(config)
     distinct: dict[str, str] = {}
     for model_id, model in config.models.items():
-        distinct.setdefault(repr(model), model_id)
+        if model.registered is None:
+            distinct.setdefault(repr(model), model_id)
     for model_id in distinct.values():
         check_model(model_id, config.models[model_id])
 

@@ -33,6 +33,9 @@ def warm_up(config: Config) -> dict[str, str]:
     of_kind: dict[str, str] = {}  # thousands of models are a few kinds of model
     found = {}
     for model_id, model in config.models.items():
+        if model.registered is not None:
+            found[model_id] = _LATER
+            continue
         kind = repr((model.spec, model.loss, model.explainers))
         if kind not in of_kind:
             of_kind[kind] = _rehearse(model_id, config) if len(of_kind) < _KINDS else _LATER

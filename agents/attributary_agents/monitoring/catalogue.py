@@ -5,6 +5,7 @@ from __future__ import annotations
 from attributary_explainers.monitor.metrics import catalogue
 from attributary_explainers.monitor.metrics.catalogue import OF_MODELS
 
+from .registry import REGISTRY_METRICS
 from .sources import SOURCE_METRICS
 
 _EXPLAINER = ("model_id", "explainer")
@@ -49,6 +50,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
     **SOURCE_METRICS,
+    **REGISTRY_METRICS,
     "broker_up": (
         "1 while brokers answer, 0 while requests fail and none has answered; absent until one is asked",
         (),

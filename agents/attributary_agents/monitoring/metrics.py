@@ -31,6 +31,7 @@ from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .merges import add_merge, n_merged_series
+from .registry import add_registry
 from .sources import add_sources
 from .templates import add_templates
 
@@ -190,6 +191,7 @@ class AttributaryCollector(Collector):
                 add("transaction_open_seconds", place, owned.control_transaction_s)
             if owned.merges is not None:
                 _add_records((owned.merges.topic, str(number)), owned.merges.counters, None, add)
+        add_registry(self._view, add)
         if self._board is not None:
             add_sources(self._board, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)

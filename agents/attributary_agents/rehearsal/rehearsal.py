@@ -15,6 +15,8 @@ from attributary_explainers import ExplainerError
 from ..config.settings import Config
 from ..errors import ConfigError
 from ..kafka.producing import encode_value
+from ..models.from_mlflow.flavours import labels_only
+from ..models.from_mlflow.pyfunc import is_pyfunc
 from ..models.model_state import ModelState, check_model
 from ..models.warm_up import warm_up
 from .finding import MADE_UP, Rehearsal
@@ -46,6 +48,8 @@ def rehearse(
     with quiet():
         try:
             state = check_model(model_id, config.settings_of(model_id))
+            if is_pyfunc(state.model):
+                found.doubts.append(labels_only())
             if values is None:
                 values = _made_up(state)
             if values:

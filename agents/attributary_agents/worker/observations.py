@@ -37,6 +37,9 @@ logger = logging.getLogger(__name__)
 HANDLE_S = 0.02
 """How long observations are handled without a look at the event loop; one that takes longer is a slice of its own."""
 
+VERSION_S = 0.2
+"""Seconds between two looks at whether a model has its first version."""
+
 TURN_S = 0.001
 """For how much of a slice the event loop has one turn afterwards: as often as with single records of light models."""
 
@@ -72,7 +75,7 @@ class Observations:
         self._steps = steps
         self._goes_on = goes_on
         self._inbox: Inbox = shared.intake.open(tp)
-        self._has_begun = False
+        self._has_begun = self._awaits_version = False
 
     def take(self, records: Sequence[Any]) -> asyncio.Task[None]:
         """Take records of the client, in their order; return what ends when they are handled, or are not ours."""
@@ -108,7 +111,7 @@ class Observations:
             else:
                 async with self._steps:
                     await self._make_ready()
-                await asyncio.sleep(0)
+                await asyncio.sleep(VERSION_S if self._awaits_version else 0)
             if self._delivery.is_full:
                 async with self._steps:
                     await self._delivery.make_room()
@@ -118,12 +121,16 @@ class Observations:
 
     async def _make_ready(self) -> None:
         """Do what has to come before the first observation; handle it here where it has to be noted or tried."""
+        self._awaits_version = False
         if not (self._inbox and self._may_handle()):
             return  # revoked while we waited
         first = self._inbox.first
         await self._restoring.begin()
         await self._restoring.restore_asked(first.key)
         if not self._goes_on():
+            return
+        if self._lacks_version(first.key):
+            self._awaits_version = True
             return
         await self._check_offset(first.offset)
         if self._endings.concerns(first.offset, self._partition.checkpointed):
@@ -199,5 +206,25 @@ class Observations:
             self._has_begun
             and record.offset <= partition.offset + 1
             and self._restoring.is_ready(record.key)
+            and not self._lacks_version(record.key)
             and not self._endings.concerns(record.offset, partition.checkpointed)
         )
+
+    def _lacks_version(self, key: bytes | None) -> bool:
+        """Return whether a record's model waits for its first version: then the partition does."""
+        models = self._partition.models
+        if not models.unversioned or (model_id := self._shared.model_id_of(key)) is None:
+            return False
+        lacks = models.awaits_version(model_id)
+        if lacks and model_id not in models.awaited:
+            models.awaited.add(model_id)
+            logger.warning(
+                "partition %d: its observations wait: model %s has no version of %s yet, and gets the first one from "
+                "the topic %s, partition %d",
+                self._partition.number,
+                model_id,
+                self._shared.config.settings_of(model_id).registered,
+                self._shared.config.kafka.topics.models,
+                self._partition.number,
+            )
+        return lacks

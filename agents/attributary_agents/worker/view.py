@@ -13,6 +13,7 @@ from ..kafka.brokers.watch import BrokerWatch
 from ..state.records import StateRecords
 from .activity import Activity
 from .deployments import PartitionControl
+from .following.board import RegistryBoard
 from .partition import Partition
 from .sharing.merges import PartitionMerges
 
@@ -124,6 +125,7 @@ class WorkerView:
         self.records = records or StateRecords()
         self.brokers = brokers or BrokerWatch()
         self.activity = Activity()
+        self.registry = RegistryBoard()
         self.shown: Collection[str] = frozenset()
         """Ids of the models that had series at the last scrape, and of some that have gone since."""
         self.observation_times = Durations(OBSERVATION_BUCKETS_S)

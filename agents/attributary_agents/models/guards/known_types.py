@@ -49,6 +49,7 @@ _SPARSE = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 # Nothing lazy (range, itertools, map): `list`, `max` or `deque` over it would take the memory or never end.
 EXACT: frozenset[str] = frozenset(
     _of("attributary_explainers.pickling", "_InOrder _restore_gaussian _restore_tensor")
+    | _of("attributary_agents.models.from_mlflow.pyfunc", "PyfuncPredict")
     | _of(
         "builtins",
         "Ellipsis NotImplemented abs bool bytearray bytes complex dict float frozenset int iter len list max "
