@@ -111,7 +111,7 @@ def model_kind(model: Any) -> Kind | None:
     A callable of many rows with `classes` is a classifier.
     """
     if isinstance(model, BatchModel):
-        return None if model.classes is None else "classifier"
+        return model.kind
     return estimator_kind(model) if is_estimator(model) else river_kind(model)
 
 
@@ -164,7 +164,7 @@ def _own_output(model: Any, kind: Kind) -> Output:
 
 def _has_probabilities(classifier: Any) -> bool:
     if isinstance(classifier, BatchModel):
-        return True
+        return classifier.classes is not None
     if is_estimator(classifier):
         return estimator_has_probabilities(classifier)
     return river_has_probabilities(classifier)
