@@ -32,8 +32,10 @@ class ServedModels:
 
     Attributes
     ----------
+    plan
+        How the next requests fail, in turn; None where one does not.
     failures
-        Way to fail to its share of the requests: a status such as 500, `reset`, or `hang`.
+        Of those after that, way to fail to its share of the requests: a status such as 500, `reset`, or `hang`.
     refuses
         Returns whether a row is refused, by which the whole request is answered 400.
     n_requests, n_rows
@@ -44,6 +46,7 @@ class ServedModels:
 
     def __init__(self, models: dict[str, Predict], port: int = 0, seed: int = 1) -> None:
         self.models = models
+        self.plan: list[int | str | None] = []
         self.failures: dict[int | str, float] = {}
         self.refuses: Callable[[dict[str, Any]], bool] = lambda _row: False
         self.takes_s = 0.0
@@ -99,12 +102,17 @@ class ServedModels:
     def failure(self) -> int | str | None:
         """Return how the next request fails; None where it does not."""
         with self._lock:
-            drawn = self._rng.random()
-            for way, share in self.failures.items():
-                drawn -= share
-                if drawn < 0.0:
-                    self.failed[way] += 1
-                    return way
+            way = self.plan.pop(0) if self.plan else self._drawn()
+            if way is not None:
+                self.failed[way] += 1
+            return way
+
+    def _drawn(self) -> int | str | None:
+        drawn = self._rng.random()
+        for way, share in self.failures.items():
+            drawn -= share
+            if drawn < 0.0:
+                return way
         return None
 
     def answer(self, path: str, asked: Any) -> tuple[int, Any]:
