@@ -109,4 +109,4 @@ def _make(job: Job, in_full: bool) -> Any:
     if "artefact" in spec:
         content = read_artefact(job.artefacts, spec["artefact"], spec["sha256"])
         return load_artefact(spec["artefact"], content, job.allowed, in_full=in_full)
-    return build_model(spec, job.allowed, in_full=in_full)
+    return build_model(spec, job.allowed, in_full=in_full, declared=job.model.features)

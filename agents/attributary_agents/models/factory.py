@@ -50,7 +50,13 @@ def _load_configured(config: FileConfig) -> Any:
         raise ConfigError(f"model: {error}") from error
 
 
-def build_model(spec: dict[str, Any], allowed: Sequence[str] | None = None, *, in_full: bool = True) -> Any:
+def build_model(
+    spec: dict[str, Any],
+    allowed: Sequence[str] | None = None,
+    *,
+    in_full: bool = True,
+    declared: dict[str, str] | None = None,
+) -> Any:
     """Build the model of a spec: `{"model": …}` or `{"factory": …, "params": …}`, as in `Deployment.spec`.
 
     Parameters
@@ -61,6 +67,8 @@ def build_model(spec: dict[str, Any], allowed: Sequence[str] | None = None, *, i
         (`guards.parts`) unless it is named itself. A factory must be named itself, as `module:function`.
     in_full
         Whether messages may hold the arguments, and the texts of exceptions that are not ours.
+    declared
+        The features that the model's configuration declares, which a model that is served takes where it names none.
 
     Raises
     ------
@@ -69,7 +77,7 @@ def build_model(spec: dict[str, Any], allowed: Sequence[str] | None = None, *, i
     NotAllowedError
         It is in no allowed package, and nothing has been imported then; or no class of which models are made.
     """
-    return _Builder(allowed, in_full).build(spec)
+    return _Builder(allowed, in_full, declared).build(spec)
 
 
 SPEC = ("served", "protocol", "input", "output", "features", "classes", "predicts", "request", "answer")
@@ -77,7 +85,8 @@ SPEC = ("served", "protocol", "input", "output", "features", "classes", "predict
 
 
 class _Builder:
-    def __init__(self, allowed: Sequence[str] | None, in_full: bool) -> None:
+    def __init__(self, allowed: Sequence[str] | None, in_full: bool, declared: dict[str, str] | None) -> None:
+        self._declared = declared
         self._allowed = allowed
         self._in_full = in_full
 
@@ -118,7 +127,7 @@ class _Builder:
                 )
         try:
             config = ServedConfig.model_validate(data)
-            config.take_features(None)
+            config.take_features(self._declared)
         except ValueError as error:  # pydantic's own among them
             first = error.errors()[0] if isinstance(error, ValidationError) else {"msg": str(error), "loc": ()}
             where = ".".join(map(str, ("model", *first["loc"])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .endpoints import ENDPOINT_METRICS
 from .sources import SOURCE_METRICS
 
 _FEATURE = ("model_id", "explainer", "feature")
@@ -129,6 +130,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "worker_step_limit_seconds": ("Duration beyond which a step is a stall: watchdog.warn_after_s", ()),
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
     **SOURCE_METRICS,
+    **ENDPOINT_METRICS,
     "broker_up": (
         "1 while brokers answer, 0 while requests fail and none has answered; absent until one is asked",
         (),
@@ -154,5 +156,5 @@ There, whatever is of no model and of no partition has the label `worker`, too.
 EXPORTED = CATALOGUE | OF_MACHINE
 """All that rules and dashboards can ask for."""
 
-HISTOGRAMS = frozenset({"stage_duration_seconds", "label_delay_seconds"})
+HISTOGRAMS = frozenset({"stage_duration_seconds", "label_delay_seconds", "endpoint_duration_seconds"})
 """Those that are histograms."""

@@ -31,6 +31,7 @@ from ..state.checkpoints import PartitionCounters
 from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
+from .endpoints import add_endpoints
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
 from .late_labels import Buckets, add_late_labels, cumulated
 from .series_limits import ShownFeatures, ShownModels
@@ -175,6 +176,7 @@ class AttributaryCollector(Collector):
         without = ((n_series.keys() - shown) | resting) & self._config.models.keys()
         add("series_dropped_models", (), float(len(without)))
         add_templates(self._config, view, add)
+        add_endpoints(view.endpoints, n_series.keys() - shown, self._config.metrics.max_models, add, add_histogram)
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
         add("models_resting", (), float(len(resting)))
         add("models_refused", (), float(sum(len(one.refused) for one in owned_by)))
