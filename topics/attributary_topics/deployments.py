@@ -26,8 +26,8 @@ _WAYS = ("model", "factory", "artefact", "mlflow")
 _PINNED = ("artefact", "mlflow")
 """Ways that name files, whose hash a record gives."""
 _ANY_OF = (
-    "one of `model` (a class, steps, or a factory with params), `factory` (module:function), `artefact` (a file) with "
-    "`sha256` or `mlflow` (models:/NAME/VERSION, or a folder) with `sha256`"
+    "one of `model` (a class, steps, a factory with params, or an address as `served`), `factory` (module:function), "
+    "`artefact` (a file) with `sha256` or `mlflow` (models:/NAME/VERSION, or a folder) with `sha256`"
 )
 
 
@@ -43,9 +43,10 @@ class Deployment:
         Name of the version, in events and metrics.
     spec
         How the model is made, in one form for equal meanings: `{"model": {"class": …, "params": …}}`, the same with a
-        list of steps, `{"factory": "module:function", "params": …}` (without params where there are none),
-        `{"artefact": path, "sha256": hexadecimal}`, or `{"mlflow": "models:/NAME/VERSION", "sha256": hexadecimal}`
-        with the version of a registry or a folder, never an alias.
+        list of steps, `{"model": {"served": address, …}}`, `{"factory": "module:function", "params": …}` (without
+        params where there are none), `{"artefact": path, "sha256": hexadecimal}`, or
+        `{"mlflow": "models:/NAME/VERSION", "sha256": hexadecimal}` with the version of a registry or a folder, never an
+        alias.
     """
 
     model_id: str
@@ -121,6 +122,8 @@ def _spec(data: dict[str, Any]) -> dict[str, Any]:
         return {"model": [_step(f"model[{i}]", step) for i, step in enumerate(model)]}
     if isinstance(model, dict) and "factory" in model:
         return _factory("model.", model)
+    if isinstance(model, dict) and "served" in model:
+        return {"model": _served(model)}
     return {"model": _step("model", model)}
 
 
@@ -128,6 +131,14 @@ def _factory(field: str, given: dict[str, Any]) -> dict[str, Any]:
     params = _params(field, given, "factory")
     path = _text(f"{field}factory", given["factory"], r"[^:\s]+:[^:\s]+", "module:function")
     return {"factory": path, **({"params": params} if params else {})}
+
+
+def _served(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record says of a model that is served; which fields there are is for the worker to say."""
+    _text("model.served", given["served"], r"https?://[^\s@?#\\]+", "an address, http://HOST:PORT/PATH")
+    for name, value in given.items():
+        _check_depth(f"model.{name}", value, MAX_DEPTH)
+    return dict(given)
 
 
 def _step(field: str, step: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from .durations import Duration
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName
 from .mlflow import MlflowModel, Registered
 from .section import Alpha, PositiveInt, Section, one_of
+from .served import ServedConfig
 
 
 class StepConfig(Section):
@@ -217,10 +218,10 @@ class ModelSettings(Section):
 class ModelConfig(ModelSettings):
     """One model: how it is made, and how it is explained."""
 
-    model: StepConfig | FactoryConfig | FileConfig | MlflowModel | Pipeline | None = Field(
+    model: StepConfig | FactoryConfig | FileConfig | MlflowModel | ServedConfig | Pipeline | None = Field(
         None,
         description="A class, the steps of a pipeline, a factory (a function that returns the model), a file with a "
-        "trained model, or a model of MLflow.",
+        "trained model, a model of MLflow, or the address of a model that is served.",
     )
     factory: str | None = Field(None, description="Short for `model: {factory: module:function}`.")
     features: dict[str, str] | None = Field(
@@ -309,6 +310,14 @@ class ModelConfig(ModelSettings):
 
     @model_validator(mode="before")
     @classmethod
+    def _leave_served_as_it_is(cls, data: Any) -> Any:
+        """Let a served model not learn, where nothing is said of it."""
+        given = data.get("model") if isinstance(data, dict) else None
+        is_served = isinstance(given, ServedConfig) or (isinstance(given, dict) and "served" in given)
+        return {"learn": False, **data} if is_served else data
+
+    @model_validator(mode="before")
+    @classmethod
     def _turn_off_without_labels(cls, data: Any) -> Any:
         """Turn off what needs labels, where there are none and nothing is said of it."""
         if not isinstance(data, dict) or data.get("mode") != "unlabelled":
@@ -317,16 +326,6 @@ class ModelConfig(ModelSettings):
         if isinstance(change := data.get("change", {}), dict):
             data["change"] = {"detector": None, **change}
         return data
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _not_there_yet(cls, value: Any) -> Any:
-        for way in ("served",):
-            if isinstance(value, dict) and way in value:
-                raise ValueError(
-                    f"`{way}` is not there yet: give `file` (.skops, .joblib or .pkl), `class` or `factory`"
-                )
-        return value
 
     @field_validator("features")
     @classmethod
@@ -371,6 +370,10 @@ class ModelConfig(ModelSettings):
             self._refuse_of_labels()
         if self.mode == "mirror" and not self.learn:
             raise ValueError("`mode: mirror` needs `learn: true`: the mirror learns what the other model predicts")
+        if isinstance(self.model, ServedConfig):
+            if self.learn:
+                raise ValueError("a model that is served does not learn here: `learn: false`, or leave it out")
+            self.model.take_features(self.features)
         if (self.model is None) == (self.factory is None):
             raise ValueError(
                 "give either `model` ({class: …, params: …}, a list of such steps, or {factory: module:function, "
@@ -454,6 +457,8 @@ class ModelConfig(ModelSettings):
             return {"artefact": self.model.file, "sha256": self.model.sha256}
         if isinstance(self.model, MlflowModel):
             return {"mlflow": self.model.mlflow, **({} if self.registered else {"sha256": self.model.sha256})}
+        if isinstance(self.model, ServedConfig):
+            return {"model": self.model.spec}
         if isinstance(self.model, FactoryConfig):
             params = {"params": self.model.params} if self.model.params else {}
             return {"factory": self.model.factory, **params}

@@ -21,6 +21,7 @@ from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
 from .registry import RegistryConfig
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
+from .served import ServedConfig, is_address
 from .serving import ServeConfig
 from .state import StateConfig
 from .templates import MAX_MODELS, Finder, check_templates, example_of, is_template, with_templates
@@ -147,11 +148,12 @@ class ArtefactsConfig(Section):
 class ControlConfig(Section):
     """What a record of the models topic may do."""
 
-    allowed: list[Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*(:[A-Za-z_]\w*)?$")]] = Field(
+    allowed: list[Annotated[str, Field(pattern=r"^([A-Za-z_][\w.]*(:[A-Za-z_]\w*)?|https?://[^\s@?#\\%]+)$")]] = Field(
         ["river."],
         description="Packages, modules or classes that a new version may name, dotted: of packages and modules only "
-        "classes that models are made of. A factory only where it is named here itself, as module:function. And what "
-        "files of skops may hold beside the types that skops trusts.",
+        "classes that models are made of. A factory only where it is named here itself, as module:function. A model "
+        "that is served only below an address that is named here, such as http://fraud/v2/models. And what files of "
+        "skops may hold beside the types that skops trusts.",
     )
     build_within_s: PositiveFloat | None = Field(
         None,
@@ -332,6 +334,12 @@ class Config(BaseSettings):
         return frozenset(model_id for model_id, model in self.models.items() if model.sharded)
 
     @property
+    def asks_endpoints(self) -> bool:
+        """Whether a model may be one that is served: by the configuration, or by a record of the models topic."""
+        configured = any(isinstance(model.model, ServedConfig) for model in self.models.values())
+        return configured or any(map(is_address, self.control.allowed))
+
+    @property
     def without_shards(self) -> Config:
         """The same with all observations of each model in one place, for what reads no Kafka."""
         models = {model_id: model.model_copy(update={"sharded": False}) for model_id, model in self.models.items()}
@@ -366,7 +374,7 @@ class Config(BaseSettings):
     @model_validator(mode="after")
     def _hand_over(self) -> Config:
         for model in self.models.values():
-            model.take([*self.control.allowed, *self.state.allowed])
+            model.take([*(one for one in self.control.allowed if not is_address(one)), *self.state.allowed])
             if isinstance(model.model, FileConfig):
                 model.model.take(self.artefacts.directory, self.control.allowed)
             elif isinstance(model.model, MlflowModel):

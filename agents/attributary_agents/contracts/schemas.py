@@ -133,7 +133,8 @@ def _record_headers() -> Schema:
 
 def _deployment() -> Schema:
     model: Schema = {
-        "description": "A class with its arguments, a list of such steps, or a factory with its arguments.",
+        "description": "A class with its arguments, a list of such steps, a factory with its arguments, or the address "
+        "of a model that is served.",
         "oneOf": [
             _CLASS,
             {"type": "array", "items": _CLASS, "minItems": 1},
@@ -143,6 +144,7 @@ def _deployment() -> Schema:
                 "required": ["factory"],
                 "additionalProperties": False,
             },
+            {"$ref": "#/$defs/Served"},
         ],
     }
     version = {"type": "string", "minLength": 1, "maxLength": MAX_VERSION_LENGTH, "description": "Name of the version."}
@@ -176,6 +178,15 @@ def _deployment() -> Schema:
             {"required": ["mlflow", "sha256"]},
         ],
         "additionalProperties": False,
+        "$defs": {
+            "Served": {
+                "type": "object",
+                "description": "A model that is served, and how it is asked.",
+                "properties": {"served": {"type": "string", "pattern": "^https?://", "description": "Its address."}},
+                "required": ["served"],
+                "additionalProperties": True,
+            }
+        },
     }
 
 

@@ -121,4 +121,4 @@ def _make(job: Job, in_full: bool) -> Any:
     if "mlflow" in spec:
         check_allowed(spec, job.registered)
         return load_deployed(spec, job.artefacts, job.folder, job.allowed, in_full=in_full)
-    return build_model(spec, job.allowed, in_full=in_full)
+    return build_model(spec, job.allowed, in_full=in_full, declared=job.model.features)

@@ -36,6 +36,7 @@ from attributary_explainers.monitor.settings import Settings
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
+from .artefacts.served.model import SERVED_NAME, ServedModel
 from .from_mlflow.checking import check_registered
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
@@ -318,6 +319,7 @@ class ModelState:
     _together: Explainers | None = field(init=False, repr=False, default=None)
     _learn: tuple[Any, Learn] | None = field(init=False, repr=False, default=None)
     _late_types: LateTypes = field(init=False, repr=False, default_factory=LateTypes)
+    _asks_endpoints: bool | None = field(init=False, repr=False, default=None)
 
     @cached_property
     def settings(self) -> Settings:
@@ -371,6 +373,14 @@ class ModelState:
         """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
         paths = self.together.paths
         return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
+
+    @property
+    def asks_endpoints(self) -> bool:
+        """Whether the model is one that is served, or is compared with an earlier version that is."""
+        if self._asks_endpoints is None:
+            held = [self.model, None if self.change is None else self.change.snapshot()]
+            self._asks_endpoints = isinstance(self.model, ServedModel) or SERVED_NAME in dump_model(held)
+        return self._asks_endpoints
 
     @property
     def fidelity(self) -> float | None:

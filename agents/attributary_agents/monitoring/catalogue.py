@@ -5,6 +5,7 @@ from __future__ import annotations
 from attributary_explainers.monitor.metrics import catalogue
 from attributary_explainers.monitor.metrics.catalogue import OF_MODELS
 
+from .endpoints import ENDPOINT_METRICS
 from .registry import REGISTRY_METRICS
 from .sources import SOURCE_METRICS
 
@@ -51,6 +52,7 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     "worker_stalls_total": ("Steps and pauses of the event loop beyond watchdog.warn_after_s", ()),
     **SOURCE_METRICS,
     **REGISTRY_METRICS,
+    **ENDPOINT_METRICS,
     "broker_up": (
         "1 while brokers answer, 0 while requests fail and none has answered; absent until one is asked",
         (),
@@ -76,5 +78,5 @@ There, whatever is of no model and of no partition has the label `worker`, too.
 EXPORTED = CATALOGUE | OF_MACHINE
 """All that rules and dashboards can ask for."""
 
-HISTOGRAMS = catalogue.HISTOGRAMS | {"stage_duration_seconds"}
+HISTOGRAMS = catalogue.HISTOGRAMS | {"stage_duration_seconds", "endpoint_duration_seconds"}
 """Those that are histograms."""

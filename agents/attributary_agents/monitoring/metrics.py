@@ -30,6 +30,7 @@ from ..state.checkpoints import PartitionCounters
 from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
+from .endpoints import add_endpoints
 from .merges import add_merge, n_merged_series
 from .registry import add_registry
 from .sources import add_sources
@@ -171,6 +172,7 @@ class AttributaryCollector(Collector):
         without = ((counted.keys() - shown) | resting) & self._config.models.keys()
         add("series_dropped_models", (), float(len(without)))
         add_templates(self._config, view, add)
+        add_endpoints(view.endpoints, counted.keys() - shown, self._config.metrics.max_models, add, add_histogram)
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
         add("models_resting", (), float(len(resting)))
         add("models_refused", (), float(sum(len(one.refused) for one in owned_by)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from attributary_topics import ChangeEvent, InvalidRecordError, Observation
@@ -184,6 +185,15 @@ class PartitionModels(Mapping[str, ModelState]):
     def _leave_rest(self, model_id: str) -> None:
         self.waiting.pop(model_id, None)
         self.resting.discard(model_id)
+
+    def begin_as(self, other: PartitionModels, model_ids: Iterable[str]) -> None:
+        """Take over what another one knows of models beside their states: deployments, refusals, places, templates."""
+        self.refused, self._elsewhere, self.durable = other.refused.copy(), other._elsewhere.copy(), other.durable
+        for model_id in model_ids:
+            with suppress(DamagedStateError):  # then it is refused there, and here as well
+                self._logs[model_id] = other.log(model_id)
+        self.refused.update(other.refused)
+        self.known = other.known.copy()
 
     def log(self, model_id: str) -> DeploymentLog:
         """Load, once, the deployments of a model that may have come after its stored state, and return them.

@@ -23,6 +23,7 @@ from ..kafka.fetches import Inbox
 from .activity import Step
 from .endings import Begun, Endings
 from .endings.trial import try_observation
+from .endpoints.ahead import MOST_RECORDS, Ahead
 from .partition import Partition
 from .records import Outgoing, Record, record_from_client
 from .shared import Shared
@@ -75,6 +76,7 @@ class Observations:
         self._steps = steps
         self._goes_on = goes_on
         self._inbox: Inbox = shared.intake.open(tp)
+        self._ahead = None if shared.endpoints is None else Ahead(partition, shared.endpoints)
         self._has_begun = self._awaits_version = False
 
     def take(self, records: Sequence[Any]) -> asyncio.Task[None]:
@@ -86,6 +88,8 @@ class Observations:
     def leave(self) -> None:
         """Forget what waits: the partition's next owner is given it again."""
         self._inbox.clear()
+        if self._ahead is not None:
+            self._ahead.leave()
 
     def resume(self) -> None:
         """Go on with what waits, where handling has stopped because the group was about to move, and it did not."""
@@ -112,6 +116,9 @@ class Observations:
                 async with self._steps:
                     await self._make_ready()
                 await asyncio.sleep(VERSION_S if self._awaits_version else 0)
+            if self._ahead is not None and self._ahead.is_wanting:
+                await self._ahead.ask()
+                continue
             if self._delivery.is_full:
                 async with self._steps:
                     await self._delivery.make_room()
@@ -134,6 +141,8 @@ class Observations:
             return
         await self._check_offset(first.offset)
         if self._endings.concerns(first.offset, self._partition.checkpointed):
+            if self._ahead is not None and not self._ahead.n_ready([first]):
+                return  # its answers first
             is_allowed = await self._is_allowed(record_from_client(first))
             if self._goes_on():
                 self._handle_slice(1, self._partition.handle if is_allowed else self._partition.refuse)
@@ -144,9 +153,25 @@ class Observations:
             if not (self._inbox and self._may_handle() and self._steps.is_free and self._follows(self._inbox.first)):
                 return
             async with self._steps:  # at once: nobody has them, and nobody waits
-                took = self._handle_slice(self._storing.room, self._partition.handle)
+                began = time.monotonic()
+                if not (n_ready := self._n_ready()):
+                    return
+                self._handle_slice(n_ready, self._partition.handle)
+                took = time.monotonic() - began
             for _ in range(max(round(took / TURN_S), 1)):
                 await asyncio.sleep(0)
+
+    def _n_ready(self) -> int:
+        """Return how many observations may be handled in this slice; none where answers have to be asked for first."""
+        room = self._storing.room
+        if self._ahead is None:
+            return room
+        waiting: list[Any] = []
+        for record in self._inbox.upcoming(MOST_RECORDS):
+            if waiting and not (record.offset == waiting[-1].offset + 1 and self._is_clear(record)):
+                break
+            waiting.append(record)
+        return min(self._ahead.n_ready(waiting), room)
 
     async def _check_offset(self, offset: int) -> None:
         is_first, self._has_begun = not self._has_begun, True
@@ -167,8 +192,9 @@ class Observations:
 
         async def trial(begun: Begun) -> None:
             step = Step("trial", self._tp, record.offset, self._shared.known_key(record.key))
+            answers = None if self._ahead is None else self._ahead.answers
             with self._shared.view.activity.doing(step):
-                await try_observation(self._partition, record, begun)
+                await try_observation(self._partition, record, begun, answers)
 
         return await self._endings.allows(record.offset, self._partition.checkpointed, trial)
 
@@ -184,7 +210,11 @@ class Observations:
             while True:
                 record = inbox.pop()
                 step.move_on(record.offset, known_key(record.key), now)
-                sent = handle(record_from_client(record))
+                if self._ahead is None:
+                    sent = handle(record_from_client(record))
+                else:
+                    with self._ahead.answering(record.key):
+                        sent = handle(record_from_client(record))
                 n_handled += 1
                 before, now = now, clock()
                 observe(now - before)
@@ -196,18 +226,21 @@ class Observations:
                 if not (inbox and self._follows(inbox.first)):
                     break
             self._storing.note_handled(now - began)
+        if self._ahead is not None:
+            self._ahead.note_handled(n_handled)
         self._delivery.send(outgoing)
         return now - began
 
     def _follows(self, record: Any) -> bool:
         """Return whether a record can be handled at once: nothing has to be asked, restored or noted before."""
-        partition = self._partition
+        return self._has_begun and record.offset <= self._partition.offset + 1 and self._is_clear(record)
+
+    def _is_clear(self, record: Any) -> bool:
+        """Return whether nothing has to be restored, awaited or noted before a record."""
         return (
-            self._has_begun
-            and record.offset <= partition.offset + 1
-            and self._restoring.is_ready(record.key)
+            self._restoring.is_ready(record.key)
             and not self._lacks_version(record.key)
-            and not self._endings.concerns(record.offset, partition.checkpointed)
+            and not self._endings.concerns(record.offset, self._partition.checkpointed)
         )
 
     def _lacks_version(self, key: bytes | None) -> bool:

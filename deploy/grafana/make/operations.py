@@ -164,6 +164,44 @@ def operations() -> Board:
             size=(6, 8),
         ),
     )
+    board.heading("Served models")
+    board.line(
+        graph(
+            "Requests to endpoints",
+            "By model and by what became of them: answered, sent again, failed for the last time, or refused.",
+            Query(rate("endpoint_requests_total"), "{{model_id}} {{outcome}}"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+            empty="no model is served elsewhere",
+        ),
+        graph(
+            "Duration of a request",
+            "Quantiles by model, as exactly as the buckets are fine.",
+            *(
+                Query(
+                    f"histogram_quantile({part}, {rate('endpoint_duration_seconds_bucket')})",
+                    f"{{{{model_id}}}} {name}",
+                )
+                for name, part in QUANTILES
+            ),
+            unit="s",
+            least=0,
+            size=(8, 8),
+            empty="no model is served elsewhere",
+        ),
+        graph(
+            "Observations wait for endpoints",
+            "For how long observations of a model have waited for answers, some tenths of a second are healthy; and "
+            "the models whose endpoint does not answer.",
+            Query(latest("endpoint_waiting_seconds"), "{{model_id}}"),
+            Query(f"{latest('endpoint_breaker_open')} > 0", "does not answer: {{model_id}}"),
+            unit="s",
+            least=0,
+            size=(8, 8),
+            empty="no model is served elsewhere",
+        ),
+    )
     board.heading("Steps of the workers")
     withheld = f"max by (instance, worker) ({series('write_unacknowledged_seconds', **WORKER)})"
     silent = f"time() - max by (instance, worker) ({series('broker_last_answer_timestamp_seconds', **WORKER)})"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidParameterError, ModelError
-from ..predictions import as_output
+from ..predictions import Kind, as_output
 from ..typing import Features, Output, Prediction
 
 _NAN = float("nan")
@@ -36,6 +36,11 @@ class BatchModel:
         self.function = function
         self.features = None if features is None else check_names("features", features)
         self.classes = None if classes is None else check_names("classes", classes)
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the model is; None where only a loss says so."""
+        return None if self.classes is None else "classifier"
 
     def predict_many(self, rows: Sequence[Features]) -> list[Any]:
         """Return what the callable returns for `rows`, one element per row.

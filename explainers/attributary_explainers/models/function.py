@@ -118,7 +118,7 @@ def model_kind(model: Any) -> Kind | None:
     A callable of many rows with `classes` is a classifier.
     """
     if isinstance(model, BatchModel):
-        return None if model.classes is None else "classifier"
+        return model.kind
     if is_booster(model):
         model = BoosterModel(model)
     if isinstance(model, TrainedModel):
@@ -175,7 +175,7 @@ def _own_output(model: Any, kind: Kind) -> Output:
 
 def _has_probabilities(classifier: Any) -> bool:
     if isinstance(classifier, BatchModel):
-        return True
+        return classifier.classes is not None
     if is_booster(classifier):
         classifier = BoosterModel(classifier)
     if isinstance(classifier, TrainedModel):

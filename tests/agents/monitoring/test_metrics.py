@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from attributary_agents.config.reading import parse_config
 from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch
 from attributary_agents.kafka.producing import encode_value
+from attributary_agents.monitoring.endpoints import ENDPOINT_METRICS
 from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
 from attributary_agents.monitoring.sources import SOURCE_METRICS
 from attributary_agents.worker.deployments import PartitionControl
@@ -101,7 +102,7 @@ def test_every_name_of_the_catalogue_appears_with_its_labels(
     for name, (text, labels) in CATALOGUE.items():
         family = found[name.removesuffix("_total")]
         assert family.documentation == text
-        absent = (DOUBT, SHARDS, TRANSACTIONS, *TEMPLATES, *LATE, *SOURCE_METRICS)
+        absent = (DOUBT, SHARDS, TRANSACTIONS, *TEMPLATES, *LATE, *SOURCE_METRICS, *ENDPOINT_METRICS)
         assert bool(family.samples) == (name not in absent), f"{name} has no series"
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(labels), name

@@ -136,6 +136,16 @@ def _records(options: RuleOptions) -> list[Alert]:
             wait="10m",
         ),
         _alert(
+            "EndpointAway",
+            "warning",
+            f"{recorded('endpoint_breaker_open')} == 1",
+            "The endpoint of {{ $labels.model_id }} does not answer",
+            "Its requests fail with all their retries, so that only single ones try it. Observations of the model "
+            "wait, and those behind them on their partitions; none is lost. They have waited for "
+            f"{ask('endpoint_waiting_seconds', 'model_id', form='humanizeDuration')}.",
+            wait="1m",
+        ),
+        _alert(
             "TransactionOpen",
             "warning",
             f"{recorded('transaction_open_seconds')} > {number(at.transaction_seconds)}",
