@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.models.explainers import new_explainer
 from attributary_agents.models.factory import make_model
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_explainers import Explainers, RemovalExplainer, model_function, resolve_loss
+from attributary_explainers.monitor.explainers import new_explainer
 from attributary_explainers.predictions import predict_rows
 
 from .given import Model, Way
@@ -80,7 +80,7 @@ def in_own_process(estimator: Any, rows: Sequence[Row]) -> Explained:
     config = parse_config(configured({"factory": "of:none"}, Path.cwd()))
     chosen = config.models[MODEL_ID]
     explainers: dict[str, RemovalExplainer] = {
-        str(name): new_explainer(MODEL_ID, chosen, name, estimator) for name in chosen.explainers
+        str(name): new_explainer(MODEL_ID, chosen.settings, name, estimator) for name in chosen.explainers
     }
     both = Explainers(estimator, explainers)
     events: Importances = []
