@@ -28,7 +28,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parents[1]
 PLAIN = ""
 """The install without an extra."""
-LIBRARY = (PLAIN, "plot")
+LIBRARY = (PLAIN, "plot", "onnx")
 """Those that are the library without the worker."""
 SHOWN = 3
 """Of how many packages the size is told."""
