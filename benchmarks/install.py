@@ -28,7 +28,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parents[1]
 PLAIN = ""
 """The install without an extra."""
-LIBRARY = (PLAIN, "plot")
+LIBRARY = (PLAIN, "plot", "onnx")
 """Those that are the library without the worker."""
 SHOWN = 3
 """Of how many packages the size is told."""
@@ -110,15 +110,17 @@ def _size(one: Distribution) -> float:
 def table(found: Sequence[Installed]) -> Table:
     """Return what was measured, with what an extra adds to the plain install where that was measured, too."""
     plain = next((one for one in found if one.name == PLAIN), None)
+    bases = [one for one in found if one.name in (PLAIN, "worker")]
     shown = Table(title="What is installed", title_justify="left")
     for column in ("pip install", "packages", "MB", "adds", "command"):
         shown.add_column(column, justify="right" if column in ("packages", "MB", "adds") else "left")
-    shown.add_column("largest, MB", no_wrap=False)
+    shown.add_column("largest that come with it, MB")
     for one in found:
         beside = f"{one.megabytes - plain.megabytes:.0f}" if plain is not None and one is not plain else "–"
         largest = sorted(one.packages.items(), key=lambda item: -item[1])
-        if plain is not None and one is not plain:
-            largest = [item for item in largest if item[0] not in plain.packages]
+        for base in bases:
+            if base is not one and base.packages.keys() <= one.packages.keys():
+                largest = [item for item in largest if item[0] not in base.packages]
         shown.add_row(
             "attributary" + (f"\\[{one.name}]" if one.name else ""),
             str(len(one.packages)),

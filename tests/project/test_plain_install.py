@@ -32,6 +32,7 @@ PROGRAM = """
 import importlib, pkgutil
 import attributary_explainers, attributary_topics
 from attributary_explainers import *
+from attributary_agents.replay.history import history_from_events  # a page tells library users of it
 for package in (attributary_explainers, attributary_topics):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
