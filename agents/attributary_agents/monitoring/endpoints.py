@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from attributary_explainers.monitor.metrics.importances import Add
+from attributary_explainers.monitor.metrics.late_labels import AddHistogram, cumulated
+
 from ..worker.endpoints.counts import BUCKETS_S, OUTCOMES, EndpointsView
-from .importances import Add
-from .late_labels import AddHistogram, cumulated
 
 _MODEL = ("model_id",)
 

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from ...models.prequential import Event
+from attributary_explainers.monitor.telling.following import Event
+
 from ...state.codec import encode_state
 from ..dead_letter_log import DeadLetterLog
 from ..partition import Partition
