@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics import catalogue
 from attributary_explainers.monitor.metrics.catalogue import OF_MODELS
 
 from .sources import SOURCE_METRICS
@@ -73,6 +72,3 @@ There, whatever is of no model and of no partition has the label `worker`, too.
 
 EXPORTED = CATALOGUE | OF_MACHINE
 """All that rules and dashboards can ask for."""
-
-HISTOGRAMS = catalogue.HISTOGRAMS | {"stage_duration_seconds"}
-"""Those that are histograms."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
+from attributary_explainers.monitor.joining.kept import KeptPrediction
 from attributary_explainers.monitor.telling.following import Event
 from attributary_explainers.wording import show_names
 from attributary_topics import (
@@ -29,7 +30,7 @@ from ..config.settings import Config
 from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
 from ..models.joining.arrive import arrive
-from ..models.prequential import KeptPrediction, StepError, prequential
+from ..models.prequential import StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_copy_key, checkpoint_key
 from .attaching.direct import direct_reading

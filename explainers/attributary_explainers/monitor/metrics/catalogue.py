@@ -93,5 +93,5 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Metric name without the prefix `attributary_` to help text and labels, of what a worker and a monitor both know."""
 
-HISTOGRAMS = frozenset({"label_delay_seconds"})
-"""Those of them that are histograms."""
+HISTOGRAMS = frozenset({"label_delay_seconds", "stage_duration_seconds"})
+"""Those that are histograms, of a worker, too."""
