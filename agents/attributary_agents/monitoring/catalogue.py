@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics.catalogue import OF_MODELS
+from attributary_explainers.monitor.metrics.catalogue import OF_MODELS, OF_MONITOR
 
 from .sources import SOURCE_METRICS
 
@@ -70,5 +70,5 @@ OF_MACHINE: dict[str, tuple[str, tuple[str, ...]]] = {
 There, whatever is of no model and of no partition has the label `worker`, too.
 """
 
-EXPORTED = CATALOGUE | OF_MACHINE
+EXPORTED = CATALOGUE | OF_MACHINE | OF_MONITOR
 """All that rules and dashboards can ask for."""
