@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from .events import OUTCOMES
 from .metrics.catalogue import OF_MODELS, OF_MONITOR
 from .metrics.families import Families, add_model, n_series
 from .metrics.late_labels import add_late_labels
@@ -20,9 +21,6 @@ CATALOGUE = {
     "series_dropped_models": ("Models without series because of max_models or max_series", ()),
 }
 """All that a service with a monitor exports."""
-
-OUTCOMES = ("published", "failed", "dropped")
-"""What can become of an event."""
 
 _PATIENCE_S = 1.0
 

@@ -16,6 +16,7 @@ from ..models.learning import learn_function
 from ..pickling import dump_model, load_model
 from ..quality.quality import Quality
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
+from ..typing import Features
 from .counts import ModelCounts
 from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
 from .joining.join import Join
@@ -125,7 +126,7 @@ class MonitoredModel:
         """None: only a mirror has one."""
         return None
 
-    def learn(self, x: dict[str, Any], y: Any) -> None:
+    def learn(self, x: Features, y: Any, /) -> None:
         """Teach the model one observation, while nobody asks it."""
         assert self._learn is not None  # or `settings.learn` is false
         with self.asking:

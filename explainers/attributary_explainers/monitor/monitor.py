@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal, Self
@@ -22,7 +20,7 @@ from ..validation import check_choice, check_integer, check_number
 from ..wording import did_you_mean
 from .background import Background
 from .collector import MonitorCollector
-from .events import Published, Publisher, record_of
+from .events import Outbox, Publisher, record_of
 from .joining.join import Join
 from .joining.kept import KeptPrediction
 from .metrics.series_limits import Limits
@@ -34,8 +32,7 @@ logger = logging.getLogger(__name__)
 
 _FORMAT = 1
 _DEFAULT = Settings()
-_MOST_EVENTS = 10_000
-"""Events that wait for a publisher at most; the oldest give way."""
+_MOST_SAID = 1000
 
 _TOPICS = Topics("attributary")
 
@@ -99,9 +96,10 @@ class Monitor:
         self.topics = Topics(topic_prefix)
         self._clock = clock
         self._models: dict[str, MonitoredModel] = {}
-        self._publisher: Publisher | None = None
-        self._outgoing: deque[tuple[str, Published]] = deque()
-        self._publishing = threading.Lock()
+        self._outbox = Outbox(
+            lambda model_id, outcome: self._models[model_id].count_event(outcome),
+            lambda model_id, error: self._log(model_id, "publish", error, "an event is not published"),
+        )
         self._said: set[tuple[str, str]] = set()
         self._raised: Exception | None = None
         self._background = Background(self._work) if in_background else None
@@ -281,7 +279,7 @@ class Monitor:
                 return
             waited = joined.observation
             kept = KeptPrediction(waited.y_pred, waited.version, waited.n_learnt)
-            model.inbox.append(Arrived(waited.x, y, kept, waited.time_ms))
+            model.inbox.append(Arrived(waited.x, y, kept, now))
         self._arrived(model)
 
     def importances(self, model_id: str) -> dict[str, dict[Any, float]]:
@@ -311,7 +309,7 @@ class Monitor:
         who calls `flush`. What it raises is counted in `monitor_events_total` and told in the log; the event is not
         given to it again.
         """
-        self._publisher = publisher
+        self._outbox.publisher = publisher
         return self
 
     def flush(self) -> None:
@@ -325,7 +323,7 @@ class Monitor:
         for model in tuple(self._models.values()):
             while self._take_next(model, may_explain=True):
                 pass
-        self._publish()
+        self._outbox.publish()
         raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
@@ -354,7 +352,7 @@ class Monitor:
             for model in self._models.values():
                 held.enter_context(model.joining)
             models = {model_id: model.snapshot() for model_id, model in self._models.items()}
-            return {"format": _FORMAT, "models": models, "outgoing": list(self._outgoing)}
+            return {"format": _FORMAT, "models": models, "outgoing": self._outbox.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> Self:
         """Go on where a snapshot was taken; return the monitor. Add the same models with the same settings first.
@@ -373,7 +371,7 @@ class Monitor:
             )
         restored = {name: model.restored(snapshot["models"][name]) for name, model in self._models.items()}
         self._models.update(restored)
-        self._outgoing = deque(snapshot["outgoing"])
+        self._outbox.restore(snapshot["outgoing"])
         if self._background is not None:
             self._background.wake()
         return self
@@ -425,7 +423,7 @@ class Monitor:
         if self._background is None:
             while self._take_next(model, may_explain=True):
                 pass
-            self._publish()
+            self._outbox.publish()
             self._raise()
             return
         if len(model.inbox) > 2 * self.max_waiting:
@@ -437,7 +435,7 @@ class Monitor:
         there = False
         for model in tuple(self._models.values()):
             there |= self._take_next(model, may_explain=len(model.inbox) <= self.max_waiting)
-        self._publish()
+        self._outbox.publish()
         return there
 
     def _take_next(self, model: MonitoredModel, *, may_explain: bool) -> bool:
@@ -452,32 +450,10 @@ class Monitor:
             except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
                 self._say(model, reason_of(error), error)
                 return True
-            publisher = self._publisher
-            for event, place, time_ms, n in told if publisher is not None else ():
-                record = record_of(event, self.topics, "", place, time_ms, n)
-                self._outgoing.append((model.model_id, record))
-                while len(self._outgoing) > _MOST_EVENTS:
-                    self._models[self._outgoing.popleft()[0]].count_event("dropped")
+            if self._outbox.publisher is not None:
+                for event, place, time_ms, n in told:
+                    self._outbox.put(model.model_id, record_of(event, self.topics, "", place, time_ms, n))
         return True
-
-    def _publish(self) -> None:
-        """Give the publisher what waits for it, one event after the other."""
-        publisher = self._publisher
-        if publisher is None or not self._outgoing:
-            return
-        with self._publishing:
-            while self._outgoing:
-                try:
-                    model_id, record = self._outgoing.popleft()
-                except IndexError:  # dropped meanwhile
-                    return
-                outcome = "published"
-                try:
-                    publisher(*record)
-                except Exception as error:  # noqa: BLE001 - a publisher is the user's code
-                    outcome = "failed"
-                    self._log(model_id, "publish", error, "an event is not published")
-                self._models[model_id].count_event(outcome)
 
     def _note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
         """Count and tell what a model has raised, or predicted, in an answer."""
@@ -495,7 +471,7 @@ class Monitor:
         text = without_text(error)
         if (model_id, text) in self._said:
             return
-        if len(self._said) < _MOST_EVENTS:
+        if len(self._said) < _MOST_SAID:
             self._said.add((model_id, text))
         logger.warning("model %s: %s (%s): %s; further ones are only counted", model_id, said, what, text)
 
