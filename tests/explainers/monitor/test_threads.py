@@ -57,9 +57,10 @@ def test_no_count_is_lost_and_what_is_not_explained_is_counted(max_waiting: int)
         assert explained == 400
         assert model.explainers["pfi"].skipped["budget"] == model.n_not_explained
         assert value_of(monitor, "monitor_not_explained_total", model_id=name) == model.n_not_explained
-    assert value_of(monitor, "monitor_events_total", model_id="a", outcome="published") == 4
-    assert len(sent) == 8
+    published = [value_of(monitor, "monitor_events_total", model_id=name, outcome="published") for name in "ab"]
+    assert sum(published) == len(sent)
     if max_waiting > len(data):
+        assert published == [4, 4]
         assert all(model.n_not_explained == 0 for model in monitor._models.values())
 
 
