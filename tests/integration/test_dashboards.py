@@ -57,8 +57,9 @@ UNUSED = {
     "no predictions are logged",
     "no source is mapped here",
     "no template is configured",
+    "no service has a monitor",
 }
-"""What panels say of what is not configured here: labels that come later, sources and templates."""
+"""What panels say of what is not configured here: labels that come later, sources, templates, services."""
 
 
 def is_used(panel: dict[str, Any]) -> bool:

@@ -77,7 +77,7 @@ class Monitor:
     ...     monitor.observe("credit", x, y)
     >>> importance = monitor.importances("credit")["pfi"]
     >>> max(importance, key=importance.get)
-    'salary'
+    'age'
     """
 
     def __init__(
