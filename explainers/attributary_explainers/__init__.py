@@ -1,7 +1,9 @@
 """Incremental feature importance for models that learn on streams.
 
-Knows models and observations; knows nothing of Kafka, files or clocks.
+Knows models and observations; knows nothing of Kafka, files or clocks, but for `Monitor`, which knows the wire format.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from .batch.exact import exact_sage, expected_pfi
 from .batch.sampled import batch_pfi, batch_sage
@@ -81,7 +83,20 @@ from .typing import ModelFunction
 from .version import installed_version
 from .warming import warm_up
 
+if TYPE_CHECKING:
+    from .monitor.monitor import Monitor
+
 __version__ = installed_version()
+
+
+def __getattr__(name: str) -> Any:
+    """Import the monitor where it is asked for: it alone needs Prometheus's client and the wire format."""
+    if name == "Monitor":
+        from .monitor.monitor import Monitor
+
+        return Monitor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "DETECTOR_NAMES",
@@ -139,6 +154,7 @@ __all__ = [
     "ModelError",
     "ModelFailureWarning",
     "ModelFunction",
+    "Monitor",
     "Moved",
     "NaivePathWarning",
     "NoPredictionError",

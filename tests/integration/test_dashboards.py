@@ -58,8 +58,9 @@ UNUSED = {
     "no model is served elsewhere",
     "no source is mapped here",
     "no template is configured",
+    "no service has a monitor",
 }
-"""What panels say of what is not configured here: labels that come later, endpoints, sources and templates."""
+"""What panels say of what is not configured here: late labels, endpoints, sources, templates, services."""
 
 
 def is_used(panel: dict[str, Any]) -> bool:

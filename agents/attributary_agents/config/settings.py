@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from attributary_explainers.monitor.metrics.series_limits import Limits
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
 from .attaching.attached import check_attached, join_of
@@ -202,12 +203,21 @@ class WatchdogConfig(Section):
         return self
 
 
+_LIMITS = Limits()
+
+
 class MetricsConfig(Section):
     """Limits on the number of series."""
 
-    max_features: PositiveInt = Field(20, description="Features per model and explainer; the rest is __other__.")
-    max_models: PositiveInt = Field(200, description="Models with series of their own; more are counted as dropped.")
-    max_series: PositiveInt = Field(10_000, description="Series of features in all; further models are dropped.")
+    max_features: PositiveInt = Field(
+        _LIMITS.max_features, description="Features per model and explainer; the rest is __other__."
+    )
+    max_models: PositiveInt = Field(
+        _LIMITS.max_models, description="Models with series of their own; more are counted as dropped."
+    )
+    max_series: PositiveInt = Field(
+        _LIMITS.max_series, description="Series of features in all; further models are dropped."
+    )
 
 
 class RunConfig(Section):

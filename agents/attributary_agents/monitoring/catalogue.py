@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics import catalogue
-from attributary_explainers.monitor.metrics.catalogue import OF_MODELS
+from attributary_explainers.monitor.metrics.catalogue import OF_MODELS, OF_MONITOR
 
 from .endpoints import ENDPOINT_METRICS
 from .registry import REGISTRY_METRICS
@@ -75,8 +74,5 @@ OF_MACHINE: dict[str, tuple[str, tuple[str, ...]]] = {
 There, whatever is of no model and of no partition has the label `worker`, too.
 """
 
-EXPORTED = CATALOGUE | OF_MACHINE
+EXPORTED = CATALOGUE | OF_MACHINE | OF_MONITOR
 """All that rules and dashboards can ask for."""
-
-HISTOGRAMS = catalogue.HISTOGRAMS | {"stage_duration_seconds", "endpoint_duration_seconds"}
-"""Those that are histograms."""

@@ -13,9 +13,8 @@ from typing import Self
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from prometheus_client.samples import Exemplar
 
-from attributary_explainers.monitor.metrics.families import add_model, n_series, new_family
+from attributary_explainers.monitor.metrics.families import Families, add_model, n_series, new_family
 from attributary_explainers.monitor.metrics.importances import OTHER, Add
 from attributary_explainers.monitor.metrics.late_labels import Buckets, add_late_labels, cumulated
 from attributary_explainers.monitor.metrics.series_limits import ShownFeatures, ShownModels
@@ -29,7 +28,7 @@ from ..sources.mappers.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
 from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
-from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
+from .catalogue import CATALOGUE, EXPORTED, OF_MACHINE
 from .endpoints import add_endpoints
 from .merges import add_merge, n_merged_series
 from .registry import add_registry
@@ -128,15 +127,8 @@ class AttributaryCollector(Collector):
             yield family
 
     def _read(self, turns: _Turns) -> Iterator[Metric]:
-        families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
-
-        def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
-            if value is not None:
-                more = {} if last is None else {"exemplar": last}  # only counters take one
-                families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
-
-        def add_histogram(name: str, labels: tuple[str, ...], buckets: Buckets, total: float) -> None:
-            families[name].add_metric(labels, buckets, total)  # type: ignore[attr-defined]
+        families = Families({name: what for name, what in CATALOGUE.items() if name not in _WITHOUT_LOCK})
+        add, add_histogram = families.add, families.add_histogram
 
         view = self._view
         sharded = self._config.sharded
@@ -199,7 +191,7 @@ class AttributaryCollector(Collector):
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):
             add_histogram("stage_duration_seconds", (stage,), *_histogram(durations))
-        yield from families.values()
+        yield from families
 
     def _model(self, state: ModelState, owned: PartitionView, add: Add) -> None:
         model = (state.model_id,)
@@ -227,7 +219,7 @@ def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int |
 
 
 def _family(name: str) -> Metric:
-    return new_family(name, CATALOGUE, HISTOGRAMS)
+    return new_family(name, CATALOGUE)
 
 
 def _histogram(durations: Durations) -> tuple[Buckets, float]:

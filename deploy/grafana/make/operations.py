@@ -10,6 +10,8 @@ from .queries import dead_letters, happened, latest, of_process, per_second, rat
 WORKER = {"instance": "~$instance"}
 QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
+NO_MONITOR = "no service has a monitor"
+
 HOW_TO_READ = """\
 Top to bottom: are the workers up, do they keep pace, do they store what they have, do they refuse anything?
 
@@ -330,6 +332,36 @@ def operations() -> Board:
             least=0,
             size=(8, 8),
             empty="no template is configured",
+        ),
+    )
+    board.heading("Services that hold their model")
+    board.line(
+        graph(
+            "Waiting to be explained",
+            "Observations that a monitor in a service has not taken yet, off the path of requests. Beyond the limit "
+            "none is explained until there are fewer.",
+            Query(latest("monitor_waiting_observations"), "{{model_id}}"),
+            Query(latest("monitor_waiting_limit"), "limit: {{model_id}}"),
+            least=0,
+            size=(8, 8),
+            empty=NO_MONITOR,
+        ),
+        graph(
+            "Failures, and what was not explained",
+            "Observations and predictions of no use, by reason, and observations that too many waited for.",
+            Query(latest("monitor_failures_total"), "{{model_id}}: {{reason}}"),
+            Query(latest("monitor_not_explained_total"), "not explained: {{model_id}}"),
+            least=0,
+            size=(8, 8),
+            empty=NO_MONITOR,
+        ),
+        graph(
+            "Events",
+            "By what became of them: published, failed where the publisher raised, dropped where too many waited.",
+            Query(latest("monitor_events_total"), "{{model_id}}: {{outcome}}"),
+            least=0,
+            size=(8, 8),
+            empty=NO_MONITOR,
         ),
     )
     board.heading("Processes")

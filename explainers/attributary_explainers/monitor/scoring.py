@@ -6,22 +6,26 @@ import math
 from typing import Any
 
 from ..validation import LARGEST
+from ..wording import show_number
 from .quality import update_quality
 from .watched import Watched
 
 
-class AbsurdLossError(Exception):
-    """Says that the loss of a prediction is NaN, infinite or so large that no mean takes it.
+class AbsurdPredictionError(Exception):
+    """Says that a model's prediction is no finite number, or one whose loss is useless: the observation is not learnt.
 
     Parameters
     ----------
+    prediction
+        What the model predicted.
     loss
-        That loss.
+        Its loss; None where the prediction itself is not finite.
     """
 
-    def __init__(self, loss: float) -> None:
-        super().__init__(f"the loss is {loss}")
-        self.loss = loss
+    def __init__(self, prediction: Any, loss: float | None = None) -> None:
+        self.prediction, self.loss = prediction, loss
+        self.found = f"{prediction!r}"[:80] + (f", whose loss is {show_number(loss)}" if loss is not None else "")
+        super().__init__(f"the model predicts {self.found}")
 
 
 def is_absurd(loss: float) -> bool:
@@ -34,12 +38,12 @@ def score(state: Watched, y: Any, y_pred: Any) -> None:
 
     Raises
     ------
-    AbsurdLossError
+    AbsurdPredictionError
         No mean would take its loss: the losses are as they were.
     """
     loss = state.loss(y, y_pred)
     if is_absurd(loss):
-        raise AbsurdLossError(loss)
+        raise AbsurdPredictionError(y_pred, loss)
     marginal = state.marginal
     before = marginal.mark()
     baseline = math.nan

@@ -48,6 +48,7 @@ class Watched(Protocol):
     quality: Quality | None
     counts: ModelCounts
     n_observations: int
+    n_failed: int
     n_missing: int
     n_other_categories: int
     last_observation_ms: int | None

@@ -11,12 +11,14 @@ from typing import Any
 
 from attributary_explainers import is_usable
 from attributary_explainers.monitor.joining.joiner import Joiner, Waiting
+from attributary_explainers.monitor.joining.kept import KeptPrediction
 from attributary_explainers.monitor.joining.logged import as_label
+from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
 from attributary_topics import InvalidRecordError, LateLabel, Observation, Response
 
 from ..guards.limits import AbsurdPredictionError, features_of_model
 from ..model_state import ModelState
-from ..prequential import KeptPrediction, StepError
+from ..prequential import StepError
 
 Arrival = Observation | LateLabel | Response
 """A record of such a model."""
@@ -167,7 +169,7 @@ def _predict(state: ModelState, observation: Observation) -> Any:
         state.good.note_failure()
         raise StepError("predict", error) from error
     if y_pred is not None and not is_usable(y_pred) and state.model_loss.value is not None:
-        raise StepError("predict", AbsurdPredictionError(state.model_id, y_pred))
+        raise StepError("predict", AbsurdPredictionError(state.model_id, AbsurdError(y_pred)))
     return y_pred
 
 

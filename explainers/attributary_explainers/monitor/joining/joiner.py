@@ -145,7 +145,8 @@ class Joiner:
     @property
     def median_delay_s(self) -> float | None:
         """Median of the last delays between observation and label, in seconds; None before the first."""
-        return median(self._recent) / 1000 if self._recent else None
+        recent = tuple(self._recent)  # in one piece, whoever else notes a delay meanwhile
+        return median(recent) / 1000 if recent else None
 
     def knows(self, key: str) -> bool:
         """Return whether an observation of this id has come before, as far as is remembered."""

@@ -93,5 +93,14 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Metric name without the prefix `attributary_` to help text and labels, of what a worker and a monitor both know."""
 
-HISTOGRAMS = frozenset({"label_delay_seconds"})
-"""Those of them that are histograms."""
+HISTOGRAMS = frozenset({"endpoint_duration_seconds", "label_delay_seconds", "stage_duration_seconds"})
+"""Those that are histograms, of a worker, too."""
+
+OF_MONITOR: dict[str, tuple[str, tuple[str, ...]]] = {
+    "monitor_failures_total": ("Observations and predictions that were of no use, by reason", (*_MODEL, "reason")),
+    "monitor_waiting_observations": ("Observations that wait to be taken, off the path of requests", _MODEL),
+    "monitor_waiting_limit": ("Waiting observations beyond which none is explained until there are fewer", _MODEL),
+    "monitor_not_explained_total": ("Observations that were not explained because too many waited", _MODEL),
+    "monitor_events_total": ("Events of the model, by what became of them", (*_MODEL, "outcome")),
+}
+"""The same of what only a service with a `Monitor` exports."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.samples import Exemplar
 
 from ...incremental.removal import SKIP_REASONS
 from ..counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
@@ -14,7 +15,9 @@ from ..quality import quality_figures
 from ..telling.changes import exemplar
 from ..telling.events import finite
 from ..watched import Watched
+from .catalogue import HISTOGRAMS
 from .importances import Add, add_importances, shown_largest
+from .late_labels import Buckets
 from .series_limits import ShownFeatures
 
 Catalogue = Mapping[str, tuple[str, tuple[str, ...]]]
@@ -23,13 +26,45 @@ Catalogue = Mapping[str, tuple[str, tuple[str, ...]]]
 _PATTERNS = ("trend", "recurring")
 
 
-def new_family(name: str, catalogue: Catalogue, histograms: Collection[str]) -> Metric:
+class Families:
+    """The families of one reading, each of which takes samples.
+
+    Parameters
+    ----------
+    catalogue
+        What there is.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._families = {name: new_family(name, catalogue) for name in catalogue}
+
+    def __iter__(self) -> Iterator[Metric]:
+        return iter(self._families.values())
+
+    def add(self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
+        """Add a sample to a metric; None adds nothing.
+
+        Parameters
+        ----------
+        last
+            The exemplar of a counter.
+        """
+        if value is not None:
+            more = {} if last is None else {"exemplar": last}  # only counters take one
+            self._families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
+
+    def add_histogram(self, name: str, labels: tuple[str, ...], buckets: Buckets, total: float) -> None:
+        """Add a histogram."""
+        self._families[name].add_metric(labels, buckets, total)  # type: ignore[attr-defined]
+
+
+def new_family(name: str, catalogue: Catalogue) -> Metric:
     """Make the family of a metric, before its first sample."""
     text, labels = catalogue[name]
     full = f"attributary_{name}"
     if name.endswith("_total"):
         return CounterMetricFamily(full.removesuffix("_total"), text, labels=labels)
-    if name in histograms:
+    if name in HISTOGRAMS:
         return HistogramMetricFamily(full, text, labels=labels)
     return GaugeMetricFamily(full, text, labels=labels)
 

@@ -8,9 +8,29 @@ other models come and go.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...ranking import ranks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How many series there are at most.
+
+    Attributes
+    ----------
+    max_features
+        Features per model and explainer; the rest is `__other__`.
+    max_models
+        Models with series of their own; more are counted as dropped.
+    max_series
+        Series of features in all; further models are dropped.
+    """
+
+    max_features: int = 20
+    max_models: int = 200
+    max_series: int = 10_000
 
 
 class ShownFeatures:

@@ -12,10 +12,11 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.joining.arrive import Arrival, arrive
 from attributary_agents.models.model_state import ModelState, new_state
-from attributary_agents.models.prequential import MATURE, StepError, prequential
+from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_version
 from attributary_explainers.monitor.joining.logged import Mismatch
+from attributary_explainers.monitor.step import MATURE
 from attributary_explainers.monitor.telling.following import Event
 from attributary_topics import ExplanationEvent, ImportanceEvent, Observation, Response, Source, encode_json
 
