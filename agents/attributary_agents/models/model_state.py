@@ -36,6 +36,7 @@ from attributary_explainers.monitor.settings import Settings
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
+from .detectors import check_mode
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
@@ -152,7 +153,7 @@ class ModelState:
     """`configured_as` of the configuration under which the version took over."""
     loss: Loss = field(
         metadata=ruled(
-            lambda _id, config, version: resolve_loss(version.model, config.loss),
+            lambda _id, config, version: resolve_loss(version.model, config.settings.scored_loss),
             Kept.WITH_VERSION,
             lambda loss: loss.name,
             lambda state, _name, _stored: state.loss,
@@ -487,6 +488,7 @@ def check_model(model_id: str, config: ModelConfig) -> ModelState:
     """
     try:
         state = new_state(model_id, config)
+        check_mode(config, state.model)
         if config.learn:
             learn_function(state.model)
         allowlist_of(config).load(dump_model(state.model))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from attributary_explainers import LabelError, is_usable
-from attributary_explainers.losses.kernels import SCORE
 from attributary_explainers.losses.labels import check_label
 from attributary_explainers.monitor.joining.logged import as_output
 from attributary_explainers.monitor.scoring import AbsurdLossError, is_absurd, score
@@ -119,7 +118,8 @@ def prequential(
     stage = "decode"
     config = state.config
     mode = config.mode
-    has_label = mode != "unlabelled"
+    has_label = mode not in ("unlabelled", "anomaly")
+    has_loss = mode != "unlabelled"
     clock = timer.clock if timer.is_due() else None
     began_at = predicted_at = scored_at = explained_at = 0.0
     if clock is not None:
@@ -128,7 +128,7 @@ def prequential(
         state.features.check(observation.x)
         if has_label:
             _check_label_kind(state, observation.y)
-        if has_label and state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
+        if has_label and state.loss.output == "number" and not state.loss.is_score:  # a score is of no label
             state.target_range.check({TARGET: observation.y})
         kinds = {*map(type, observation.x.values())}
         observation = bounded(state, observation, has_text=str in kinds)
@@ -155,7 +155,7 @@ def prequential(
             present = None if state.present_loss is None else state.loss(y, y_pred)
             if present is not None and is_absurd(present):  # what was predicted then may have been right
                 raise AbsurdPredictionError(state.model_id, y_pred, present)
-            if has_label and scored is not None:
+            if has_loss and scored is not None:
                 _score(state, y, scored)
             if present is not None and state.present_loss is not None:
                 state.present_loss.update(present)
@@ -192,7 +192,7 @@ def prequential(
     if mode == "mirror":
         n_scored = state.model_loss.weights.n
         state.doubt.look(state.model_id, state.fidelity, config.fidelity, n_scored, state.n_observations)
-    if has_label and state.loss.code != SCORE:  # a score is of no label
+    if has_label and not state.loss.is_score:  # a score is of no label
         state.labels.note(y)
     forgotten = state.features.note(observation.x)
     if forgotten:
@@ -225,7 +225,7 @@ def _score(state: ModelState, y: Any, y_pred: Any) -> None:
 
 def _check_label_kind(state: ModelState, y: Any) -> None:
     """Check the kind of a label, where the model has labels; begin again where the first labels were the wrong ones."""
-    if state.loss.code == SCORE:
+    if state.loss.is_score:
         return
     labels = state.labels
     before, n_learnt = labels.kind, labels.n_learnt

@@ -226,6 +226,12 @@ def _frame(pandas: ModuleType, values: list[list[Any]], names: list[Any]) -> Any
     return pandas.DataFrame(dict(zip(names, map(list, zip(*values, strict=True)), strict=True)))
 
 
+def frame(values: list[list[Any]], names: list[Any]) -> Any:
+    """Return rows as a pandas data frame, each column of its own kind; None where pandas is not installed."""
+    pandas = _pandas()
+    return None if pandas is None else _frame(pandas, values, names)
+
+
 def _pandas() -> ModuleType | None:
     try:
         return importlib.import_module("pandas")
