@@ -125,7 +125,9 @@ class ImportanceEvent:
         Whether no figure has been updated since the last event of the explainer: nothing was explained meanwhile.
     mode
         `unlabelled`: the losses are of the model's own predictions in place of labels. `mirror`: the model learns the
-        logged predictions of another one. Absent where observations have labels.
+        logged predictions of another one. `anomaly`: the model is an anomaly detector; `model_loss` is the mean of its
+        score, there is no baseline, and under the loss `neg_score` an importance is what the values of the feature add
+        to the score. Absent where observations have labels.
     fidelity
         Of a mirror: the share of the logged predictions' loss that it explains, 1 - model_loss / baseline_loss.
     present_loss

@@ -15,6 +15,7 @@ from attributary_explainers.monitor.settings import PublishRule, Settings, defau
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
+from .detectors import SCORES, is_detector
 from .durations import Duration
 from .explainers import ChangeConfig, ExplainConfig, ExplainerConfig, ExplainerName
 from .mlflow import MlflowModel, Registered
@@ -162,7 +163,7 @@ class ModelSettings(Section):
     loss: str | None = Field(
         None,
         description=f"{', '.join(LOSS_NAMES[:-1])} or {LOSS_NAMES[-1]}; brier by default for a classifier, "
-        "expected_zero_one for one without probabilities, squared or score for other models.",
+        "expected_zero_one for one without probabilities, squared for a regressor, neg_score for an anomaly detector.",
     )
     quality: list[str] | None = Field(
         None,
@@ -250,11 +251,13 @@ class ModelConfig(ModelSettings):
         "`learn: false`. The merged importance is published. Changes, quality and shifts are not looked for: `change`, "
         "`watch_loss` and `quality` are off.",
     )
-    mode: Literal["labelled", "unlabelled", "mirror"] = Field(
+    mode: Literal["labelled", "unlabelled", "mirror", "anomaly"] = Field(
         "labelled",
         description="labelled: each observation has a label, in it or later. unlabelled: none has, and what the model "
         "relies on is told by its own predictions. mirror: the model learns what another one, whose predictions "
-        "`y_pred` are logged, predicts, and is explained in its place.",
+        "`y_pred` are logged, predicts, and is explained in its place. anomaly: the model is an anomaly detector or an "
+        "autoencoder, which learns without labels, and its score is explained; so it is where `model` ends in a class "
+        "of river.anomaly and nothing is said.",
     )
     fidelity: Annotated[float, Field(gt=0, le=1)] = Field(
         0.8, description="Of a mirror: it is doubted where it explains less of the logged predictions."
@@ -327,6 +330,16 @@ class ModelConfig(ModelSettings):
             data["change"] = {"detector": None, **change}
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _find_detector(cls, data: Any) -> Any:
+        """Take the mode of an anomaly detector of River's where none is named, and turn off what needs labels."""
+        if not isinstance(data, dict):
+            return data
+        if "mode" not in data and is_detector(data.get("model")):
+            data = {"mode": "anomaly", **data}
+        return {"watch_loss": False, "quality": [], **data} if data.get("mode") == "anomaly" else data
+
     @field_validator("features")
     @classmethod
     def _known_types(cls, value: dict[str, str] | None) -> dict[str, str] | None:
@@ -368,6 +381,8 @@ class ModelConfig(ModelSettings):
             self._refuse_of_whole()
         if self.mode == "unlabelled":
             self._refuse_of_labels()
+        if self.mode == "anomaly":
+            self._refuse_of_losses()
         if self.mode == "mirror" and not self.learn:
             raise ValueError("`mode: mirror` needs `learn: true`: the mirror learns what the other model predicts")
         if isinstance(self.model, ServedConfig):
@@ -407,6 +422,15 @@ class ModelConfig(ModelSettings):
         for remedy, is_wanted in wanted.items():
             if is_wanted:
                 raise ValueError(f"`mode: unlabelled` needs `{remedy}`: without labels there is no loss to go by")
+
+    def _refuse_of_losses(self) -> None:
+        """Refuse for an anomaly detector what needs a prediction of labels."""
+        if self.loss not in (None, *SCORES):
+            raise ValueError(f"`loss: {self.loss}` needs labels, and an anomaly detector has a score: leave it out")
+        wanted = {"watch_loss: false": self.watch_loss, "quality: []": bool(self.quality)}
+        for remedy, is_wanted in wanted.items():
+            if is_wanted:
+                raise ValueError(f"`mode: anomaly` needs `{remedy}`: a score is not right or wrong without labels")
 
     def _refuse_undeclared(self) -> None:
         """Refuse a name that is not among the features, where they are declared."""
@@ -449,6 +473,11 @@ class ModelConfig(ModelSettings):
         Which version of it the model is, the models topic says.
         """
         return self.model.registered if isinstance(self.model, MlflowModel) else None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether what the model is taught, or compared with, is a label: its own, or another model's prediction."""
+        return self.mode in ("labelled", "mirror")
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from attributary_topics.absent import optional_fields
 
 Schema = dict[str, Any]
 
-MODES = ("unlabelled", "mirror")
+MODES = ("unlabelled", "mirror", "anomaly")
 
 VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     ("AlarmEvent", "route"): ("detector", "discrepancy", "version"),

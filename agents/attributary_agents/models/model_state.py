@@ -37,6 +37,7 @@ from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
 from .artefacts.served.model import SERVED_NAME, ServedModel
+from .detectors import check_mode
 from .from_mlflow.checking import check_registered
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
@@ -154,7 +155,7 @@ class ModelState:
     """`configured_as` of the configuration under which the version took over."""
     loss: Loss = field(
         metadata=ruled(
-            lambda _id, config, version: resolve_loss(version.model, config.loss),
+            lambda _id, config, version: resolve_loss(version.model, config.settings.scored_loss),
             Kept.WITH_VERSION,
             lambda loss: loss.name,
             lambda state, _name, _stored: state.loss,
@@ -501,6 +502,7 @@ def check_model(model_id: str, config: ModelConfig) -> ModelState:
     """
     try:
         state = new_state(model_id, config)
+        check_mode(config, state.model)
         if config.learn:
             learn_function(state.model)
         allowlist_of(config).load(dump_model(state.model))

@@ -9,7 +9,6 @@ import logging
 from typing import Any
 
 from attributary_explainers import LabelError
-from attributary_explainers.losses.kernels import SCORE
 from attributary_explainers.monitor.joining.kept import KeptPrediction
 from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
 from attributary_explainers.monitor.step import Step
@@ -81,7 +80,7 @@ def prequential(
     """
     config = state.config
     mode = config.mode
-    has_label = mode != "unlabelled"
+    has_label = mode not in ("unlabelled", "anomaly")
     step = Step(timer.clock if timer.is_due() else None)
     clock = step.clock
     began_at = 0.0 if clock is None else clock()
@@ -89,7 +88,7 @@ def prequential(
         state.features.check(observation.x)
         if has_label:
             _check_label_kind(state, observation.y)
-        if has_label and state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
+        if has_label and state.loss.output == "number" and not state.loss.is_score:  # a score is of no label
             state.target_range.check({TARGET: observation.y})
         kinds = {*map(type, observation.x.values())}
         observation = bounded(state, observation, has_text=str in kinds)
@@ -116,7 +115,7 @@ def prequential(
     if mode == "mirror":
         n_scored = state.model_loss.weights.n
         state.doubt.look(state.model_id, state.fidelity, config.fidelity, n_scored, state.n_observations)
-    if has_label and state.loss.code != SCORE:  # a score is of no label
+    if has_label and not state.loss.is_score:  # a score is of no label
         state.labels.note(y)
     forgotten = state.features.note(observation.x)
     if forgotten:
@@ -131,7 +130,7 @@ def prequential(
 
 def _check_label_kind(state: ModelState, y: Any) -> None:
     """Check the kind of a label, where the model has labels; begin again where the first labels were the wrong ones."""
-    if state.loss.code == SCORE:
+    if state.loss.is_score:
         return
     labels = state.labels
     before, n_learnt = labels.kind, labels.n_learnt

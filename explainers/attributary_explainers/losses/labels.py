@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import LabelError
 from ..predictions import is_usable
 from ..typing import Prediction
-from .kernels import SCORE
 from .losses import Loss
 
 _SHOWN = 6
@@ -45,7 +44,7 @@ def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:
     Traceback (most recent call last):
     attributary_explainers.errors.LabelError: the label '1' is a text, and the model's classes are numbers: False, ...
     """
-    if loss.code == SCORE or not loss.is_named or not is_usable(prediction):
+    if loss.is_score or not loss.is_named or not is_usable(prediction):
         return
     # A target that is NaN gives a loss that is no number: such an observation is skipped.
     is_none = y is None or (isinstance(y, float) and y != y and loss.output != "number")

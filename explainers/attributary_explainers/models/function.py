@@ -17,6 +17,7 @@ from ..predictions import Kind, as_output
 from ..typing import Features, ModelFunction, Output, Prediction
 from .batch import BatchFunction, BatchModel
 from .cost import is_cheap
+from .detectors import DetectorFunction
 from .river import final_step, river_has_probabilities, river_kind, river_predict, river_refusal
 from .sklearn import (
     SklearnModel,
@@ -37,7 +38,7 @@ _OUTPUTS: dict[Kind, tuple[Output, ...]] = {
 _LOSSES: dict[Kind, str] = {
     "classifier": "brier, cross_entropy, expected_zero_one or zero_one",
     "regressor": "absolute or squared",
-    "anomaly_detector": "score",
+    "anomaly_detector": "score or neg_score",
 }
 
 
@@ -52,9 +53,10 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         `SklearnModel`, which also names its features), or one in its manner, as XGBoost, LightGBM and CatBoost have
         them; a booster of these (see `BoosterModel`); an `OnnxModel` or a `TorchModel`; any callable
         `x -> prediction`; or a callable of many rows, marked by `as_batch`; or any other object with
-        `predict_proba_one` (a classifier) or `score_one` (an anomaly detector). A callable may return a dict of
-        probabilities, a label (for output `"label"`) or a number. What is given is referred to, not copied: the
-        function follows the model as it learns.
+        `predict_proba_one` (a classifier) or `score_one` (an anomaly detector; with `score_many(X)`, which takes a
+        data frame, many rows are scored in one call). A callable may return a dict of probabilities, a label (for
+        output `"label"`) or a number. What is given is referred to, not copied: the function follows the model as it
+        learns.
     output
         `"probabilities"`, `"label"`, `"number"`, or `"any"` for the model's own: probabilities or else the label of
         a classifier, the number of the others, what a callable returns. A label is returned as `{label: 1.0}`.
@@ -104,7 +106,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         return CompatFunction(model, predict, output)
     function = _row_by_row(predict, output)
     if kind == "anomaly_detector":
-        return function
+        score_many = getattr(model, "score_many", None)
+        return DetectorFunction(predict, score_many) if callable(score_many) else function
     if not has_factory(model):
         if not is_cheap(model):
             say(model, f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")

@@ -28,7 +28,7 @@ def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> R
         "alpha": settings.alpha,
         **chosen,
         "reservoir": reservoir,
-        "loss": settings.loss,
+        "loss": settings.explained_loss,
         "groups": settings.groups,
         "missing": settings.missing,
         "feature_share": settings.feature_share,
@@ -53,8 +53,10 @@ def new_change_explainer(
     if settings.change is None:
         return None
     given = {"loss": None, **settings.change}
+    if settings.mode == "anomaly" and given["loss"] is None:
+        given["loss"] = settings.explained_loss
     if model_kind(model) is None:  # then nothing but `loss` says what it predicts
-        read, own = resolve_loss(model, settings.loss).output, given["loss"] or settings.loss
+        read, own = resolve_loss(model, settings.explained_loss).output, given["loss"] or settings.explained_loss
         if resolve_loss(model, own).output != read:
             raise InvalidParameterError(
                 "change.loss", f"a loss of what {settings.loss} reads ({read}): leave it out", given["loss"]

@@ -27,7 +27,7 @@ def new_quality(settings: Settings, model: Any) -> Quality | None:
     InvalidParameterError
         A metric does not fit what the model predicts.
     """
-    names = quality_metrics(settings.quality, resolve_loss(model, settings.loss))
+    names = quality_metrics(settings.quality, resolve_loss(model, settings.scored_loss))
     after = math.ceil(2.0 / settings.alpha) if settings.learn else 0
     return Quality(names, alpha=settings.alpha, reference_after=after) if names else None
 

@@ -44,6 +44,9 @@ def score(state: Watched, y: Any, y_pred: Any) -> None:
     loss = state.loss(y, y_pred)
     if is_absurd(loss):
         raise AbsurdPredictionError(y_pred, loss)
+    if state.settings.mode == "anomaly":  # without labels a mean score is no better and no worse than another one
+        state.model_loss.update(loss)
+        return
     marginal = state.marginal
     before = marginal.mark()
     baseline = math.nan

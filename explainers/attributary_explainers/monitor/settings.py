@@ -33,7 +33,7 @@ def default_of(parameter: str) -> Any:
     )
 
 
-Mode = Literal["labelled", "unlabelled", "mirror"]
+Mode = Literal["labelled", "unlabelled", "mirror", "anomaly"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,8 @@ class Settings:
     learn
         Whether the model learns from each observation.
     mode
-        `labelled`: each observation has a label. The other two are of workers alone.
+        `labelled`: each observation has a label. `anomaly`: the model is an anomaly detector, whose score is explained.
+        The other two are of workers alone.
     missing, loss, alpha, groups
         As `RemovalExplainer` has them.
     quality
@@ -103,3 +104,16 @@ class Settings:
     feature_share: float = field(default_factory=lambda: default_of("feature_share"))
     publish: PublishRule = PublishRule()
     sharded: bool = False
+
+    @property
+    def explained_loss(self) -> str | None:
+        """Name of the loss that the explainers explain; None for that which fits the model.
+
+        Of an anomaly detector it is minus its score, so that an importance is what the values of the feature add to it.
+        """
+        return "neg_score" if self.mode == "anomaly" and self.loss is None else self.loss
+
+    @property
+    def scored_loss(self) -> str | None:
+        """Name of the loss whose mean is told; None for that which fits the model. Of a detector its score, as it is."""
+        return "score" if self.mode == "anomaly" else self.loss

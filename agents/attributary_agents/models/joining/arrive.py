@@ -99,6 +99,8 @@ def _observed(state: ModelState, observation: Observation, time_ms: int) -> Read
     mode = state.config.mode
     if mode == "mirror":
         return replace(observation, y=as_label(observation.y_pred), y_pred=None), None
+    if mode == "anomaly":
+        return replace(observation, y=None), None
     if mode == "unlabelled":
         own = _predict(state, observation)
         state.note_logged(observation.y_pred, own)

@@ -71,7 +71,7 @@ def _of_late_labels(state: Watched) -> dict[str, Any]:
 
 def in_mode(event: Any, mode: str) -> Any:
     """Return an event that says in which mode its model is; without labels it tells of no losses."""
-    if mode == "unlabelled" and isinstance(event, (ExplanationEvent, NotConfirmedEvent)):
+    if mode in ("unlabelled", "anomaly") and isinstance(event, (ExplanationEvent, NotConfirmedEvent)):
         return replace(event, mode=mode, losses=None, verdict=None)
     return replace(event, mode=mode)
 
