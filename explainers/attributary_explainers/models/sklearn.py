@@ -141,6 +141,20 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
     return BatchFunction(predict_many, output, columns.see)
 
 
+def estimator_input(model: Any, rows: Sequence[Features]) -> tuple[Any, list[Any]]:
+    """Return what an estimator, or a `SklearnModel`, is handed for rows, and the names of the columns.
+
+    The first of the rows gives the order where nothing else does.
+
+    Raises
+    ------
+    ModelError
+        The first row has more or fewer features than the estimator was fitted with.
+    """
+    columns = _Columns(model if isinstance(model, SklearnModel) else SklearnModel(model))
+    return columns.call(lambda X: X, rows), columns.names()
+
+
 def is_not_fitted(error: Exception) -> bool:
     """Return whether an error is scikit-learn's NotFittedError, a ValueError and AttributeError, or of that name."""
     return any(kind.__name__ == "NotFittedError" for kind in type(error).__mro__)
@@ -186,6 +200,10 @@ class _Columns:
             # Without pandas the names cannot be handed over; the order is theirs all the same.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             return method(_array(values))
+
+    def names(self) -> list[Any]:
+        """Return the names of the columns; none before a row was seen that gives them."""
+        return self._names() or list(self._given or self._seen or ())
 
     def _names(self) -> list[Any] | None:
         names = getattr(self._estimator, "feature_names_in_", None)
