@@ -141,6 +141,20 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
     return BatchFunction(predict_many, output, columns.see)
 
 
+def estimator_input(model: Any, rows: Sequence[Features]) -> tuple[Any, list[Any]]:
+    """Return what an estimator, or a `SklearnModel`, is handed for rows, and the names of the columns.
+
+    The first of the rows gives the order where nothing else does.
+
+    Raises
+    ------
+    ModelError
+        The first row has more or fewer features than the estimator was fitted with.
+    """
+    columns = _Columns(model if isinstance(model, SklearnModel) else SklearnModel(model))
+    return columns.call(lambda X: X, rows), columns.names()
+
+
 def is_not_fitted(error: Exception) -> bool:
     """Return whether an error is scikit-learn's NotFittedError, a ValueError and AttributeError, or of that name."""
     return any(kind.__name__ == "NotFittedError" for kind in type(error).__mro__)
@@ -197,6 +211,10 @@ class _Columns:
             is_boosted = library_of(self._estimator) in ("xgboost", "lightgbm")
             self._frames = fitted, Frames(pandas, categorical_of(self._estimator) if is_boosted else ())
         return self._frames[1]
+
+    def names(self) -> list[Any]:
+        """Return the names of the columns; none before a row was seen that gives them."""
+        return self._names() or list(self._given or self._seen or ())
 
     def _names(self) -> list[Any] | None:
         if library_of(self._estimator) in ("lightgbm", "catboost"):
