@@ -22,7 +22,8 @@ from river import forest
 
 from attributary_explainers import Monitor
 
-monitor = Monitor().add("bank", forest.ARFClassifier(n_models=3, seed=1), learn=True, label_ttl_s=30 * 86_400)
+monitor = Monitor(topic_prefix=os.environ.get("MONITOR_PREFIX", "attributary"))
+monitor.add("bank", forest.ARFClassifier(n_models=3, seed=1), learn=True, label_ttl_s=30 * 86_400)
 registry = CollectorRegistry()
 registry.register(monitor.collector)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.kafka import read_all
+from support.kafka import create_topics, read_all
 from support.waiting import wait_for
 
 from attributary_agents.demo.local_broker import free_port
@@ -106,10 +106,11 @@ def test_it_answers_learns_and_shows_and_goes_on_where_it_was_stopped(tmp_path: 
 @pytest.mark.long
 @pytest.mark.kafka
 def test_its_events_are_on_kafka(kafka_broker: Any) -> None:
-    rows = customers(520)
-    with served(MONITOR_KAFKA=kafka_broker.bootstrap) as client:
+    rows, bootstrap = customers(520), kafka_broker.bootstrap
+    create_topics(bootstrap, {"service.importances.v1": 1, "service.changes.v1": 1})
+    with served(MONITOR_KAFKA=bootstrap, MONITOR_PREFIX="service") as client:
         ask(client, rows, 0, 10)
-    records = read_all(kafka_broker.bootstrap, "attributary.importances.v1")
+    records = read_all(bootstrap, "service.importances.v1")
     events = [json.loads(record.value) for record in records]
     assert [event["observation"] for event in events][-1] == 500
     for record, event in zip(records, events, strict=True):
