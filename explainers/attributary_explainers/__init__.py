@@ -84,7 +84,7 @@ from .version import installed_version
 from .warming import warm_up
 
 if TYPE_CHECKING:
-    from .monitor.monitor import Monitor
+    from .monitor.service.monitor import Monitor
 
 __version__ = installed_version()
 
@@ -92,7 +92,7 @@ __version__ = installed_version()
 def __getattr__(name: str) -> Any:
     """Import the monitor where it is asked for: it alone needs Prometheus's client and the wire format."""
     if name == "Monitor":
-        from .monitor.monitor import Monitor
+        from .monitor.service.monitor import Monitor
 
         return Monitor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -68,7 +68,7 @@ class Settings:
         Whether the model learns from each observation.
     mode
         `labelled`: each observation has a label. `anomaly`: the model is an anomaly detector, whose score is explained.
-        The other two are of workers alone.
+        `unlabelled`: none has, and the model's own predictions stand for them. `mirror` is of workers alone.
     missing, loss, alpha, groups
         As `RemovalExplainer` has them.
     quality
@@ -115,5 +115,5 @@ class Settings:
 
     @property
     def scored_loss(self) -> str | None:
-        """Name of the loss whose mean is told; None for that which fits the model. Of a detector its score, as it is."""
+        """Name of the loss whose mean is told; None for that which fits the model. Of a detector its score as it is."""
         return "score" if self.mode == "anomaly" else self.loss

@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
-from river import forest, linear_model, preprocessing, tree
+from river import anomaly, forest, linear_model, naive_bayes, preprocessing, tree
 from river.datasets import synth
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.models.joining.arrive import arrive
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import prequential
-from attributary_agents.models.versions import configured_version
+from attributary_agents.models.swap import swap
+from attributary_agents.models.versions import Version, configured_version
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import PartitionView, WorkerView
-from attributary_explainers import Monitor
+from attributary_explainers import ExplainerError, Monitor, dump_model, load_model
 from attributary_explainers.monitor.events import record_of
 from attributary_explainers.monitor.metrics.catalogue import OF_MODELS
 from attributary_explainers.monitor.settings import PublishRule
@@ -203,3 +204,94 @@ def test_labels_that_come_later_are_scored_by_what_was_answered_then() -> None:
     assert len(sent) > 5
     assert sent == expected
     assert json.loads(sent[-1])["n_waiting"] == lag
+
+
+def test_a_new_version_is_told_and_explained_as_a_worker_does() -> None:
+    data, at, topics = credit(500), 333, Topics("attributary")
+    old, new = tree.HoeffdingTreeClassifier(grace_period=50), tree.HoeffdingTreeClassifier(grace_period=20)
+    for x, y in synth.Agrawal(classification_function=2, seed=9).take(400):
+        new.learn_one(x, y)
+    spec = {"model": TREE, "publish": PUBLISH, "change": CHANGE, "explainers": {"pfi": {}, "sage": {}}}
+    config = parse_config({"models": {"credit": spec}}).models["credit"]
+    state = new_state("credit", config, configured_version(config))
+    monitor = Monitor(in_background=False).add(
+        "credit", old, learn=True, change=CHANGE, explainers=("pfi", "sage"), publish=PublishRule(**PUBLISH)
+    )
+    sent: list[bytes] = []
+    monitor.publish_to(lambda _topic, _key, value, _headers: sent.append(value))
+    expected: list[Any] = []
+    for n, (x, y) in enumerate(data):
+        source = Source(topics.observations, 0, n)
+        if n == at:
+            copy = load_model(dump_model(new))
+            state, told = swap(state, Version("2", {}, copy), source, 1000 * n)
+            expected += [record_of(one, topics, "", source, 0, 0)[2] for one in told]
+            monitor.replace("credit", new, "2", time_ms=1000 * n)
+        events = prequential(state, Observation("credit", x, y), source, 1000 * n)
+        expected += [record_of(one, topics, "", source, 0, 0)[2] for one in events]
+        monitor.observe("credit", x, y, time_ms=1000 * n)
+
+    def place(found: re.Match[bytes]) -> bytes:
+        n = int(found[1])
+        return b"credit:%d:%d" % (2 if n >= at else 1, n if n == at else n + 1)
+
+    for number, value in enumerate(expected):
+        event = json.loads(PLACE.sub(place, value))
+        del event["source"]
+        expected[number] = encode_json(event)
+    routes = [json.loads(value).get("route") for value in sent]
+    assert routes.count("version") == 2, "the alarm, and what came of it"
+    assert sent == expected
+    registry = CollectorRegistry()
+    registry.register(monitor.collector)
+    of_versions = {"model_id": "credit", "outcome": "explained"}
+    assert registry.get_sample_value("attributary_model_versions_total", of_versions) == 1
+
+
+def test_a_version_that_cannot_be_explained_leaves_the_one_before() -> None:
+    data = credit(100)
+    monitor = Monitor(in_background=False).add("credit", tree.HoeffdingTreeClassifier(), learn=True)
+    for x, y in data:
+        monitor.observe("credit", x, y)
+    before = monitor.importances("credit")
+    with pytest.raises(ExplainerError):
+        monitor.replace("credit", object(), "2")
+    with pytest.raises(ExplainerError, match="version"):
+        monitor.replace("credit", tree.HoeffdingTreeClassifier(), "1")
+    assert monitor.importances("credit") == before
+    monitor.observe("credit", *data[0])
+
+
+@pytest.mark.parametrize(
+    ("mode", "spec", "make", "learn"),
+    [
+        ("anomaly", {"class": "river.anomaly.HalfSpaceTrees", "params": {"seed": 1}}, anomaly.HalfSpaceTrees, True),
+        ("unlabelled", {"class": "river.naive_bayes.GaussianNB"}, None, False),
+    ],
+)
+def test_models_without_labels_are_watched_as_a_worker_does(mode: str, spec: Any, make: Any, learn: bool) -> None:
+    data = [({name: value / 1e5 for name, value in x.items() if name in ("salary", "loan")}, y) for x, y in credit(500)]
+    model = naive_bayes.GaussianNB()
+    for x, y in data:
+        model.learn_one(x, y)
+    model = model if make is None else make(seed=1)
+    settings = {"mode": mode, "learn": learn, "publish": PUBLISH, "change": {"window": 100}}
+    config = parse_config({"models": {"credit": {"model": spec, **settings}}}).models["credit"]
+    state = new_state("credit", config, Version("1", {}, load_model(dump_model(model))))
+    monitor = Monitor(in_background=False, on_error="raise").add(
+        "credit", model, mode=mode, learn=learn, publish=PublishRule(**PUBLISH), change={"window": 100}
+    )
+    sent: list[bytes] = []
+    expected: list[bytes] = []
+    monitor.publish_to(lambda _topic, _key, value, _headers: sent.append(value))
+    for n, (x, _y) in enumerate(data):
+        monitor.observe("credit", x, time_ms=n)
+        ready = arrive(state, Observation("credit", x, None), n)
+        assert ready is not None
+        for one in prequential(state, ready[0], Source("t", 0, n), n):
+            event = json.loads(PLACE.sub(lambda found: b"credit:1:%d" % (int(found[1]) + 1), encode_json(one)))
+            del event["source"]
+            expected.append(encode_json(event))
+    assert len(sent) > 4
+    assert sent == expected
+    assert json.loads(sent[-1])["mode"] == mode

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal, Self
 
 from prometheus_client.registry import Collector
 
 from attributary_topics import Topics
-from attributary_topics.errors import without_text
 
-from ..errors import InvalidParameterError, ModelError, SnapshotError
-from ..notebook.rows import as_row
-from ..predictions import is_usable, most_probable
-from ..validation import check_choice, check_integer, check_number
-from ..wording import did_you_mean
+from ...errors import InvalidParameterError, ModelError, SnapshotError
+from ...models.function import model_kind
+from ...notebook.rows import as_row
+from ...predictions import is_usable, most_probable
+from ...validation import check_choice, check_integer, check_number
+from ...wording import did_you_mean
+from ..events import Outbox, Publisher, record_of
+from ..joining.join import Join
+from ..joining.kept import KeptPrediction
+from ..metrics.series_limits import Limits
+from ..scoring import AbsurdPredictionError
+from ..settings import EXPLAINERS, PublishRule, Settings
 from .background import Background
 from .collector import MonitorCollector
-from .events import Outbox, Publisher, record_of
-from .joining.join import Join
-from .joining.kept import KeptPrediction
-from .metrics.series_limits import Limits
-from .model import DUPLICATE_ID, Arrived, MonitoredModel, reason_of
-from .scoring import AbsurdPredictionError
-from .settings import EXPLAINERS, PublishRule, Settings
-
-logger = logging.getLogger(__name__)
+from .complaints import Complaints
+from .model import DUPLICATE_ID, Arrived, MonitoredModel, Told, reason_of
 
 _FORMAT = 1
 _DEFAULT = Settings()
-_MOST_SAID = 1000
-
 _TOPICS = Topics("attributary")
 
 
@@ -93,15 +89,14 @@ class Monitor:
     ) -> None:
         self.max_waiting = check_integer("max_waiting", max_waiting, minimum=1)
         self.on_error = check_choice("on_error", on_error, ("count", "raise"))
+        self._complaints = Complaints(keeps=on_error == "raise")
         self.topics = Topics(topic_prefix)
         self._clock = clock
         self._models: dict[str, MonitoredModel] = {}
         self._outbox = Outbox(
             lambda model_id, outcome: self._models[model_id].count_event(outcome),
-            lambda model_id, error: self._log(model_id, "publish", error, "an event is not published"),
+            lambda model_id, error: self._complaints.say(model_id, "publish", error, "an event is not published"),
         )
-        self._said: set[tuple[str, str]] = set()
-        self._raised: Exception | None = None
         self._background = Background(self._work) if in_background else None
         self._collector = MonitorCollector(lambda: dict(self._models), self.max_waiting, limits)
         for model_id, model in (models or {}).items():
@@ -113,6 +108,7 @@ class Monitor:
         model: Any,
         *,
         version: str = "1",
+        mode: Literal["labelled", "unlabelled", "anomaly"] | None = None,
         learn: bool = False,
         loss: str | None = _DEFAULT.loss,
         alpha: float = _DEFAULT.alpha,
@@ -141,6 +137,10 @@ class Monitor:
             Anything that explainers take. It is referred to, not copied.
         version
             Name of its version in events.
+        mode
+            `labelled`: each observation has a label. `unlabelled`: none has, and the model's own predictions stand for
+            them. `anomaly`: the model is an anomaly detector, whose score is explained. None is `anomaly` for such a
+            one, and `labelled` for anything else.
         learn
             Whether the monitor teaches the model every observation, by `learn_one`.
         loss, alpha, missing, groups
@@ -176,8 +176,17 @@ class Monitor:
         named = explainers if isinstance(explainers, Mapping) else {name: {} for name in explainers}
         for name in named:
             check_choice("explainers", name, tuple(EXPLAINERS))
+        if mode is None:
+            mode = "anomaly" if model_kind(model) == "anomaly_detector" else "labelled"
+        elif mode == "unlabelled" and learn:
+            raise InvalidParameterError("learn", "False with mode='unlabelled': there is nothing to learn from", learn)
+        if mode != "labelled":  # there is no loss to go by
+            watch_loss, quality = False, ()
+        if mode == "unlabelled" and change is not None:
+            change = {"detector": None, **change}
         settings = Settings(
             learn=learn,
+            mode=check_choice("mode", mode, ("labelled", "unlabelled", "anomaly")),  # type: ignore[arg-type]
             loss=loss,
             alpha=alpha,
             explainers=named,
@@ -240,13 +249,13 @@ class Monitor:
             raise ModelError(f"model {model_id} is watched by what it predicts without probabilities: call predict")
         return dict(y_pred or {})
 
-    def observe(self, model_id: str, x: Any, y: Any, *, time_ms: int | None = None) -> None:
-        """Note an observation with its label.
+    def observe(self, model_id: str, x: Any, y: Any = None, *, time_ms: int | None = None) -> None:
+        """Note an observation, with its label where there are labels.
 
         Parameters
         ----------
         x, y
-            As `RemovalExplainer.explain_one` takes them.
+            As `RemovalExplainer.explain_one` takes them; without `y` where the model has no labels.
         time_ms
             Time of the observation, in milliseconds since 1970; None is now.
         """
@@ -281,6 +290,30 @@ class Monitor:
             kept = KeptPrediction(waited.y_pred, waited.version, waited.n_learnt)
             model.inbox.append(Arrived(waited.x, y, kept, now))
         self._arrived(model)
+
+    def replace(self, model_id: str, model: Any, version: str, *, time_ms: int | None = None) -> Self:
+        """Let a new version of a model take over, between two observations; return the monitor.
+
+        What waits is taken first, by the version before. Both versions are compared on the observations that come next:
+        an event says at once that the new one has taken over, and `change["window"]` observations later what it relies
+        on more or less. Predictions of the version before that wait for their labels are not scored.
+
+        Raises
+        ------
+        InvalidParameterError
+            The version is the present one.
+        ExplainerError
+            The new version cannot be explained as it is set: the one before goes on.
+        """
+        watched = self._model(model_id)
+        while self._take_next(watched, may_explain=True):
+            pass
+        with watched.lock:
+            if version == watched.version:
+                raise InvalidParameterError("version", "another name than that of the present version", version)
+            self._put(watched, watched.replace(model, version, self._now(time_ms)))
+        self._outbox.publish()
+        return self
 
     def importances(self, model_id: str) -> dict[str, dict[Any, float]]:
         """What the model relies on now: by explainer, the importance of each feature in the unit of the loss."""
@@ -324,9 +357,7 @@ class Monitor:
             while self._take_next(model, may_explain=True):
                 pass
         self._outbox.publish()
-        raised, self._raised = self._raised, None
-        if raised is not None:
-            raise raised
+        self._complaints.raise_kept()
 
     def close(self) -> None:
         """Take what waits, publish what follows, and end the thread. What is noted later waits for `flush`."""
@@ -424,7 +455,7 @@ class Monitor:
             while self._take_next(model, may_explain=True):
                 pass
             self._outbox.publish()
-            self._raise()
+            self._complaints.raise_kept()
             return
         if len(model.inbox) > 2 * self.max_waiting:
             self._take_next(model, may_explain=False)
@@ -448,34 +479,19 @@ class Monitor:
             try:
                 told = model.take(one, may_explain=may_explain)
             except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
-                self._say(model, reason_of(error), error)
+                self._complaints.keep(error)
+                self._complaints.say(model.model_id, reason_of(error), error, "an observation is not taken")
                 return True
-            if self._outbox.publisher is not None:
-                for event, place, time_ms, n in told:
-                    self._outbox.put(model.model_id, record_of(event, self.topics, "", place, time_ms, n))
+            self._put(model, told)
         return True
+
+    def _put(self, model: MonitoredModel, told: Iterable[Told]) -> None:
+        """Keep events for the publisher, where there is one."""
+        if self._outbox.publisher is not None:
+            for event, place, time_ms, n in told:
+                self._outbox.put(model.model_id, record_of(event, self.topics, "", place, time_ms, n))
 
     def _note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
         """Count and tell what a model has raised, or predicted, in an answer."""
         model.count_failure(reason_of(error))
-        self._log(model.model_id, stage, error, "a prediction is of no use")
-
-    def _say(self, model: MonitoredModel, reason: str, error: Exception) -> None:
-        """Tell of an observation that was not taken, and keep what it was where that is to be raised."""
-        if self.on_error == "raise" and self._raised is None:
-            self._raised = error
-        self._log(model.model_id, reason, error, "an observation is not taken")
-
-    def _log(self, model_id: str, what: str, error: Exception, said: str) -> None:
-        """Log it once by model and kind: not the values, and not a line for every observation."""
-        text = without_text(error)
-        if (model_id, text) in self._said:
-            return
-        if len(self._said) < _MOST_SAID:
-            self._said.add((model_id, text))
-        logger.warning("model %s: %s (%s): %s; further ones are only counted", model_id, said, what, text)
-
-    def _raise(self) -> None:
-        raised, self._raised = self._raised, None
-        if raised is not None:
-            raise raised
+        self._complaints.say(model.model_id, stage, error, "a prediction is of no use")

@@ -8,27 +8,31 @@ from typing import Any, NamedTuple
 
 from attributary_topics import Unsourced
 
-from ..errors import LabelError, SnapshotError
-from ..incremental.together import Explainers
-from ..missing import has_missing, is_missing, read_missing
-from ..models.function import model_function, resolve_loss
-from ..models.learning import learn_function
-from ..pickling import dump_model, load_model
-from ..quality.quality import Quality
-from ..smoothing.means import SmoothedMean, SmoothedPrediction
-from ..typing import Features
-from .counts import ModelCounts
-from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
-from .joining.join import Join
-from .joining.kept import KeptPrediction
-from .joining.late import Late
-from .joining.logged import Mismatch
-from .publication import new_publications
-from .quality import new_quality
-from .scoring import AbsurdPredictionError
-from .settings import Settings
-from .step import Step
-from .telling.following import Event, events_after
+from ...errors import LabelError, SnapshotError
+from ...incremental.together import Explainers
+from ...missing import has_missing, is_missing, read_missing
+from ...models.function import model_function, resolve_loss
+from ...models.learning import learn_function
+from ...pickling import dump_model, load_model
+from ...quality.quality import Quality
+from ...smoothing.means import SmoothedMean, SmoothedPrediction
+from ...typing import Features
+from ..counts import ModelCounts
+from ..explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
+from ..joining.join import Join
+from ..joining.kept import KeptPrediction
+from ..joining.late import Late
+from ..joining.logged import Mismatch, as_label
+from ..publication import new_publications
+from ..quality import new_quality
+from ..replacing import begin_comparison, explainer_of_version
+from ..scoring import AbsurdPredictionError
+from ..settings import Settings
+from ..step import Step
+from ..telling.changes import change_events
+from ..telling.following import Event, events_after
+from ..telling.losses import loss_shift_replaced
+from ..telling.shifts import shifts_replaced
 
 MODEL_FAILED = "model_failed"
 REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_finite", LabelError: "wrong_label"}
@@ -83,12 +87,11 @@ class MonitoredModel:
     def __init__(
         self, model_id: str, model: Any, settings: Settings, *, version: str, explain_every: int, join: Join
     ) -> None:
-        alpha = settings.alpha
         self.model_id, self.model, self.settings, self.version = model_id, model, settings, version
         self.explain_every, self.join = explain_every, join
         self.lock, self.asking, self.joining = threading.Lock(), threading.Lock(), threading.Lock()
         self.inbox: deque[Arrived] = deque()
-        self.loss = resolve_loss(model, settings.loss)
+        self.loss = resolve_loss(model, settings.scored_loss)
         self.function = model_function(model, self.loss.output)
         self._learn = learn_function(model) if settings.learn else None
         self.explainers = {name: new_explainer(model_id, settings, name, model) for name in settings.explainers}
@@ -97,13 +100,11 @@ class MonitoredModel:
         self.shifts = {name: ShiftWatch(len(self.explainers)) for name in self.explainers}
         self.loss_watch = new_loss_watch(model_id, settings, model)
         self.change = new_change_explainer(model_id, settings, model, version)
-        self.model_loss, self.baseline_loss = SmoothedMean(alpha), SmoothedMean(alpha)
-        self.marginal = SmoothedPrediction(alpha)
         self.quality = new_quality(settings, model)
         self.counts = ModelCounts()
-        self.mismatch = Mismatch(alpha)
         self.late: Late | None = None
         self.present_loss: SmoothedMean | None = None
+        self._begin_figures()
         self.n_observations = self.n_failed = self.n_missing = self.n_other_categories = 0
         self.n_not_explained = 0
         """Observations that were passed over because too many waited."""
@@ -162,7 +163,8 @@ class MonitoredModel:
         step = Step()
         is_due = (self.n_observations + 1) % self.explain_every == 0
         try:
-            step.take(self, one.x, self.row(one.x), one.y, explains=is_due and may_explain, kept=one.kept)
+            y = self._label(one)
+            step.take(self, one.x, self.row(one.x), y, explains=is_due and may_explain, kept=one.kept)
         except Exception as error:
             self.n_failed += 1
             self.count_failure(reason_of(error))
@@ -173,8 +175,59 @@ class MonitoredModel:
             self.n_missing += sum(map(is_missing, one.x.values()))
         self.last_observation_ms = one.time_ms
         place = Unsourced(self.version, self.n_observations)
-        events = events_after(self, one.x, one.y, step.scored, step.told, step.known, place, one.time_ms)
+        events = events_after(self, one.x, y, step.scored, step.told, step.known, place, one.time_ms)
         return [Told(event, place, one.time_ms, n) for n, event in enumerate(events)]
+
+    def _label(self, one: Arrived) -> Any:
+        """Return the label of an observation; the model's own prediction where there is none."""
+        mode = self.settings.mode
+        if mode == "labelled":
+            return one.y
+        return None if mode == "anomaly" else as_label(self.ask(one.x))
+
+    def replace(self, model: Any, version: str, time_ms: int) -> list[Told]:
+        """Let a new version take over; return the events that say so.
+
+        Both are compared on the observations that come next. Importances, losses and watches begin afresh; what is
+        stored to draw replacements from, the counts and what waits stay.
+
+        Raises
+        ------
+        ExplainerError
+            The new version cannot be explained as it is set, or is to learn and cannot: all is as it was.
+        """
+        settings, model_id, place = self.settings, self.model_id, Unsourced(version, self.n_observations)
+        loss = resolve_loss(model, settings.scored_loss)
+        function = model_function(model, loss.output)
+        learn = learn_function(model) if settings.learn else None
+        watch, quality = new_loss_watch(model_id, settings, model), new_quality(settings, model)
+        explainers = {
+            name: explainer_of_version(model_id, settings, name, one, model) for name, one in self.explainers.items()
+        }
+        ended = [*shifts_replaced(self, place), *loss_shift_replaced(self, place)]
+        with self.asking:
+            self.model, self.version, self.loss, self.function = model, version, loss, function
+            self._learn, self.loss_watch, self.quality, self.explainers = learn, watch, quality, explainers
+        self.together = Explainers(model, explainers, loss.output, settings.missing)
+        self._begin_figures()
+        self.shifts = {name: ShiftWatch(len(explainers)) for name in explainers}
+        told, why = begin_comparison(self.change, model, version, explain=True)
+        events = [*change_events(self, told, place, time_ms), *ended]
+        if why is not None:
+            self.counts.versions["unexplained"] += 1
+            if self.change is not None and self.change.model is not model:
+                self.change = new_change_explainer(model_id, settings, model, version)
+        for publication in self.publications.values():
+            publication.begin_version(self.n_observations + 1)
+        return [Told(event, place, time_ms, n) for n, event in enumerate(events)]
+
+    def _begin_figures(self) -> None:
+        """Begin the means of the losses and of the predictions."""
+        alpha = self.settings.alpha
+        self.model_loss, self.baseline_loss = SmoothedMean(alpha), SmoothedMean(alpha)
+        self.marginal = SmoothedPrediction(alpha)
+        self.mismatch = Mismatch(alpha)
+        self.present_loss = None if self.late is None else SmoothedMean(alpha)
 
     def count_failure(self, reason: str) -> None:
         """Count an observation or a prediction that was of no use."""

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from .events import OUTCOMES
-from .metrics.catalogue import OF_MODELS, OF_MONITOR
-from .metrics.families import Families, add_model, n_series
-from .metrics.late_labels import add_late_labels
-from .metrics.series_limits import Limits, ShownFeatures, ShownModels
+from ..events import OUTCOMES
+from ..metrics.catalogue import OF_MODELS, OF_MONITOR
+from ..metrics.families import Families, add_model, n_series
+from ..metrics.late_labels import add_late_labels
+from ..metrics.series_limits import Limits, ShownFeatures, ShownModels
 from .model import FAILURES, MonitoredModel
 
 CATALOGUE = {
