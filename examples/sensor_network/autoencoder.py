@@ -90,7 +90,8 @@ class Autoencoder:
         found = [Z]
         for i, (weights, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             Z = Z @ weights + bias
-            found.append(Z if i == len(self.weights) - 1 else np.tanh(Z))
+            Z = Z if i == len(self.weights) - 1 else np.tanh(Z)
+            found.append(Z)
         return found
 
     def _errors(self, Z: Array) -> Array:

@@ -35,9 +35,11 @@ def values_of(network: Network) -> Iterator[bytes]:
     return (encode_value({"x": x}) for x in network.rows())
 
 
-def without_kafka(network: Network, progress: Progress = lambda _n: None) -> list[dict[str, Any]]:
+def without_kafka(
+    network: Network, progress: Progress = lambda _n: None, model: dict[str, Any] = MODEL
+) -> list[dict[str, Any]]:
     """Return the importance events of a run as a replay makes them: the same as the worker's, to the last digit."""
-    config = parse_config({"models": {MODEL_ID: MODEL}})
+    config = parse_config({"models": {MODEL_ID: model}})
     topics = config.kafka.topics
     partition = Partition(topics.observations, 0, config, load=lambda _key: None)
     events = []
