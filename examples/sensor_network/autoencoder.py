@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ _CLIP = 5.0
 class Autoencoder:
     """Squeezes observations through a narrow layer; the score is the mean squared error of what comes out.
 
-    The layers are those of the iSAGE paper, d, hidden, latent, hidden, d, with a linear last one; the input is scaled by
-    mean and spread of all that came before. The features are those of the first observation. One that is missing later
-    counts as average, and nothing is learnt of it.
+    The layers are those of the iSAGE paper, d, hidden, latent, hidden, d, with a linear last one; the input is scaled
+    by mean and spread of all that came before. The features are those of the first observation. One that is missing
+    later counts as average.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class Autoencoder:
         self.mean, self.squares = np.nan_to_num(self._row(x)), np.zeros(d)
         sizes = [d, self.hidden, self.latent, self.hidden, d]
         rng = np.random.default_rng(self.seed)
-        self.weights = [rng.normal(0.0, n**-0.5, (n, m)) for n, m in zip(sizes, sizes[1:], strict=False)]
+        self.weights = [rng.normal(0.0, n**-0.5, (n, m)) for n, m in pairwise(sizes)]
         self.biases = [np.zeros(m) for m in sizes[1:]]
 
     def _row(self, x: dict[str, Any]) -> Array:
@@ -89,7 +90,8 @@ class Autoencoder:
         found = [Z]
         for i, (weights, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             Z = Z @ weights + bias
-            found.append(Z if i == len(self.weights) - 1 else np.tanh(Z))
+            Z = Z if i == len(self.weights) - 1 else np.tanh(Z)
+            found.append(Z)
         return found
 
     def _errors(self, Z: Array) -> Array:

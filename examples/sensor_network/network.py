@@ -40,7 +40,13 @@ class Network:
 
 
 def make_network(
-    seed: int = 1, n_sensors: int = 29, *, warm_up: int = 2000, length: int = 600, between: int = 600
+    seed: int = 1,
+    n_sensors: int = 29,
+    *,
+    warm_up: int = 4000,
+    length: int = 600,
+    between: int = 600,
+    stuck: str = "lowest",
 ) -> Network:
     """Make a network with five faults.
 
@@ -48,10 +54,13 @@ def make_network(
     more at some places than at others, and three further influences (pumps, the weather, a quarter of the town) drift
     slowly. Each sensor adds noise of its own, a tenth of its spread. The faults are as large as that spread makes
     them: an offset of 3 spreads; a drift from 0 to 6; noise of 2; one reading in ten off by 8; and a sensor that is
-    stuck goes on with the reading that it had when that began.
+    stuck goes on with one reading.
 
     Parameters
     ----------
+    stuck
+        `lowest`: the lowest reading that it has had, as of a sensor that is cut off. `held`: the reading that it had
+        when that began. Where that lies in the middle it is hardly stranger than any other reading.
     warm_up
         Observations before the first fault.
     length, between
@@ -72,7 +81,10 @@ def make_network(
     for i, (kind, sensor) in enumerate(zip(KINDS, rng.permutation(n_sensors)[: len(KINDS)].tolist(), strict=True)):
         begin = warm_up + i * (length + between)
         part = readings[sensor, begin : begin + length]
-        part[:] = _faulty(kind, part, float(spread[sensor, 0]), rng)
+        if kind == "stuck":
+            part[:] = part[0] if stuck == "held" else readings[sensor, :begin].min()
+        else:
+            part[:] = _faulty(kind, part, float(spread[sensor, 0]), rng)
         faults.append(Fault(kind, names[sensor], begin, begin + length))
     return Network(names, readings.T.copy(), faults)
 
@@ -87,8 +99,6 @@ def _slow(rng: np.random.Generator, n: int) -> Array:
 
 def _faulty(kind: str, readings: Array, spread: float, rng: np.random.Generator) -> Array:
     n = len(readings)
-    if kind == "stuck":
-        return np.full(n, readings[0])
     if kind == "offset":
         return readings + 3.0 * spread
     if kind == "drift":

@@ -29,6 +29,6 @@ def check_mode(config: ModelConfig, model: Any) -> None:
             raise ConfigError(f"mode: anomaly needs an anomaly detector, and {type(model).__name__} {what}{remedy}")
     elif kind == "anomaly_detector" and "mode" not in config.model_fields_set:
         raise ConfigError(
-            f"{type(model).__name__} is an anomaly detector, which learns without labels: add `mode: anomaly` (or `mode: "
-            "labelled`, where its observations must have labels, which it does not read)"
+            f"{type(model).__name__} is an anomaly detector, which learns without labels: add `mode: anomaly` (or "
+            "`mode: labelled`, where its observations must have labels, which it does not read)"
         )

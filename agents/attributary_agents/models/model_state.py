@@ -501,8 +501,9 @@ def check_model(model_id: str, config: ModelConfig) -> ModelState:
         is to learn and cannot.
     """
     try:
-        state = new_state(model_id, config)
-        check_mode(config, state.model)
+        version = configured_version(config)
+        check_mode(config, version.model)
+        state = new_state(model_id, config, version)
         if config.learn:
             learn_function(state.model)
         allowlist_of(config).load(dump_model(state.model))

@@ -23,11 +23,15 @@ class Publication:
     ----------
     at_intervals_only
         Whether no event is due on material change: for a shard, whose importance is not the model's.
+    has_shares
+        Whether shares of importance say something. What features add to an anomaly score is about 0 as long as nothing
+        is strange: there is no reference then, and no material change either.
     """
 
-    def __init__(self, config: PublishRule, *, at_intervals_only: bool = False) -> None:
+    def __init__(self, config: PublishRule, *, at_intervals_only: bool = False, has_shares: bool = True) -> None:
         self._config = config
-        self._at_intervals_only = at_intervals_only
+        self._at_intervals_only = at_intervals_only or not has_shares
+        self._has_shares = has_shares
         self._published: dict[str, float] | None = None
         self._published_shares: tuple[dict[str, float] | None, list[str], list[float]] = None, [], []
         self._reference: dict[str, float] | None = None
@@ -45,7 +49,7 @@ class Publication:
         Why it is due, `interval` or `material_change`; None where it is not.
         """
         due = self._trigger(explainer, observation)
-        if self._take_reference_at <= observation and explainer.n_observations:
+        if self._has_shares and self._take_reference_at <= observation and explainer.n_observations:
             self._reference, self._reference_at = explainer.importance, observation
             self._take_reference_at = math.inf
         if due is not None:
@@ -124,4 +128,8 @@ class Publication:
 
 def new_publications(settings: Settings) -> dict[str, Publication]:
     """Make what decides when the importance of each explainer of a model, by its name, is published."""
-    return {name: Publication(settings.publish, at_intervals_only=settings.sharded) for name in settings.explainers}
+    has_shares = settings.explained_loss != "neg_score"
+    return {
+        name: Publication(settings.publish, at_intervals_only=settings.sharded, has_shares=has_shares)
+        for name in settings.explainers
+    }

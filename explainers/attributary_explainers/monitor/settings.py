@@ -115,5 +115,5 @@ class Settings:
 
     @property
     def scored_loss(self) -> str | None:
-        """Name of the loss whose mean is told; None for that which fits the model. Of a detector its score as it is."""
+        """Name of the loss whose mean is told; None for that which fits the model. Of a detector its score."""
         return "score" if self.mode == "anomaly" else self.loss

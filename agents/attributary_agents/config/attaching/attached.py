@@ -186,7 +186,7 @@ def _of_model(
         yield f"model {entry} gets y from sources.{with_y[0]} and labels.{late[0]}: keep one"
     if late and model.mode != "labelled":
         if model.mode == "anomaly":
-            yield f"labels.{late[0]}: model {entry} is an anomaly detector, which reads no labels: remove labels.{late[0]}"
+            yield f"labels.{late[0]}: model {entry} is an anomaly detector, which reads no labels: remove this section"
         else:
             yield f"model {entry} has mode: {model.mode} and gets labels from labels.{late[0]}: keep one"
     if late and model.sharded:
