@@ -63,6 +63,8 @@ NOT_EXPORTED = {
     "Weights": "the shared recursion inside the smoothed means: nobody makes one without a mean",
     "DataTable": "a model on a data set inside the batch methods",
     "BatchFunction": "what model_function returns for models of many rows: known by its protocol",
+    "EstimatorFunction": "what model_function returns for estimators: known by its protocol",
+    "Mixing": "rows made of other rows, inside the batch methods",
     "CompatFunction": "what model_function returns for River's wrappers: known by its protocol",
     "QualityMetric": "a row of the table of metrics inside Quality",
     "OrderNumbers": "the order of a column's values inside the stored rows",

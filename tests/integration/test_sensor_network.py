@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from attributary_agents.demo.brokers import Broker
 from examples.sensor_network.experiment import judge
 from examples.sensor_network.network import make_network
 from examples.sensor_network.running import OnKafka, without_kafka
+
+from attributary_agents.demo.brokers import Broker
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,9 +15,10 @@ from ..leaves.coalitions import Coalitions, exact_walks
 from ..leaves.exact import Grown
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting
-from ..typing import Groups
+from ..typing import Array, Groups
 from ..validation import check_integer
 from .leaves import NotExactError, check_alike, coalitions_on, growth_of
+from .mixing import Mixer, NotMixableError, blocks, mixer_of
 from .tables import BatchImportance, DataTable
 
 
@@ -93,6 +95,12 @@ def of_pairs(table: DataTable, grown: Grown) -> BatchImportance:
 
 def _growth(table: DataTable) -> Grown:
     base, n = table.losses(table.predictions(table.xs)), len(table.xs)
+    mixer = mixer_of(table)
+    if mixer is not None:
+        try:
+            return _mixed_growth(table, mixer, base)
+        except NotMixableError:
+            pass
     explained, drawn = np.zeros((2, len(table.players), n))
     for p, features in enumerate(table.players.values()):
         for i, x in enumerate(table.xs):
@@ -101,6 +109,23 @@ def _growth(table: DataTable) -> Grown:
             growth = [table.loss_of(i, prediction) - base[i] for prediction in predictions]
             explained[p, i] = math.fsum(growth) / (n - 1)
             drawn[p, others] += np.array(growth) / (n - 1)
+    return Grown(explained, drawn)
+
+
+def _mixed_growth(table: DataTable, mixer: Mixer, base: Array) -> Grown:
+    n = len(table.xs)
+    explained, drawn = np.zeros((2, len(table.players), n))
+    for p, columns in enumerate(mixer.columns):
+        for some in blocks(n, n):
+            at = np.array(some, np.intp)
+            idx = np.empty((len(at), n, mixer.n_columns), np.intp)
+            idx[:] = at[:, None, None]
+            idx[:, :, columns] = np.arange(n)[None, :, None]
+            losses = mixer.losses(mixer.predict(idx.reshape(-1, mixer.n_columns)), np.repeat(at, n))
+            growth = losses.reshape(len(at), n) - base[at, None]
+            growth[np.arange(len(at)), at] = 0.0  # with itself: what is left is rounding
+            explained[p, at] = growth.sum(axis=1) / (n - 1)
+            drawn[p] += growth.sum(axis=0) / (n - 1)
     return Grown(explained, drawn)
 
 
@@ -191,14 +216,34 @@ def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
         )
     predictions = table.predictions(table.xs)
     values = np.zeros((n, d))
+    mixer = None if table.loss.output == "label" else mixer_of(table)
     for chosen in (chosen for size in range(d + 1) for chosen in combinations(range(d), size)):
         size, kept = len(chosen), [names[j] for j in chosen]
-        if 0 < size < d:
+        if 0 < size < d and mixer is not None:
+            try:
+                losses = _restricted_losses(table, mixer, chosen)
+            except NotMixableError:
+                mixer = None
+        if 0 < size < d and mixer is None:
             losses = table.losses(table.restricted(x, kept, table.xs) for x in table.xs)
-        else:
+        if not 0 < size < d:
             losses = table.losses(predictions if size else [table.mean(predictions)] * n)
         # Each coalition is needed once: it is S + j for the players j inside, S for those outside.
         for j in range(d):
             sign, others = (-1.0, size - 1) if j in chosen else (1.0, size)
             values[:, j] += sign * losses / (d * math.comb(d - 1, others))
     return table.summary(values, exact=True)
+
+
+def _restricted_losses(table: DataTable, mixer: Mixer, chosen: Sequence[int]) -> Array:
+    """Return the losses of the mean predictions with these players kept and the others from every row."""
+    n, kept = len(table.xs), np.concatenate([mixer.columns[j] for j in chosen])
+    losses = np.empty(n)
+    for some in blocks(n, n):
+        at = np.array(some, np.intp)
+        idx = np.empty((len(at), n, mixer.n_columns), np.intp)
+        idx[:] = np.arange(n)[None, :, None]
+        idx[:, :, kept] = at[:, None, None]
+        P = mixer.predict(idx.reshape(-1, mixer.n_columns))
+        losses[at] = mixer.losses(P.reshape(len(at), n, -1).mean(axis=1), at)
+    return losses

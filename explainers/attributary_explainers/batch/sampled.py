@@ -161,8 +161,6 @@ def sage_of(
     rng = np.random.default_rng(seed)
     walks = SageWalks([table], "independent")
     values = np.zeros((len(table.xs), len(walks.names)))
-    for i in range(len(table.xs)):
-        for _ in range(n_permutations):
-            *_, ((increments, _parts),) = walks.walk(i, n_samples, rng, in_halves=False)
-            values[i] += increments / n_permutations
+    for i, _order, _slots, ((increments, _parts),) in walks.walks(n_permutations, n_samples, rng, in_halves=False):
+        values[i] += increments / n_permutations
     return table.summary(values)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..losses.kernels import OF_THE_USER
-from ..losses.losses import Loss, as_loss
+from ..losses.labels import is_of_labels
+from ..losses.losses import Loss
 from ..typing import Array, Features
-from .forest import Routed, UnreadableError, route
+from .forest import Forest, Routed, UnreadableError, route
 from .kernels import grown_by_feature, grown_by_patterns, predictions
 from .reading import read_forest
 
 Players = Mapping[Any, Sequence[Any]]
-
-_LABEL_LOSSES = (as_loss("zero_one"), as_loss("expected_zero_one"))
 
 
 class LeafTable:
@@ -39,15 +38,23 @@ class LeafTable:
     """
 
     def __init__(self, model: Any, xs: Sequence[Features], ys: Sequence[Any], loss: Loss) -> None:
-        self.as_label = loss in _LABEL_LOSSES
-        if loss.code == OF_THE_USER and not self.as_label:
+        if loss.code == OF_THE_USER and not is_of_labels(loss):
             raise UnreadableError(f"the loss {loss.name} is a function of the user's")
-        forest, X = read_forest(model, xs, loss.output)
+        self._take(*read_forest(model, xs, loss.output), ys, loss)
+
+    @classmethod
+    def of(cls, forest: Forest, X: Array, ys: Sequence[Any], loss: Loss) -> Self:
+        """Return the table of a forest that has been read, and rows as it compares them."""
+        table = cls.__new__(cls)
+        table._take(forest, X, ys, loss)
+        return table
+
+    def _take(self, forest: Forest, X: Array, ys: Sequence[Any], loss: Loss) -> None:
         if (forest.labels is None) != (loss.output == "number"):
             raise UnreadableError("the loss reads something else than the leaves have")
-        self.loss, self._given, self.n = loss, (ys, X), len(xs)
+        self.as_label = is_of_labels(loss)
+        self.n, self.forest = len(X), forest
         self.routed: Routed = route(forest, X)
-        self.forest = forest
         self.place = {feature: j for j, feature in enumerate(forest.features)}
         readings = [loss.reading_at(y, self._column(y)) for y in ys]
         self.code, self.epsilon = loss.code, loss.epsilon

@@ -178,9 +178,7 @@ def _used(forest: Forest, d: int) -> Bools:
     return used
 
 
-def joined(
-    features: Sequence[Any], trees: Sequence[tuple[Ints, Array, Bools, Ints, Ints, Array]], **more: Any
-) -> Forest:
+def joined(features: Sequence[Any], trees: Sequence[tuple[npt.NDArray[Any], ...]], **more: Any) -> Forest:
     """Return the forest of these trees, each column, cut, missing_left, left, right and value, nodes from 0 on."""
     sizes = [len(tree[0]) for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)

@@ -8,6 +8,7 @@ from typing import Any
 from ..models.sklearn import is_estimator
 from ..typing import Array, Features, Output
 from .forest import Forest, UnreadableError
+from .river import read_river
 from .sklearn import read_estimator
 
 
@@ -20,5 +21,7 @@ def read_forest(model: Any, rows: Sequence[Features], output: Output) -> tuple[F
         It is no forest that can be read.
     """
     if is_estimator(model):
-        return read_estimator(model, rows, output)
-    raise UnreadableError(f"{type(model).__name__} is no forest that can be read")
+        return read_estimator(model, rows)
+    if output == "any":
+        raise UnreadableError("what the loss reads is not known")
+    return read_river(model, rows)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..models.sklearn import SklearnModel, estimator_input
-from ..typing import Array, Features, Output
+from ..typing import Array, Features
 from .forest import (
     EXPONENTIAL,
     LOGISTIC,
@@ -22,7 +22,7 @@ from .forest import (
 )
 
 
-def read_estimator(model: Any, rows: Sequence[Features], output: Output) -> tuple[Forest, Array]:
+def read_estimator(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:
     """Return an estimator's forest, and the rows as it compares them, shape (rows, columns).
 
     Raises

@@ -10,9 +10,17 @@ import numpy as np
 from ..errors import LabelError
 from ..predictions import is_usable
 from ..typing import Prediction
-from .losses import Loss
+from .losses import Loss, as_loss
 
 _SHOWN = 6
+
+
+_OF_LABELS = (as_loss("zero_one"), as_loss("expected_zero_one"))
+
+
+def is_of_labels(loss: Loss) -> bool:
+    """Return whether a loss is the share of wrong labels, by one of its names."""
+    return loss in _OF_LABELS
 
 
 def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,17 @@ def as_batch(
     True
     """
     return BatchModel(function, features, classes)
+
+
+class Mixing(NamedTuple):
+    """Predictions for rows that are made of given ones, each column from a row of its own."""
+
+    features: Sequence[Any]
+    """Names of the columns."""
+    labels: tuple[Any, ...] | None
+    """The class of each column of a prediction; None for numbers."""
+    predict: Callable[[npt.NDArray[np.intp]], npt.NDArray[np.float64]]
+    """From which given row each value is, shape (rows, columns), to predictions, shape (rows, classes) or (rows, 1)."""
 
 
 class BatchFunction:

@@ -12,7 +12,7 @@ from river import base
 from ..errors import InvalidParameterError, ModelError
 from ..predictions import Kind
 from ..typing import Features, Output
-from .batch import BatchFunction, check_names, is_numeric, per_row, table
+from .batch import BatchFunction, Mixing, check_names, is_numeric, per_row, table
 from .frames import Frames, pandas_or_none
 from .trained.native import categorical_of, columns_of, library_of
 
@@ -138,7 +138,41 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
         predictions = per_row(found, len(rows), classes)
         return [-score for score in predictions] if method == "score_samples" else predictions
 
-    return BatchFunction(predict_many, output, columns.see)
+    return EstimatorFunction(predict_many, output, columns.see, (estimator, method, columns))
+
+
+class EstimatorFunction(BatchFunction):
+    """`BatchFunction` of an estimator, which also takes rows that are made of other rows, column by column."""
+
+    def __init__(self, predict_many: Any, output: Output, see: Any, parts: tuple[Any, str, _Columns]) -> None:
+        super().__init__(predict_many, output, see)
+        self._estimator, self._method, self._columns = parts
+
+    def mixing(self, rows: Sequence[Features]) -> Mixing | None:
+        """Return what predicts rows made of these; None where it predicts labels."""
+        if self._method == "predict" and hasattr(self._estimator, "classes_"):
+            return None
+        labels = tuple(_classes(self._estimator)) if self._method == "predict_proba" else None
+        X = self._columns.call(lambda X: X, rows)
+        names = self._columns.names()
+        of_frame = None if isinstance(X, np.ndarray) else pandas_or_none()
+        given = [X[name].array for name in names] if of_frame is not None else [X]
+        sign = -1.0 if self._method == "score_samples" else 1.0
+        method = getattr(self._estimator, self._method)
+
+        def predict(idx: Any) -> Any:
+            if of_frame is None:
+                made: Any = given[0][idx, np.arange(len(names))]
+            else:
+                made = of_frame.DataFrame(
+                    {n: c.take(idx[:, j]) for j, (n, c) in enumerate(zip(names, given, strict=True))}
+                )
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                found = np.asarray(method(made), dtype=np.float64)
+            return sign * found.reshape(len(idx), 1 if labels is None else len(labels))
+
+        return Mixing(names, labels, predict)
 
 
 def estimator_input(model: Any, rows: Sequence[Features]) -> tuple[Any, list[Any]]:
