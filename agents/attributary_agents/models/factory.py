@@ -30,11 +30,9 @@ def make_model(config: ModelConfig) -> Any:
     ConfigError
         The class or function cannot be imported, or does not take these arguments; or the file cannot be read.
     """
-    return (
-        _load_configured(config.model, Columns.of(config))
-        if isinstance(config.model, FileConfig)
-        else build_model(config.spec)
-    )
+    if isinstance(config.model, FileConfig):
+        return _load_configured(config.model, Columns.of(config))
+    return build_model(config.spec)
 
 
 def _load_configured(config: FileConfig, columns: Columns) -> Any:
