@@ -59,7 +59,7 @@ class CatBoost:
         return np.column_stack([1 - positive, positive])
 
     def _is_classifier(self) -> bool:
-        return self.get_all_params()["loss_function"] == "Logloss"
+        return bool(self.get_all_params()["loss_function"] == "Logloss")
 
     def _raw(self, row: list[Any]) -> float:
         total = 0.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attributary_explainers import ExplainerError, dump_model
+from attributary_explainers import ExplainerError, OnnxModel, dump_model
 from attributary_explainers.models.learning import learn_function
 from attributary_explainers.wording import show_names
 from attributary_topics import Deployment, InvalidRecordError, decode_deployment
@@ -108,5 +108,8 @@ def _make(job: Job, in_full: bool) -> Any:
     spec = job.deployment.spec
     if "artefact" in spec:
         content = read_artefact(job.artefacts, spec["artefact"], spec["sha256"])
-        return load_artefact(spec["artefact"], content, job.allowed, Columns.of(job.model), in_full=in_full)
+        model = load_artefact(spec["artefact"], content, job.allowed, Columns.of(job.model), in_full=in_full)
+        if isinstance(model, OnnxModel):
+            model.try_memory()
+        return model
     return build_model(spec, job.allowed, in_full=in_full)
