@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Self
 
 import numpy as np
@@ -49,7 +50,7 @@ class CatBoost:
     def get_all_params(self) -> dict[str, Any]:
         return {"loss_function": "RMSE", **self._params}
 
-    def predict(self, data: Any, prediction_type: str = "RawFormulaVal") -> Any:
+    def predict(self, data: Any, prediction_type: str = "RawFormulaVal", thread_count: int = -1) -> Any:
         if not self.is_fitted():
             raise CatBoostError("There is no trained model to use predict(). Use fit() to train model first.")
         raw = np.array([self._raw(row) for row in _rows(data)[0]])
@@ -96,3 +97,5 @@ def _rows(table: Any) -> tuple[list[list[Any]], list[str]]:
 
 
 CatBoost.__module__ = CatBoostClassifier.__module__ = "catboost.core"
+
+MODULES = {"catboost.core": sys.modules[__name__]}

@@ -266,7 +266,7 @@ def test_replay_gives_the_events_of_a_worker(tmp_path: Path) -> None:
     chosen = config(tmp_path, file={"features": ["a", "b"]})
     raw = chosen.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     (tmp_path / "attributary.yaml").write_text(json.dumps(raw))
-    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps({**o.x, "y": o.y}) for o in ROWS[:200]))
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps({"x": o.x, "y": o.y}) for o in ROWS[:200]))
     command = ["replay", str(tmp_path / "rows.jsonl"), "-c", str(tmp_path / "attributary.yaml"), "--out", str(tmp_path)]
     found = CliRunner().invoke(cli, command)
     assert found.exit_code == 0, found.output
