@@ -83,7 +83,7 @@ class CatBoostClassifier(CatBoost):
     def predict_proba(self, data: Any) -> Any:
         return super().predict(data, "Probability")
 
-    def predict(self, data: Any, prediction_type: str = "Class") -> Any:
+    def predict(self, data: Any, prediction_type: str = "Class", thread_count: int = -1) -> Any:
         if prediction_type != "Class":
             return super().predict(data, prediction_type)
         return self.classes_[self.predict_proba(data).argmax(axis=1)]
