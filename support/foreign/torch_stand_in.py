@@ -138,6 +138,11 @@ def from_numpy(numbers: Any) -> Tensor:
     return Tensor(numbers)
 
 
+def tensor(numbers: Any) -> Tensor:
+    """Return a tensor of float32."""
+    return Tensor(np.array(numbers, dtype=np.float32))
+
+
 def get_num_threads() -> int:
     """Return how many threads a call takes."""
     return _STATE["threads"]
