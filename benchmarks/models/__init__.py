@@ -1,1 +1,1 @@
-"""One trained model, given to a worker in every way: whether it says the same, and what each way costs."""
+"""Trained models, given to a worker in every way: whether each says the same, and what one call for many rows saves."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attributary_explainers import ExplainerError, dump_model
+from attributary_explainers import ExplainerError, OnnxModel, dump_model
 from attributary_explainers.models.learning import learn_function
 from attributary_explainers.wording import show_names
 from attributary_topics import Deployment, InvalidRecordError, decode_deployment
@@ -117,7 +117,10 @@ def _make(job: Job, in_full: bool) -> Any:
     spec = job.deployment.spec
     if "artefact" in spec:
         content = read_artefact(job.artefacts, spec["artefact"], spec["sha256"])
-        return load_artefact(spec["artefact"], content, job.allowed, Columns.of(job.model), in_full=in_full)
+        model = load_artefact(spec["artefact"], content, job.allowed, Columns.of(job.model), in_full=in_full)
+        if isinstance(model, OnnxModel):
+            model.try_memory()
+        return model
     if "mlflow" in spec:
         check_allowed(spec, job.registered)
         return load_deployed(spec, job.artefacts, job.folder, job.allowed, in_full=in_full)

@@ -43,7 +43,9 @@ class Frames:
         # Column by column where kinds differ, so that integers and booleans stay what they are beside floats.
         kinds = {type(value) for row in values for value in row}
         if not self._categorical and kinds in ({float}, {int}):
-            return self._pandas.DataFrame(np.array(values), columns=names)
+            table = np.array(values)
+            if not np.isnan(table).all(axis=0).any():
+                return self._pandas.DataFrame(table, columns=names)
         columns = dict(zip(names, map(list, zip(*values, strict=True)), strict=True))
         return self._pandas.DataFrame({name: self._column(name, column) for name, column in columns.items()})
 

@@ -211,6 +211,8 @@ def _refusal(model: Any) -> ModelError:
 
 
 def _name(model: Any) -> str:
+    if isinstance(model, TrainedModel):
+        return model.title
     if isinstance(model, SklearnModel):
         model = model.estimator
     elif isinstance(model, BatchModel):

@@ -130,8 +130,8 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
     def predict_many(rows: Sequence[Features]) -> list[Any]:
         try:
             found = columns.call(getattr(estimator, method), rows)
-        except (ValueError, AttributeError) as error:
-            if is_not_fitted(error):
+        except Exception as error:
+            if is_not_fitted(error) or not _is_fitted(estimator):
                 return [None] * len(rows)
             raise
         classes = _classes(estimator) if method == "predict_proba" else None
@@ -264,9 +264,14 @@ def _names_of_booster(estimator: Any) -> list[Any] | None:
     except AttributeError:  # LightGBM's, which is not fitted yet
         return None
     except Exception:
-        if getattr(estimator, "is_fitted", bool)():
+        if _is_fitted(estimator):
             raise
-        return None  # CatBoost's
+        return None
+
+
+def _is_fitted(estimator: Any) -> bool:
+    # CatBoost's error of what is not fitted is that of everything.
+    return bool(estimator.is_fitted()) if library_of(estimator) == "catboost" else True
 
 
 def _bare(model: Any) -> Any:

@@ -34,7 +34,8 @@ class BoosterModel(TrainedModel):
     Estimators of the three, `XGBClassifier` and the like, need none of this: they are taken as scikit-learn's are.
 
     What it predicts follows from its objective: probabilities of a binary one or one of several classes, the label of
-    one that gives labels alone, and a number of every other. All trees are asked.
+    one that gives labels alone, and a number of every other. All trees are asked,
+    of LightGBM and CatBoost by one thread.
 
     Parameters
     ----------
@@ -92,10 +93,10 @@ class BoosterModel(TrainedModel):
         if self._library == "xgboost":
             found = self.booster.inplace_predict(given)
         elif self._library == "lightgbm":
-            found = self.booster.predict(given)
+            found = self.booster.predict(given, num_threads=1)
         else:
             kinds = {True: "Probability", False: "RawFormulaVal"}
-            found = self.booster.predict(given, prediction_type=kinds[self.has_probabilities])
+            found = self.booster.predict(given, prediction_type=kinds[self.has_probabilities], thread_count=1)
         found = np.asarray(found, dtype=np.float64)
         if self.kind == "regressor":
             return per_row(found, len(rows))

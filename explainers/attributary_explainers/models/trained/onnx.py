@@ -115,6 +115,24 @@ class OnnxModel(TrainedModel):
             return of_two(self.classes or (), found.astype(np.float64).ravel().tolist())
         return per_row(found.astype(np.float64), len(rows), self.classes)
 
+    def try_memory(self) -> None:
+        """Predict a row of zeros, for a file may be small and take all memory there is once it is asked.
+
+        Raises
+        ------
+        MemoryError
+            It takes more than there is. Whatever else goes wrong may be the zeros' fault, and is passed over.
+        """
+        names = self.features or tuple(range(self.n_columns or 1))
+        values = {"number": 0, "category": "", "boolean": False}
+        row = {name: values[self.feature_kinds.get(name, "number")] for name in names}
+        feeds = self._inputs.feeds([row], names)
+        try:
+            self._file.session.run([self._outputs.name], feeds)
+        except Exception as error:
+            if _is_of_memory(error):
+                raise MemoryError from error
+
     def __repr__(self) -> str:
         return f"OnnxModel({len(self.content)} bytes, features={self.features!r}, classes={self.classes!r})"
 
@@ -145,7 +163,7 @@ class _File:
         try:
             self.session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            if "bad_alloc" in str(error) or "Failed to allocate" in str(error):
+            if _is_of_memory(error):
                 raise MemoryError from error
             raise ModelError(_said(error, runtime)) from error
         self.content = content
@@ -187,6 +205,10 @@ def _said(error: Exception, runtime: ModuleType) -> str:
     if "protobuf parsing failed" in text or "No graph was found" in text:
         return "it is no ONNX file: save the model again, or give the file the ending of its format"
     return f"{here} cannot read it: {_first_line(error)}"
+
+
+def _is_of_memory(error: Exception) -> bool:
+    return "bad_alloc" in str(error) or "Failed to allocate" in str(error)
 
 
 def _first_line(error: Exception) -> str:
